@@ -1,7 +1,7 @@
 """The metrics of eyechart: `evaluate` modules over pure scoring functions.
 
-`load(name)` is `evaluate.load` on the folder that was installed with this package, so it needs no network. Importing
-this package loads neither `evaluate` nor torch.
+`load(name)` calls `evaluate.load` on the installed folder of the metric, so it needs no network. Importing this package
+loads neither `evaluate` nor torch.
 """
 
 from difflib import get_close_matches
@@ -15,10 +15,10 @@ _FOLDER = Path(__file__).parent
 
 
 def list_metrics() -> list[str]:
-    """Names that `load` takes, sorted.
+    """Names of the metrics that `load` accepts, sorted.
 
     Returns:
-        Names of the folders that hold an `evaluate` module of the same name.
+        The names.
 
     Examples:
         >>> "choice_accuracy" in list_metrics()
@@ -41,10 +41,10 @@ def load(
 
     Args:
         name: One of `list_metrics()`.
-        config_name: The metric's configuration, such as "logits" or "scores" of `softmax_iqa`.
+        config_name: The metric's configuration, such as "logits" or "scores" for `softmax_iqa`.
         num_process: Number of processes whose predictions are gathered.
         process_id: Number of this process, from 0.
-        experiment_id: Tells apart runs that share a file system.
+        experiment_id: Name that distinguishes runs on a shared file system.
         keep_in_memory: Keep predictions in memory instead of in a cache file; one process only.
         cache_dir: Folder of the cache files.
 
@@ -52,7 +52,7 @@ def load(
         The metric, as `evaluate.load` returns it.
 
     Raises:
-        ValueError: There is no metric of that name.
+        ValueError: The name is unknown.
 
     Examples:
         >>> load("choice_accuracy").name
@@ -62,7 +62,7 @@ def load(
     if name not in known:
         near = get_close_matches(str(name), known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"no metric is called {name!r}; there are {', '.join(known)}.{hint}")
+        raise ValueError(f"unknown metric {name!r}; available: {', '.join(known)}.{hint}")
     import evaluate
 
     return evaluate.load(

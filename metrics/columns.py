@@ -1,7 +1,7 @@
-"""Columns of an `evaluate` module, checked before `evaluate` takes them.
+"""Checks of an `evaluate` module's columns, before `evaluate` receives them.
 
-`evaluate` (0.4.6) casts without a word: 1.5 to the whole number 1, "xy" to the options x and y, the error object of a
-failed response to the text of an answer. Where it does refuse a value, it names neither the argument nor the row.
+`evaluate` (0.4.6) casts silently: 1.5 to the whole number 1, "xy" to the options x and y, the error object of a failed
+response to the text of an answer. When it rejects a value, it names neither the argument nor the row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +16,13 @@ from eyechart.metrics.scoring.inputs import check_lengths
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a column may hold.
+    """What a column may contain.
 
     Attributes:
-        plain: Types whose values all fit, for a quick test that nearly every column passes.
-        fits: Whether a value of another type fits.
-        one: What a value is called in messages.
-        several: What a row of values is called.
+        plain: Types whose values are always allowed, for a quick test that nearly every column passes.
+        fits: Whether a value of another type is allowed.
+        one: Name of a value in messages.
+        several: Name of a list of values in messages.
     """
 
     plain: frozenset[type]
@@ -45,7 +45,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_text_of(number: Callable[[str], object], text: str) -> bool:
-    """Whether a text is a number, as in released score files ("2.82 "); its cast loses nothing."""
+    """Whether a text is a number, as in released score files ("2.82 "), so that casting it loses nothing."""
     try:
         number(text)
     except ValueError:
@@ -53,8 +53,8 @@ def _is_text_of(number: Callable[[str], object], text: str) -> bool:
     return True
 
 
-_TEXT = _Kind(frozenset({str}), lambda value: isinstance(value, str), 'a string ("" if there is none)', "strings")
-# None is refused where it has no meaning by the scoring functions.
+_TEXT = _Kind(frozenset({str}), lambda value: isinstance(value, str), 'a string (use "" for an empty text)', "strings")
+# The scoring functions reject None where it has no meaning.
 _NAME = _Kind(
     frozenset({str, int, type(None)}), lambda value: isinstance(value, str | Integral), "a string or a whole number", ""
 )
@@ -65,15 +65,18 @@ _KINDS = {"string": _TEXT, "large_string": _NAME, "int64": _WHOLE, "float64": _N
 
 
 def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Columns as lists, of equal length and of the kind that their features say.
+    """Check columns against their features and return them as lists.
 
     Args:
-        columns: Columns by argument name: lists, arrays, tensors or columns of a data set.
+        columns: Columns by argument name: lists, arrays, tensors or columns of a dataset.
         features: Feature of each column, from `datasets`: a value, or a sequence of values.
 
+    Returns:
+        The columns, all of the same length.
+
     Raises:
-        InputError: A column is missing or no list, lengths differ, or a value would have to be cast; the message names
-            the argument and the first offending row.
+        InputError: A column is missing or is not a list, lengths differ, or a value would have to be cast; the message
+            names the argument and the first invalid row.
 
     Examples:
         >>> from datasets import Value
@@ -81,7 +84,7 @@ def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> di
         {'rotations': [0, 1]}
     """
     listed = {name: _listed(name, columns.get(name)) for name in features}
-    # A process, or the last batch of a run, may have no rows; that there are none at all is found when scores are made.
+    # A process, or the last batch of a run, may have no rows. `compute` checks that there are rows in total.
     if any(len(column) for column in listed.values()):
         check_lengths(**listed)
     for name, column in listed.items():
@@ -95,12 +98,12 @@ def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> di
 
 def _listed(name: str, column: Any) -> Sequence[Any]:
     if column is None:
-        raise InputError(f"{name} is missing; it must be a list with a value per row")
+        raise InputError(f"{name} is missing; it must be a list with one value per row")
     if hasattr(column, "tolist"):
         column = column.tolist()
     if isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
-        raise InputError(f"{name} must be a list with a value per row; it is {column!r}")
-    # A column of a data set reads its rows one by one unless it is sliced.
+        raise InputError(f"{name} must be a list with one value per row; it is {column!r}")
+    # A dataset column that is not sliced reads its rows one by one.
     return column if isinstance(column, list | tuple) else column[:]
 
 
@@ -122,22 +125,22 @@ def _check_rows(name: str, column: Sequence[Any], kind: _Kind) -> None:
 
 
 class CheckedColumns:
-    """What a metric inherits from before `evaluate.Metric`, so that its columns are checked first.
+    """Base class that a metric lists before `evaluate.Metric`, so that its columns are checked first.
 
-    It is no `evaluate` module itself: `evaluate` takes the first one that it finds in a file for the metric.
+    It is not an `evaluate` module itself, because `evaluate` uses the first module class that it finds in a file.
     """
 
     # Set by `evaluate`.
     features: Mapping[str, Any]
 
-    # `compute` goes through it as well. The arguments are those of `evaluate`, whose columns have any name.
+    # `compute` calls this method too. The arguments are those of `evaluate`, whose columns may have any name.
     def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
         """Add rows.
 
         Args:
-            predictions: The column of this name.
-            references: The column of this name.
-            columns: The other columns.
+            predictions: The column `predictions`.
+            references: The column `references`.
+            columns: The other columns, by name.
 
         Raises:
             InputError: As for `check_columns`.
@@ -149,9 +152,9 @@ class CheckedColumns:
         """Add one row.
 
         Args:
-            prediction: Its value of `predictions`.
-            reference: Its value of `references`.
-            values: Its values of the other columns.
+            prediction: The row's value of `predictions`.
+            reference: The row's value of `references`.
+            values: The row's values of the other columns, by name.
 
         Raises:
             InputError: As for `check_columns`.

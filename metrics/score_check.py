@@ -1,4 +1,4 @@
-"""Whether scores, such as those read from a file, can be what a metric returned, by the table in `scores`."""
+"""Checks that scores, for example from a file, are ones that a metric can return, by the table in `scores`."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
 from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, SCORES
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 
-# Rounding, as in a Kendall correlation of 1.0000000000000002.
+# Allows for rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
 
 _SPECS = {found.key: found for found in SCORES}
@@ -19,36 +19,37 @@ _WHOLES = (
     *(tuple(f"{name}.p{score}" for score in range(3)) for name in DIMENSIONS),
     ("first_rate", "second_rate", "draw_rate"),
 )
-"""Shares of the same things, each of which has a part in one of them."""
+"""Shares that must add up to 1."""
 _MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
 
 
 def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    """Every place where scores, such as those read from a file, are none that a metric returns.
+    r"""Find values that no metric returns.
 
     Args:
-        scores: By key; undefined ones are None or nan.
-        where: Their place, for the messages.
+        scores: Scores by key, for example from a file; an undefined score is None or nan.
+        where: Where the scores are, for the messages.
 
     Yields:
-        The place, what stands there, and what was expected.
+        A message for each invalid value: its place, the value, and what was expected.
 
     Examples:
-        >>> list(misfits({"accuracy": 2, "n": 1.5, "accuracy_ci95": [0.1, 0.9]}))
-        ['scores.accuracy is 2; expected a number from 0 to 1', 'scores.n is 1.5; expected a whole number from 0 on']
+        >>> print(*misfits({"accuracy": 2, "n": 1.5, "accuracy_ci95": [0.1, 0.9]}), sep="\n")
+        scores.accuracy is 2; expected a number from 0 to 1
+        scores.n is 1.5; expected a whole number of at least 0
     """
     yield from _misfits(scores, where, "")
 
 
 def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    """Every place where scores that a metric can return one by one cannot stand together, in parts of the items too.
+    """Find scores that are valid on their own but contradict each other, overall or within a group.
 
     Args:
-        scores: As for `misfits`, of which they have none.
-        where: Their place, for the messages.
+        scores: Scores without `misfits`.
+        where: Where the scores are, for the messages.
 
     Yields:
-        The place, what stands there, and what was expected.
+        A message for each contradiction: its place, the values, and what was expected.
 
     Examples:
         >>> list(contradictions({"first_rate": 0.5, "second_rate": 0.2, "draw_rate": 0.1}))
@@ -100,7 +101,7 @@ def _are_mappings(parts: Any) -> bool:
 
 
 def _named_misfits(values: Any, place: str, high: float) -> Iterator[str]:
-    """Those of a mapping of names to numbers, or of such mappings by pool."""
+    """The misfits of a mapping of names to numbers, or of one such mapping per pool."""
     if not isinstance(values, Mapping):
         yield f"{place} is {values!r:.60}; expected an object"
         return
@@ -112,7 +113,7 @@ def _named_misfits(values: Any, place: str, high: float) -> Iterator[str]:
 
 
 def _kind_misfits(found: Any, place: str) -> Iterator[str]:
-    """Those of what intervals rest on, by key of the score."""
+    """The misfits of `intervals`, by key of the score."""
     if not isinstance(found, Mapping):
         yield f"{place} is {found!r:.60}; expected an object"
         return
@@ -122,11 +123,11 @@ def _kind_misfits(found: Any, place: str) -> Iterator[str]:
         elif not isinstance(value, Mapping) or value.get("kind") not in list(KINDS):
             yield f"{place}.{key} is {value!r:.60}; expected a kind, one of {', '.join(KINDS)}, and units"
         elif type(value.get("units")) is not int or not 0 <= value["units"] <= sys.maxsize:
-            yield f"{place}.{key}.units is {value.get('units')!r:.60}; expected a whole number from 0 on"
+            yield f"{place}.{key}.units is {value.get('units')!r:.60}; expected a whole number of at least 0"
 
 
 def _mapping_misfits(value: Any, place: str, key: str) -> Iterator[str]:
-    """Those of a mapping whose keys are declared, all of which it holds."""
+    """The misfits of a mapping that must contain all its declared keys."""
     expected = [name for name in (*_SPECS, *NAMED) if name.rpartition(".")[0] == key]
     missing = [name for name in expected if not isinstance(value, Mapping) or name.rpartition(".")[2] not in value]
     if missing:
@@ -137,7 +138,7 @@ def _mapping_misfits(value: Any, place: str, key: str) -> Iterator[str]:
 
 
 def _expected_instead(key: str, value: Any) -> str:
-    """What was expected of a number, an interval or a fit; "" if it is that, or not declared."""
+    """What was expected of a number, an interval or a fit; "" if the value is valid or its key is not declared."""
     if key in _INTERVALS:
         found = _INTERVALS[key]
         if value is None:
@@ -173,12 +174,13 @@ def _is_within(value: Any, low: float, high: float) -> bool:
         return True
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    # A whole number of JSON can be larger than any float, with which no score can be calculated.
+    # A whole number in JSON can be larger than any float, and no score is.
     return value != value or (abs(value) <= sys.float_info.max and low - _TOLERANCE <= value <= high + _TOLERANCE)
 
 
 def _range(found: ScoreSpec) -> str:
     if found.unit is Unit.COUNT:
-        return "a whole number from 0 on"
-    upper = "on" if found.high == INFINITY else f"to {found.high:g}"
-    return f"a number from {found.low:g} {upper}"
+        return "a whole number of at least 0"
+    if found.high == INFINITY:
+        return f"a number of at least {found.low:g}"
+    return f"a number from {found.low:g} to {found.high:g}"

@@ -1,4 +1,4 @@
-"""What a declaration of a score says: `scores` holds the table of them."""
+"""The declaration of a score; the table of all declarations is in `scores`."""
 
 import math
 from collections.abc import Mapping
@@ -8,69 +8,69 @@ from typing import Any
 
 
 class Unit(StrEnum):
-    """What a number counts in."""
+    """The unit of a score."""
 
     FRACTION = "fraction"
-    """From 0 to 1; shown in percent."""
+    """From 0 to 1; shown as a percentage."""
     PERCENT = "percent"
     """From 0 to 100."""
     CORRELATION = "correlation"
     POINTS = "points"
-    """Of a scale of the protocol's own."""
+    """On the protocol's own scale."""
     COUNT = "count"
-    """A whole number from 0 on."""
+    """A whole number of at least 0."""
 
 
 @dataclass(frozen=True)
 class ScoreSpec:
-    """One number that metrics return."""
+    """The declaration of one score that metrics return."""
 
     key: str
     label: str
-    """What tables call it."""
+    """Its name in tables."""
     modules: tuple[str, ...]
     """The metrics that return it."""
     unit: Unit = Unit.FRACTION
     low: float = 0.0
     high: float = 1.0
     higher_is_better: bool | None = True
-    """None where neither end is better."""
+    """None if neither direction is better."""
     interval: str | None = None
     """Key of its 95 % interval."""
     no_interval: str = ""
-    """Why it has none, for one that the printed table shows."""
+    """Why it has no interval, if the printed table shows it."""
     chance: str | float | None = None
-    """Its value for random answers, or the key of that value."""
+    """Its chance level, or the key of its chance level."""
     counts: tuple[str, ...] = ("n",)
-    """Keys of the numbers of items that it is made of, which add up."""
+    """Keys of the counts whose sum is the number of items behind it."""
     headline: bool = False
-    """Whether it stands for its metrics where one number has to."""
+    """Whether it is the one number that represents its metrics."""
     above_zero: bool = False
-    """Whether the printed table shows it where it is not 0, as a fault is."""
+    """Whether the printed table shows it only if it is above 0, as for shares of unreadable replies."""
     in_table: bool = True
-    """Whether the printed table shows it; one within a mapping is shown for all items, not by group."""
+    """Whether the printed table shows it. A score within a mapping is shown for all items only, not by group."""
     part_of: str = ""
-    """Key of the score that it is a part of, below which it is shown."""
+    """Key of the score that it is a part of; tables show it below that score."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
-        """Its value in what a metric returned, None where it is not there."""
+        """Its value in a metric's result; None if it is missing."""
         return value_at(scores, self.key)
 
     def bounds(self, scores: Mapping[str, Any]) -> Any:
-        """Its 95 % interval as `[low, high]`, None where there is none."""
+        """Its 95 % interval as `[low, high]`; None if it has none."""
         return None if self.interval is None else value_at(scores, self.interval)
 
     def chance_level(self, scores: Mapping[str, Any]) -> float | None:
-        """Its value for random answers, None where that is not known."""
+        """Its chance level; None if that is not known."""
         return value_at(scores, self.chance) if isinstance(self.chance, str) else self.chance
 
     def n(self, scores: Mapping[str, Any]) -> int | None:
-        """The number of items behind it, None where that is not there."""
+        """The number of items behind it; None if a count is missing."""
         found = [value_at(scores, key) for key in self.counts]
         return None if not found or None in found else sum(found)
 
     def shown(self, value: float | None) -> str:
-        """A value of it as text.
+        """A value of this score as text.
 
         Examples:
             >>> from eyechart.metrics.scores import spec
@@ -89,7 +89,7 @@ class ScoreSpec:
 
 
 def value_at(scores: Mapping[str, Any], key: str) -> Any:
-    """What stands at a key, with dots where that is within mappings; None where nothing does.
+    """The value of a key, in which dots lead into nested mappings; None if there is no such value.
 
     Examples:
         >>> value_at({"yes_no": {"mean": 0.5}}, "yes_no.mean"), value_at({}, "yes_no.mean")

@@ -1,8 +1,8 @@
-"""The one table of scores: what every number that a metric returns means, where it lies and how it is shown.
+"""The table of all scores: the meaning, key and presentation of every number that a metric returns.
 
 Printed tables, the check of `results.json`, reports, comparisons, model cards, leaderboards and the metric cards are
-views of it. A key with dots stands within mappings: `yes_no.mean` is `scores["yes_no"]["mean"]`. A key stands once for
-each set of modules that mean the same by it.
+built from it. A dot in a key leads into a mapping: `yes_no.mean` is `scores["yes_no"]["mean"]`. If a key has different
+meanings in different modules, the table has one entry for each meaning.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ CHOICE, CIRCULAR, AWARENESS = "choice_accuracy", "circular_eval", "self_awarenes
 QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
 REPEATS = "repeats"
-"""In place of a metric: what repeats of the same questions say together, `repeat_scores`."""
+"""Used like a metric name: scores over repeats of the same questions, from `repeat_scores`."""
 GAIN = "multimodal_gain"
-"""In place of a metric: what a run with images and a blind run say together, `multimodal_gain`."""
+"""Used like a metric name: scores from a run with images and a blind run, from `multimodal_gain`."""
 NUMBERS = "numbers"
-"""In place of a metric: how the numbers were read from replies that softmax_iqa then takes, `QualityAssessment`."""
+"""Used like a metric name: how `QualityAssessment` read the numbers in replies that softmax_iqa then scores."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
@@ -30,9 +30,9 @@ _PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
 _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
 
-_NOT_FITTED_AGAIN = "the logistic is not fitted again on every resample"
-_ABOVE_ZERO = "it is above 0 by chance too, by how much stands next to it"
-_DESCRIBES = "they describe these replies, and estimate nothing beyond them"
+_NOT_FITTED_AGAIN = "the logistic is not refitted on every resample"
+_ABOVE_ZERO = "by chance alone it is already above 0 (see the spread expected by chance)"
+_DESCRIBES = "they only describe the replies of this run"
 
 
 def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
@@ -77,10 +77,10 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
 
 
 def _unread(mapping: str, label: str, cut_off: str, unparseable: str, *modules: str) -> tuple[ScoreSpec, ...]:
-    """Shares of replies without an answer, or of texts that are not whole, by the reason."""
+    """Shares of replies without an answer, or of incomplete texts, by reason."""
     reasons = {
         "cut_off": cut_off,
-        "unfinished_reasoning": "of unfinished reasoning alone",
+        "unfinished_reasoning": "that end in unfinished reasoning",
         "refused": "refused",
         "unparseable": unparseable,
     }
@@ -203,7 +203,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     ScoreSpec(
         "position_bias.spread_by_chance",
-        "spread of recall by chance alone",
+        "spread of recall expected by chance",
         _CHOICES,
         higher_is_better=None,
         counts=(),
@@ -211,24 +211,24 @@ SCORES: tuple[ScoreSpec, ...] = (
     ),
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
-    *_unread("outcomes", "texts", "cut off", "without a word", DESCRIPTION),
+    *_unread("outcomes", "texts", "cut off", "that are empty", DESCRIPTION),
     *_unread("unread", "replies", "cut off before they give a number", "that could not be parsed", NUMBERS),
     _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),
-    _count("n_vanilla", "questions whose first pass was asked", CIRCULAR),
+    _count("n_vanilla", "questions with a first pass", CIRCULAR),
     _count("n_passes", "passes", CIRCULAR),
     _count("dropped", "questions left out", CIRCULAR),
     _count("n_refused", "refused questions", AWARENESS),
     _count("unmatched", "replies that name no option, or no image", AWARENESS, PAIRS),
     _count("forced_unmatched", "forced replies that name no option", AWARENESS),
-    _count("judge_asked", "replies put to the judge", *_CHOICES),
-    _count("judge_failed_rounds", "failed rounds of the judge", *_CHOICES),
-    _count("judge_unscored", "replies of which every round failed", *_CHOICES),
+    _count("judge_asked", "replies sent to the judge", *_CHOICES),
+    _count("judge_failed_rounds", "failed judge rounds", *_CHOICES),
+    _count("judge_unscored", "replies for which every judge round failed", *_CHOICES),
     _count("n_scored", "answers with a judge score", ANSWER),
-    _count("failed_rounds", "failed rounds of the judge", *_JUDGED),
-    _count("unscored", "images without a score in some dimension", DESCRIPTION),
+    _count("failed_rounds", "failed judge rounds", *_JUDGED),
+    _count("unscored", "images without a score in at least one dimension", DESCRIPTION),
     _count("empty_predictions", "empty texts", *_JUDGED),
     _count("without_reference", "items without a reference", *_JUDGED),
     _count("n_pairs", "pairs", PAIRS),
@@ -238,7 +238,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     _count("n_pools", "pools", PAIRS),
     _count("n_undefined_pools", "pools without a correlation", PAIRS),
 )
-"""In the order in which tables show them."""
+"""All scores, in the order in which tables show them."""
 
 NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
     "choice_distribution.predicted": (_CHOICES, 1.0),
@@ -247,13 +247,14 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
     "score_distribution": ((ANSWER,), 1.0),
     "scores": ((PAIRS,), 100.0),
 }
-"""Mappings of names, such as letters or ids of images, to numbers: the modules that return them, and the highest number
-that there can be; 0 is the lowest."""
+"""Mappings of names, such as letters or image ids, to numbers: the modules that return them, and the highest possible
+number. The lowest is 0."""
 
 INTERVALS = "intervals"
-"""No score: of each interval, by the key of its score, the `kind` and the number of independent `units` behind it."""
+"""Not a score: the `kind` of each interval and the number of independent `units` behind it, by the key of the score."""
 FIT_PARAMETERS = "fit_parameters"
-"""No score: b1, b2, ... of the logistic behind `plcc_fitted`, whose curve reports draw; None where there is no fit."""
+"""Not a score: parameters b1, b2, ... of the logistic behind `plcc_fitted`, for its curve in reports; None without a
+fit."""
 
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:
@@ -261,14 +262,14 @@ for _spec in SCORES:
 
 
 def spec(key: str, module: str | None = None) -> ScoreSpec:
-    """What is declared of a key.
+    """The declaration of a key.
 
     Args:
-        key: The key, with dots where it stands within mappings.
-        module: The metric, where several mean something else by it: the correlations' numbers of items.
+        key: The key, with dots for nested mappings.
+        module: The metric. It matters for the correlations, whose items are counted differently by different metrics.
 
     Raises:
-        KeyError: It is not declared.
+        KeyError: The key is not declared.
 
     Examples:
         >>> spec("srcc", "paired_comparison").counts, spec("yes_no.mean").label
@@ -280,7 +281,7 @@ def spec(key: str, module: str | None = None) -> ScoreSpec:
 
 
 def specs_of(module: str) -> tuple[ScoreSpec, ...]:
-    """All numbers that a metric returns, its headline first.
+    """The declarations of all scores that a metric returns, its headline first.
 
     Examples:
         >>> [found.key for found in specs_of("paired_comparison") if found.in_table][:3]
@@ -290,7 +291,7 @@ def specs_of(module: str) -> tuple[ScoreSpec, ...]:
 
 
 def correlations_of(module: str) -> tuple[ScoreSpec, ...]:
-    """The correlations that a metric returns, on one scale for all data.
+    """The declarations of the correlations that a metric returns.
 
     Examples:
         >>> [found.key for found in correlations_of("softmax_iqa")]
@@ -300,7 +301,7 @@ def correlations_of(module: str) -> tuple[ScoreSpec, ...]:
 
 
 def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
-    """The declared numbers that are in what some metric returned for all items or a group, in the order of the table.
+    """The declarations of the scores in a metric's result for all items or for a group, in the order of the table.
 
     Examples:
         >>> [found.key for found in specs_in({"srcc": 0.5, "n": 10})]
@@ -314,7 +315,7 @@ def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
 
 
 def headline(module: str) -> ScoreSpec:
-    """The one score that stands for a metric.
+    """The declaration of the score that represents a metric.
 
     Examples:
         >>> headline("judge_description").key

@@ -1,7 +1,7 @@
 """The page of a metric's Space on the Hub: arguments as JSON in, scores out.
 
-`evaluate`'s own widget (0.4.6) calls `gradio.inputs`, which gradio dropped in version 4, and its table has neither
-optional arguments nor lists of options. gradio is imported where it is used: `pip install "eyechart[space]"`.
+`evaluate`'s own widget (0.4.6) calls `gradio.inputs`, which gradio removed in version 4, and its table supports neither
+optional arguments nor lists of options. gradio is an extra, imported only here: `pip install "eyechart[space]"`.
 """
 
 import inspect
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _EXAMPLE = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# A public page computes for anybody, so what it computes is bounded.
+# Anybody can use a public page, so its computations are limited.
 _MOST_CHARACTERS = 1_000_000
 _MOST = {"rounds": 20, "resamples": 10_000}
 
 
 def card(name: str) -> str:
-    """Text of a metric's card without its front matter.
+    """The text of a metric's card, without its front matter.
 
     Args:
         name: One of `eyechart.metrics.list_metrics()`.
@@ -37,7 +37,7 @@ def card(name: str) -> str:
 
 
 def examples(name: str) -> list[str]:
-    """The arguments that a metric's card shows as JSON, one example for each configuration.
+    """The JSON examples in a metric's card, one for each configuration.
 
     Examples:
         >>> sorted(json.loads(examples("judge_answer")[0]))
@@ -47,15 +47,15 @@ def examples(name: str) -> list[str]:
 
 
 def compute(name: str, text: str, configuration: str | None = None) -> tuple[str, str]:
-    """Scores of arguments that are given as JSON.
+    """Compute scores from arguments in JSON.
 
     Args:
         name: One of `eyechart.metrics.list_metrics()`.
         text: A JSON object of the metric's arguments.
-        configuration: The metric's configuration, where it has several.
+        configuration: The metric's configuration, if it has several.
 
     Returns:
-        The scores as JSON, in which an undefined one is NaN, and the metric's warnings; or "" and what is wrong.
+        The scores as JSON, in which an undefined score is NaN, and the metric's warnings; or "" and the error message.
 
     Examples:
         >>> text = '{"predictions": ["B"], "references": ["A"], "choices": [["Dark", "Bright"]]}'
@@ -66,7 +66,7 @@ def compute(name: str, text: str, configuration: str | None = None) -> tuple[str
         ('', 'the input must be a JSON object of arguments; it is a list')
     """
     try:
-        # One module for each call: `evaluate` keeps the rows of a call that failed half-way.
+        # A new module for each call, because `evaluate` keeps the rows of a call that failed half-way.
         metric = load(name, configuration, keep_in_memory=True)
         arguments = _read(text, inspect.signature(metric._compute).parameters)
         with warnings.catch_warnings(record=True) as caught:
@@ -80,25 +80,25 @@ def compute(name: str, text: str, configuration: str | None = None) -> tuple[str
 
 
 def _read(text: str, parameters: Any) -> dict[str, Any]:
-    """Arguments from JSON, checked by name and for what a page can bear."""
+    """Arguments from JSON, with names and sizes checked."""
     if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"the input has {len(text)} characters; at most {_MOST_CHARACTERS} can be computed here")
+        raise InputError(f"the input has {len(text)} characters; this page accepts at most {_MOST_CHARACTERS}")
     try:
         arguments = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the input is no JSON: {error}") from error
+        raise InputError(f"the input is not valid JSON: {error}") from error
     if not isinstance(arguments, dict):
         raise InputError(f"the input must be a JSON object of arguments; it is a {type(arguments).__name__}")
-    # A judge is a function, which JSON does not hold.
+    # A judge is a function, which JSON cannot contain.
     allowed = [parameter for parameter in parameters if parameter != "judge"]
     for argument, value in arguments.items():
         check_member("argument", argument, allowed)
         if isinstance(value, int) and value > _MOST.get(argument, value):
-            raise InputError(f"{argument} is {value}; at most {_MOST[argument]} can be computed here")
+            raise InputError(f"{argument} is {value}; this page accepts at most {_MOST[argument]}")
     needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty]
     missing = [name for name in needed if arguments.get(name) is None]
     if missing:
-        raise InputError(f"missing: {', '.join(missing)}; needed: {', '.join(needed)}")
+        raise InputError(f"missing arguments: {', '.join(missing)}; required: {', '.join(needed)}")
     return arguments
 
 
@@ -107,11 +107,11 @@ def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
 
     Args:
         name: One of `eyechart.metrics.list_metrics()`.
-        configurations: The metric's configurations, the default one first, where it has several; its card then shows
-            an example of each, in this order.
+        configurations: The metric's configurations, if it has several, the default first. Its card must have an
+            example of each, in this order.
 
     Returns:
-        A page; `launch()` serves it.
+        The page; its method `launch()` serves it.
 
     Raises:
         ImportError: gradio is not installed.
@@ -120,13 +120,13 @@ def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
         import gradio
     except ImportError as error:
         raise ImportError('gradio is not installed; pip install "eyechart[space]"') from error
-    # The first load imports evaluate; a page that is up answers at once.
+    # The first load imports evaluate, which is slow, so do it before the page is up.
     load(name, configurations[0] if configurations else None, keep_in_memory=True)
     shown = examples(name)
     with gradio.Blocks(title=f"{name} (eyechart)", analytics_enabled=False) as page:
-        gradio.Markdown(f"# {name}\n\nPut the metric's arguments in as JSON and press the button.")
+        gradio.Markdown(f"# {name}\n\nEnter the metric's arguments as JSON, then press Compute.")
         with gradio.Row():
-            # What is wrong stands right under the button, however long the scores beside it are.
+            # Messages are directly below the button, so that long scores do not push them out of sight.
             with gradio.Column():
                 configuration = gradio.Dropdown(
                     list(configurations) or ["default"], label="configuration", visible=bool(configurations)

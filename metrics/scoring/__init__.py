@@ -1,4 +1,4 @@
-"""Pure scoring functions on text and arrays: standard library, NumPy and SciPy only.
+"""Pure scoring functions on text and arrays, which need only the standard library, NumPy and SciPy.
 
-Nothing is imported here, so that `eyechart.metrics.scoring.choices.extraction` costs only what it needs.
+This file imports nothing, so that importing a single module, such as `choices.extraction`, stays fast.
 """

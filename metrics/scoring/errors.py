@@ -2,17 +2,17 @@
 
 ValueError
 └── ScoringError
-    ├── InputError             an argument is malformed; the message names it and the first offending row
-    └── UndefinedScoreError    the input is well formed, but the score does not exist for it
-        └── UnboundedScoresError   paired comparisons whose maximum likelihood lies at infinity
+    ├── InputError             an argument is invalid; the message names it and the first invalid row
+    └── UndefinedScoreError    the input is valid, but the score is not defined for it
+        └── UnboundedScoresError   paired comparisons whose maximum likelihood scores are infinite
 UserWarning
 └── ScoringWarning
-    ├── UndefinedScoreWarning  a metric returned nan in place of an undefined score
-    ├── SmallSampleWarning     a score was computed on fewer items than it needs to be meaningful
-    ├── LeftOutWarning         rows that cannot be scored were left out, and counted
+    ├── UndefinedScoreWarning  a score is undefined, and the metric returned nan
+    ├── SmallSampleWarning     a score was computed from too few items to be meaningful
+    ├── LeftOutWarning         rows that cannot be scored were left out and counted
     └── LostRoundsWarning      a judge gave no reply in some rounds
 
-Pure functions raise; the `evaluate` modules above them turn `UndefinedScoreError` into nan and a warning.
+Pure functions raise `UndefinedScoreError`; the `evaluate` modules turn it into nan and a warning.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class ScoringError(ValueError):
 
 
 class InputError(ScoringError):
-    """An argument is malformed."""
+    """An argument is invalid."""
 
 
 class UndefinedScoreError(ScoringError):
@@ -35,30 +35,30 @@ class UnboundedScoresError(UndefinedScoreError):
     """The likelihood of paired comparisons has no finite maximum.
 
     Attributes:
-        never_won: Items that never won, by number; an item that never appears is in both lists.
-        never_lost: Items that never lost.
-        unbeaten_set: Where both lists are empty, a set of items that lost to none of the others.
+        never_won: Numbers of the items that never won. An item that is in no comparison is in both lists.
+        never_lost: Numbers of the items that never lost.
+        unbeaten_set: If both lists are empty, a set of items that lost no comparison with an item outside the set.
     """
 
     def __init__(self, never_won: Sequence[Any], never_lost: Sequence[Any], unbeaten_set: Sequence[Any]):
-        """Takes item numbers, or names for the message."""
+        """Create the error from item numbers, or from names for the message."""
         self.never_won, self.never_lost, self.unbeaten_set = list(never_won), list(never_lost), list(unbeaten_set)
         reasons = [f"never won: {_listed(self.never_won)}"] if self.never_won else []
         reasons += [f"never lost: {_listed(self.never_lost)}"] if self.never_lost else []
-        reasons = reasons or [f"these lost to none of the others: {_listed(self.unbeaten_set)}"]
+        reasons = reasons or [f"these items lost to none of the others: {_listed(self.unbeaten_set)}"]
         super().__init__(
-            f"maximum likelihood scores would be infinite; {'; '.join(reasons)}. With a ridge they are finite: "
-            "aggregator 'mle_ridge'"
+            f"maximum likelihood scores would be infinite; {'; '.join(reasons)}. "
+            "Use aggregator 'mle_ridge', whose scores are always finite"
         )
 
     def renamed(self, names: Sequence[Any]) -> "UnboundedScoresError":
-        """The same error with the names of the items in place of their numbers."""
+        """The same error, with names instead of item numbers."""
         lists = (self.never_won, self.never_lost, self.unbeaten_set)
         return UnboundedScoresError(*([names[item] for item in items] for items in lists))
 
 
 def _listed(items: Sequence[Any], most: int = 10) -> str:
-    """Items one behind the other, and how many are not shown."""
+    """The first items, separated by commas, and the number of items that are not shown."""
     shown = ", ".join(str(item) for item in items[:most])
     return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
@@ -72,7 +72,7 @@ class UndefinedScoreWarning(ScoringWarning):
 
 
 class SmallSampleWarning(ScoringWarning):
-    """A score rests on too few items."""
+    """A score was computed from too few items."""
 
 
 class LeftOutWarning(ScoringWarning):

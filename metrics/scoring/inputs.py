@@ -1,4 +1,4 @@
-"""Checks of arguments. Each error names the argument and the first offending row."""
+"""Checks of arguments. Each error names the argument and the first invalid row."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float64]
 
 
 def check_lengths(**columns: Sized) -> int:
-    """Common length of the columns.
+    """Check that columns have the same length, and return it.
 
     Args:
         columns: Columns by argument name; the first one sets the length.
@@ -47,7 +47,7 @@ def check_letter(argument: str, row: int, letter: object, n_options: int) -> int
     """Index of the option that a letter names.
 
     Raises:
-        InputError: It is no letter of an option.
+        InputError: No option has this letter.
 
     Examples:
         >>> check_letter("references", 0, "C", 4)
@@ -55,7 +55,7 @@ def check_letter(argument: str, row: int, letter: object, n_options: int) -> int
     """
     index = ascii_uppercase.find(letter) if isinstance(letter, str) and len(letter) == 1 else -1
     if not 0 <= index < n_options:
-        allowed = f"A to {ascii_uppercase[n_options - 1]}" if n_options > 0 else "none, as the row has no options"
+        allowed = f"A to {ascii_uppercase[n_options - 1]}" if n_options > 0 else "none, because the row has no options"
         raise InputError(f"{argument}[{row}] is {letter!r}; allowed: {allowed}")
     return index
 
@@ -69,9 +69,9 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
         columns: Number of columns, or None for a flat array.
 
     Raises:
-        InputError: The shape is wrong, or a value is no number, nan or infinite.
+        InputError: The shape is wrong, or a value is not a number, nan or infinite.
     """
-    shape = "one number a row" if columns is None else f"{columns} numbers a row"
+    shape = "one number per row" if columns is None else f"{columns} numbers per row"
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -79,7 +79,7 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
     if array is not None and array.size == 0 and len(array) == 0:
         return array.reshape(0) if columns is None else array.reshape(0, columns)
     if array is None or array.shape[1:] != (() if columns is None else (columns,)) or array.ndim == 0:
-        raise InputError(f"{argument} must hold {shape}{_first_misfit(argument, values, columns)}")
+        raise InputError(f"{argument} must contain {shape}{_first_misfit(argument, values, columns)}")
     finite = np.isfinite(array) if columns is None else np.isfinite(array).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -100,13 +100,13 @@ def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
 
 
 def scaled(values: FloatArray) -> tuple[FloatArray, int]:
-    """Values of sizes up to 1, so that neither sums nor squares of very large and very small ones leave the range.
+    """Scale values to sizes up to 1, so that their sums and squares neither overflow nor underflow.
 
     Args:
         values: Finite numbers, shape (n,), n >= 1.
 
     Returns:
-        The values divided by a power of two, which rounds nothing, and its exponent.
+        The values divided by a power of two, which causes no rounding, and its exponent.
 
     Examples:
         >>> values, exponent = scaled(np.array([3.0, -4.0]))
@@ -118,7 +118,7 @@ def scaled(values: FloatArray) -> tuple[FloatArray, int]:
 
 
 def check_count(argument: str, value: object) -> None:
-    """Refuse what is no whole number of at least 1.
+    """Check that a value is a whole number of at least 1.
 
     Raises:
         InputError: It is not.
@@ -135,18 +135,18 @@ def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str
         n: Number of rows.
 
     Raises:
-        InputError: A group is no list or its length is not `n`.
+        InputError: A group is not a list, or its length is not `n`.
     """
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
         raise InputError(
-            f"groups must map a group name to a list with a value per row; it is a {type(groups).__name__}"
+            f"groups must map each group name to a list with one value per row; it is a {type(groups).__name__}"
         )
     checked = {}
     for name, values in groups.items():
         if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise InputError(f"groups[{name!r}] must be a list with a value per row; it is {values!r}")
+            raise InputError(f"groups[{name!r}] must be a list with one value per row; it is {values!r}")
         if len(values) != n:
             raise InputError(
                 f"groups[{name!r}] has {len(values)} rows and predictions has {n}; "
@@ -157,12 +157,12 @@ def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str
 
 
 def check_gathered(num_process: int, gathered: Sequence[str], **arguments: object) -> None:
-    """Refuse arguments that a metric cannot collect from several processes.
+    """Reject arguments that `evaluate` cannot gather from several processes.
 
     Args:
         num_process: Number of processes.
         gathered: Names of the columns that `evaluate` gathers.
-        arguments: The other arguments with a value per row; None where not given.
+        arguments: The other arguments with one value per row; None if not given.
 
     Raises:
         InputError: There are several processes and one of the arguments is given.
@@ -174,10 +174,10 @@ def check_gathered(num_process: int, gathered: Sequence[str], **arguments: objec
 
 
 def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
-    """Refuse a value that is not in a list of allowed ones, naming the nearest.
+    """Check that a value is allowed.
 
     Raises:
-        InputError: It is not among them.
+        InputError: It is not; the message lists the allowed values and suggests the most similar one.
     """
     if value in allowed:
         return
@@ -187,7 +187,7 @@ def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
-    """Row numbers of each distinct value, by first appearance.
+    """The row numbers of each distinct value, in order of first appearance.
 
     Examples:
         >>> rows_by_value(["what", "how", "what"])
@@ -202,14 +202,14 @@ def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
 def map_groups(
     groups: Mapping[str, Sequence[str]], compute: Callable[[str, list[int]], dict[str, Any]]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """Scores of each value of each group, under the names that results use.
+    """Scores for each value of each group, under the keys that results use.
 
     Args:
         groups: Group name to one value per row.
-        compute: Takes a part's name, such as "concern=blur", and its row numbers.
+        compute: Function of a part's name, such as "concern=blur", and its row numbers.
 
     Returns:
-        `by_<group name>` to value to what `compute` returned.
+        A dict from `by_<group name>` to a dict from each value to the result of `compute`.
 
     Examples:
         >>> map_groups({"type": ["what", "how", "what"]}, lambda part, rows: {"n": len(rows)})

@@ -1,18 +1,18 @@
-"""Items: what each row of a metric's input gave, as columns of plain Python values.
+"""Items: the outcome of each row of a metric's input, as columns of plain Python values.
 
-Every metric is two functions. One reads the replies, and asks a judge where there is one; it returns the items, a dict
-of lists as long as its input, with None for nothing. It may be called for some rows at a time, as replies arrive. The
-other computes all scores from these columns, the references and the settings; it sees no reply. So scores can be
-computed again from stored columns, and are equal.
+Every metric consists of two functions. The first reads the replies, with the help of a judge if there is one, and
+returns the items: a dict of lists with one value per row, or None if a row has no value. It may be called for some rows
+at a time, as replies arrive. The second computes all scores from these columns, the references and the settings; it
+does not see the replies. So scores can be recomputed from stored columns with the same result.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 Items = dict[str, list[Any]]
-"""Columns that were made, by name."""
+"""Columns by name, as written."""
 ItemColumns = Mapping[str, Sequence[Any]]
-"""Columns that are read, from wherever they were stored."""
+"""Columns by name, as read from any source."""
 
 
 def select_rows(items: ItemColumns, rows: Sequence[int]) -> Items:

@@ -1,9 +1,9 @@
-r"""What a reasoning model wrote before its answer, split from the answer.
+r"""Splitting a reply into the model's reasoning and its answer.
 
-Reasoning stands in blocks: `<think>...</think>` (also `thinking`, `thought`, `reasoning`, `seed:think`), `[THINK]...`
-of Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which `final` alone is the answer. A tag that
-the answer quotes as code (`` `<think>` ``) opens no block. A block that is not closed is reasoning to its end: the text
-was cut off, and nothing in it is an answer.
+Reasoning is in blocks: `<think>...</think>` (also `thinking`, `thought`, `reasoning`, `seed:think`), `[THINK]...` of
+Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which only `final` is the answer. A tag that the
+answer quotes as code (`` `<think>` ``) does not open a block. A block that is not closed was cut off: all of it is
+reasoning, and it contains no answer.
 """
 
 import re
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 STOP, LENGTH, REASONING, REFUSAL = "stop", "length", "reasoning", "refusal"
 CONTENT_FILTER = "content_filter"
 FINISH_REASONS = (STOP, LENGTH, REASONING, REFUSAL, CONTENT_FILTER)
-"""How a reply ended: by itself, cut off at the longest length, within its reasoning, as a refusal that the server tells
-apart from an answer, or stopped by the server's filter, which counts as refused."""
+"""How a reply ended: by itself, cut off at the maximum length, within its reasoning, as a refusal that the server
+reports, or stopped by the server's content filter, which counts as a refusal."""
 STOPPED_EARLY = (LENGTH, CONTENT_FILTER)
-"""Ends of replies that would have gone on."""
+"""The finish reasons of replies that were stopped before their end."""
 
 _NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
 _TAG = re.compile(
@@ -32,11 +32,11 @@ _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
 
 @dataclass(frozen=True)
 class SplitReply:
-    """A reply in its two parts.
+    """The two parts of a reply.
 
     Attributes:
-        answer: What is not reasoning.
-        reasoning: What is, without its tags; "" where there is none.
+        answer: The text outside reasoning blocks.
+        reasoning: The text of the reasoning blocks, without their tags; "" if there are none.
         is_finished: Whether every block was closed.
     """
 
@@ -48,8 +48,8 @@ class SplitReply:
 def split_reasoning(text: str) -> SplitReply:
     """Split a reply's reasoning from its answer.
 
-    A closing tag without an opening one closes a block that the prompt opened: all before it is reasoning. Blocks may
-    be nested.
+    A closing tag without an opening tag closes a block that the prompt opened, so everything before it is reasoning.
+    Blocks may be nested.
 
     Args:
         text: Any string.
@@ -73,7 +73,7 @@ def split_reasoning(text: str) -> SplitReply:
     while found := (_TAG if is_inside else _TAG_OR_CODE).search(text, position):
         position = found.end()
         if not is_inside and found["code"]:
-            # A reply that stands in a code block as a whole is no quotation.
+            # If the entire reply is one code block, it is not a quotation.
             position = found.start() + 1 if found["code"] == text.strip() else position
             continue
         part, start = text[start : found.start()], position
@@ -86,7 +86,7 @@ def split_reasoning(text: str) -> SplitReply:
             reasoning.append(part)
             block_end, is_inside = len(answer), False
         elif nested:
-            # The closing tag before was that of an inner block; what stands between the two is reasoning as well.
+            # The previous closing tag was that of an inner block, so the text since then is reasoning too.
             reasoning += [*answer[block_end:], part]
             del answer[block_end:]
             nested -= 1
@@ -100,18 +100,18 @@ def split_reasoning(text: str) -> SplitReply:
 
 
 def opens_reasoning(prompt: str) -> bool:
-    """Whether a prompt ends with a tag that opens reasoning, so that the reply to it begins inside.
+    """Whether a prompt ends with a tag that opens reasoning, so that its reply begins inside a reasoning block.
 
     Examples:
         >>> opens_reasoning("assistant: <think> "), opens_reasoning("<think></think>")
         (True, False)
     """
-    # A tag is short, and a prompt may be long.
+    # A prompt may be long, but a tag is short.
     return _OPEN_AT_END.search(prompt[-64:]) is not None
 
 
 def reasoning_marks(tokens: Iterable[str]) -> set[str]:
-    """Those of some tokens that mark reasoning, so that a text without them cannot be split.
+    """The tokens that mark reasoning; a text that contains none of them has no reasoning to split off.
 
     Examples:
         >>> sorted(reasoning_marks(["[THINK]", "<|im_end|>", "<|end|>"]))
@@ -120,13 +120,13 @@ def reasoning_marks(tokens: Iterable[str]) -> set[str]:
         ['<|channel|>', '<|end|>']
     """
     found = set(tokens)
-    # Without channels, `<|end|>` ends a text.
+    # Without Harmony channels, `<|end|>` only ends a text.
     marks = (_TAG, _CHANNEL_MARK) if "<|channel|>" in found else (_TAG,)
     return {token for token in found if any(mark.fullmatch(token) for mark in marks)}
 
 
 def _split_channels(text: str) -> SplitReply:
-    """Of Harmony's channels, `final` is the answer; one that has no end is unfinished unless it is that."""
+    """Split Harmony channels: `final` is the answer, and any other channel without an end mark is unfinished."""
     first = _CHANNEL.search(text)
     if first is None:
         return SplitReply("", text, False)

@@ -53,12 +53,12 @@ def test_sound(given: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"texts": "ab"}, "texts must be a list with a value per row; it is 'ab'"),
-        ({"texts": {"a": 1, "b": 2}}, "texts must be a list with a value per row"),
+        ({"texts": "ab"}, "texts must be a list with one value per row; it is 'ab'"),
+        ({"texts": {"a": 1, "b": 2}}, "texts must be a list with one value per row"),
         ({"texts": None}, "texts is missing"),
         ({"places": [0]}, "places has 1 rows and texts has 2; row 1 is the first without a partner"),
         ({"places": []}, "places has 0 rows and texts has 2; row 0 is the first"),
-        ({"texts": [None, "a"]}, r'texts\[0\] is None; it must be a string \("" if there is none\)'),
+        ({"texts": [None, "a"]}, r'texts\[0\] is None; it must be a string \(use "" for an empty text\)'),
         ({"texts": ["a", {"error": "no reply"}]}, r"texts\[1\] is {'error': 'no reply'}; it must be a string"),
         ({"texts": ["a", 1]}, r"texts\[1\] is 1; it must be a string"),
         ({"options": [["x"], "xy"]}, r"options\[1\] is 'xy'; it must be a list of strings"),

@@ -12,7 +12,7 @@ def test_list() -> None:
 
 def test_unknown_name() -> None:
     with pytest.raises(
-        ValueError, match=r"'choise_accuracy'; there are choice_accuracy.*Did you mean 'choice_accuracy'"
+        ValueError, match=r"'choise_accuracy'; available: choice_accuracy.*Did you mean 'choice_accuracy'"
     ):
         eyechart.metrics.load("choise_accuracy")
 

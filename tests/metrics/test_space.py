@@ -49,24 +49,27 @@ def test_scores_and_warnings() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the input is no JSON: Expecting value"),
-        ("{", "the input is no JSON"),
-        ("[" * 100_000, "the input is no JSON"),
+        ("", "the input is not valid JSON: Expecting value"),
+        ("{", "the input is not valid JSON"),
+        ("[" * 100_000, "the input is not valid JSON"),
         ('"text"', "must be a JSON object of arguments; it is a str"),
-        ("{}", "missing: predictions, references, questions; needed: predictions, references, questions"),
+        ("{}", "missing arguments: predictions, references, questions; required: predictions, references, questions"),
         ('{"prediction": []}', "argument is 'prediction'; allowed: .* Did you mean 'predictions'"),
         ('{"judge": "lexical"}', "argument is 'judge'; allowed: "),
-        ('{"rounds": 1000000}', "rounds is 1000000; at most 20 can be computed here"),
+        ('{"rounds": 1000000}', "rounds is 1000000; this page accepts at most 20"),
         ('{"predictions": ["a"], "references": ["b"], "questions": []}', "questions has 0 rows and predictions has 1"),
         ('{"predictions": ["a"], "references": [""], "questions": ["?"]}', "all 1 references are empty"),
         ('{"predictions": "a", "references": "b", "questions": "?"}', "predictions must be a list .*; it is 'a'"),
         ('{"predictions": 3, "references": 4, "questions": 5}', "predictions must be a list .*; it is 3"),
-        ('{"predictions": null, "references": null, "questions": null}', "missing: predictions, references, questions"),
+        (
+            '{"predictions": null, "references": null, "questions": null}',
+            "missing arguments: predictions, references, questions",
+        ),
         (
             '{"predictions": [["a"]], "references": ["b"], "questions": ["?"]}',
             r"predictions\[0\] is \['a'\]; it must be a string",
         ),
-        (" " * 1_000_001, "the input has 1000001 characters; at most 1000000"),
+        (" " * 1_000_001, "the input has 1000001 characters; this page accepts at most 1000000"),
     ],
 )
 def test_errors_are_text(text: str, message: str) -> None:

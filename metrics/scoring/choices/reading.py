@@ -325,7 +325,7 @@ def _plainly_sound(
 
 def _check_row(row: int, text: object, options: Sequence[str], reference: object) -> None:
     if not isinstance(text, str):
-        raise InputError(f'predictions[{row}] is {text!r}; it must be a string ("" if there is none)')
+        raise InputError(f'predictions[{row}] is {text!r}; it must be a string (use "" for an empty text)')
     listed = isinstance(options, Sequence) and not isinstance(options, str)
     if not listed or not all(isinstance(option, str) for option in options):
         raise InputError(f"choices[{row}] is {options!r}; it must be a list of strings")

@@ -24,7 +24,7 @@ def check_texts(**columns: Sequence[str]) -> int:
     for name, values in columns.items():
         for row, value in enumerate(values):
             if not isinstance(value, str):
-                raise InputError(f'{name}[{row}] is {value!r}; it must be a string ("" if there is none)')
+                raise InputError(f'{name}[{row}] is {value!r}; it must be a string (use "" for an empty text)')
     return n
 
 

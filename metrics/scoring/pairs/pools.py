@@ -107,7 +107,7 @@ def check_pairs(
 
 def _pool_names(pool_ids: Sequence[object]) -> list[str]:
     if isinstance(pool_ids, str):
-        raise InputError(f"pool_ids must be a list with a value per row; it is {pool_ids!r}")
+        raise InputError(f"pool_ids must be a list with one value per row; it is {pool_ids!r}")
     for row, pool in enumerate(pool_ids):
         if pool is None:
             raise InputError(f"pool_ids[{row}] is None; every pair needs a pool, or none has one")

@@ -99,7 +99,7 @@ def _read(
     read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
     for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
         if not isinstance(text, str):
-            raise InputError(f'{name}[{row}] is {text!r}; it must be a string ("" if there is none)')
+            raise InputError(f'{name}[{row}] is {text!r}; it must be a string (use "" for an empty text)')
         if (text, ended) not in read:
             preferred = read_preference(text, ended)
             read[text, ended] = preferred, "exact" if preferred else why_unread(text, ended)

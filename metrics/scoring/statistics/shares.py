@@ -61,7 +61,7 @@ class Clusters:
         if names is None:
             return cls(np.arange(n))
         if isinstance(names, str) or not hasattr(names, "__len__"):
-            raise InputError(f"clusters must be a list with a value per row; it is {names!r:.60}")
+            raise InputError(f"clusters must be a list with one value per row; it is {names!r:.60}")
         check_lengths(predictions=range(n), clusters=names)
         number: dict[Any, int] = {}
         known = [_known_name(row, name) for row, name in enumerate(names)]

@@ -166,7 +166,7 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(
-        ("texts cut off", "texts of unfinished reasoning alone", "texts refused"), "12.50 %"
+        ("texts cut off", "texts that end in unfinished reasoning", "texts refused"), "12.50 %"
     )
     folder = write(tmp_path, [found])
     (result,) = read_results(folder).tasks

@@ -54,10 +54,10 @@ def test_why_there_is_no_interval(name: str, words: str) -> None:
 def test_scores_that_never_have_one() -> None:
     fitted = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
     (note,) = interval_notes([("two_afc/coarse", fitted)])
-    assert note == "No interval, as the logistic is not fitted again on every resample: two_afc/coarse: PLCC, fitted."
+    assert note == "No interval, as the logistic is not refitted on every resample: two_afc/coarse: PLCC, fitted."
     unread = {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}}
     (note,) = interval_notes([("", unread)])
-    assert note.startswith("No interval, as they describe these replies") and "cut" not in note
+    assert note.startswith("No interval, as they only describe the replies") and "cut" not in note
 
 
 def test_one_unit_is_one() -> None:

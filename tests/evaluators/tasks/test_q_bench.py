@@ -164,7 +164,7 @@ def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path)
     assert result.scores["outcomes"] == shares and not result.complete
     for share in (r"texts cut off +25\.00 %", r"texts refused +12\.50 %"):
         assert re.search(share, done.stdout)
-    assert "texts without a word" not in done.stdout
+    assert "texts that are empty" not in done.stdout
     shown = " ".join(done.stdout.split())
     assert "2 of 8 replies were cut off; how 5 others ended is not known. The model that wrote them" in shown
     assert "--max-new-tokens" not in shown

@@ -281,7 +281,7 @@ def test_one_pair(metric) -> None:
         ({"first_references": list(range(120))}, "an image has one reference"),
         ({"first_references": [float("nan")] * 120}, r"first_references\[0\] is nan"),
         ({"second_references": [1.0] * 119 + [float("inf")]}, r"second_references\[119\] is inf"),
-        ({"pool_ids": "x" * 120}, "pool_ids must be a list with a value per row; it is 'xxx"),
+        ({"pool_ids": "x" * 120}, "pool_ids must be a list with one value per row; it is 'xxx"),
         ({"pool_ids": ["x"] * 119 + [None]}, r"pool_ids\[119\] is None"),
         ({"pool_ids": ["x"]}, "pool_ids has 1 rows and first_ids has 120"),
         ({"aggregator": "mapp"}, "Did you mean 'map'"),

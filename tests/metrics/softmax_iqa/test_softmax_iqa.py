@@ -119,7 +119,7 @@ def test_constant_references_and_one_item(scores) -> None:
     [
         ({"references": [1.0] * 59}, "references has 59 rows and predictions has 60; row 59 is the first"),
         ({"predictions": [[1.0, 2.0]] * 59 + [[1.0, float("nan")]]}, r"predictions\[59\] is \[1.0, nan\]"),
-        ({"predictions": [[1.0, 2.0]] * 59 + [[1.0]]}, r"2 numbers a row; predictions\[59\] is \[1.0\]"),
+        ({"predictions": [[1.0, 2.0]] * 59 + [[1.0]]}, r"2 numbers per row; predictions\[59\] is \[1.0\]"),
         ({"references": [1.0] * 59 + [float("inf")]}, r"references\[59\] is inf"),
         ({"predictions": [], "references": []}, "predictions is empty"),
         ({"groups": {"half": ["a"]}}, r"groups\['half'\] has 1 rows"),

@@ -364,7 +364,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("replies")} == {
         "replies cut off before they give a number": "5.00 %",
-        "replies of unfinished reasoning alone": "2.50 %",
+        "replies that end in unfinished reasoning": "2.50 %",
         "replies refused": "2.50 %",
         "replies that could not be parsed": "2.50 %",
     }

@@ -67,7 +67,7 @@ def test_mle_with_a_ridge_is_the_dense_optimum_where_an_image_never_lost(seed: i
     flipped = losers == 0
     winners, losers = np.where(flipped, losers, winners), np.where(flipped, winners, losers)
     winners, losers = np.append(winners, 5), np.append(losers, 12)
-    with pytest.raises(UnboundedScoresError, match="With a ridge they are finite: aggregator 'mle_ridge'"):
+    with pytest.raises(UnboundedScoresError, match="Use aggregator 'mle_ridge', whose scores are always finite"):
         mle_scores(winners, losers, 13)
     found = mle_scores(winners, losers, 13, ridge=ridge)
     assert found == pytest.approx(_dense_optimum(winners, losers, 13, prior=ridge), abs=1e-4)
@@ -194,7 +194,7 @@ def test_mle_refuses_what_has_no_finite_optimum(pairs, n: int, never_won, never_
 def test_the_message_names_the_items() -> None:
     with pytest.raises(UnboundedScoresError, match="would be infinite; never won: 1; never lost: 0"):
         mle_scores([0], [1], 2)
-    with pytest.raises(UnboundedScoresError, match="these lost to none of the others: 0, 1"):
+    with pytest.raises(UnboundedScoresError, match="these items lost to none of the others: 0, 1"):
         mle_scores([0, 1, 0, 2, 3, 3, 2], [1, 0, 2, 3, 2, 2, 3], 4)
     never = re.escape("never won: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 5 more; never lost: 0")
     with pytest.raises(UnboundedScoresError, match=never):

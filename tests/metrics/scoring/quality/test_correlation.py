@@ -56,7 +56,7 @@ def test_bad_input(score) -> None:
         score([1, 2], [1, 2, 3])
     with pytest.raises(InputError, match="predictions is empty"):
         score([], [])
-    with pytest.raises(InputError, match=r"one number a row; predictions\[0\] is 'x'"):
+    with pytest.raises(InputError, match=r"one number per row; predictions\[0\] is 'x'"):
         score(["x", "y"], [1, 2])
 
 

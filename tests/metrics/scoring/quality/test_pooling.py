@@ -60,9 +60,9 @@ def test_bad_settings(arguments: dict, message: str) -> None:
 @pytest.mark.parametrize(
     ("logits", "message"),
     [
-        ([1.0, 2.0], "predictions must hold 2 numbers a row; predictions"),
-        ([[1.0, 2.0, 3.0]], "predictions must hold 2 numbers a row; predictions"),
-        ([[1.0, 2.0], [1.0]], r"2 numbers a row; predictions\[1\] is \[1.0\]"),
+        ([1.0, 2.0], "predictions must contain 2 numbers per row; predictions"),
+        ([[1.0, 2.0, 3.0]], "predictions must contain 2 numbers per row; predictions"),
+        ([[1.0, 2.0], [1.0]], r"2 numbers per row; predictions\[1\] is \[1.0\]"),
         ([[1.0, 2.0], [float("inf"), 1.0]], r"predictions\[1\] is \[inf, 1.0\]"),
     ],
 )

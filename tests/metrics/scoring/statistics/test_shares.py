@@ -263,7 +263,7 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
     ("call", "error", "message"),
     [
         (lambda: Clusters.of(["a"], 2), InputError, "clusters has 1 rows and predictions has 2"),
-        (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with a value per row; it is 'ab'"),
+        (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with one value per row; it is 'ab'"),
         (lambda: Clusters.of(7, 2), InputError, "it is 7"),
         (lambda: Clusters.of(["a", ["b"]], 2), InputError, r"clusters\[1\] is \['b'\]; it must be a string, a number"),
         (lambda: share_interval([math.nan]), InputError, r"right\[0\] is nan"),
