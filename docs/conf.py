@@ -1,4 +1,4 @@
-"""Settings of the documentation site, which `sphinx-build -n -W --keep-going docs docs/_build/html` makes."""
+"""Settings of the documentation site. Build it with `sphinx-build -n -W --keep-going docs docs/_build/html`."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-# Notebooks are executed without any network.
+# Notebooks run offline.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 project = "eyechart"
@@ -18,7 +18,7 @@ exclude_patterns = ["_build", "reference/generated", "examples"]
 
 # A missing page, anchor or image is a warning, and `-W` makes it an error.
 nitpicky = True
-# What other projects' pages would have to resolve, and types that have no entry of their own.
+# Types of other projects, and types without an entry on this site.
 nitpick_ignore_regex = [("py:.*", ".*")]
 
 myst_enable_extensions = ["amsmath", "dollarmath"]
@@ -27,10 +27,10 @@ nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
-# Progress and warnings of libraries differ between machines.
+# Progress bars and library warnings differ between machines.
 nb_output_stderr = "remove"
 
-# Docstrings name code in single backticks.
+# Docstrings mark code with single backticks.
 default_role = "code"
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

@@ -1,6 +1,6 @@
-"""What the theme leaves out for people who read with a keyboard or a screen reader; axe-core finds it missing.
+"""Adds what the theme lacks for readers who use a keyboard or a screen reader, as reported by axe-core.
 
-What scrolls by itself takes the focus, the two sidebars have names, and the page of search results has a heading.
+Scrollable blocks can be focused, the two sidebars have names, and the page of search results has a heading.
 """
 
 from pathlib import Path
@@ -28,6 +28,6 @@ def _complete(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register it with Sphinx."""
+        """Register the extension with Sphinx."""
     app.connect("build-finished", _complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

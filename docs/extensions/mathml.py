@@ -1,4 +1,4 @@
-"""Formulae as MathML, which every current browser shows by itself: no script and no font of another host."""
+"""Renders formulae as MathML, which every current browser displays without scripts or fonts from another host."""
 
 import html
 from typing import Any
@@ -12,7 +12,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def _mathml(node: nodes.Element, display: str) -> str:
-    """A formula with its LaTeX as the text for those who cannot see it; what is not understood is a warning."""
+        """The formula as MathML, with its LaTeX as the alternative text; an unknown LaTeX command is a warning."""
     latex = node.astext().strip()
     shown: str = convert(latex, display=display)
     if "\\" in shown:

@@ -1,4 +1,4 @@
-"""Reference pages that are made of the code before the site is built, so that none of them can be out of date."""
+"""Generates reference pages from the code before the site is built, so that they are always up to date."""
 
 import re
 import subprocess
@@ -16,12 +16,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options, as typer's own tool describes them."""
+        """Every command with its arguments and options, as documented by typer."""
     command = [sys.executable, "-m", "typer", "eyechart.evaluators.cli", "utils", "docs", "--name", "eyechart"]
     made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    # The first heading and its list of options; the page has a heading of its own.
+        # Drop typer's first heading: the page already has one.
     text = made.partition("\n")[2].replace("```console\n$ ", "```text\n").replace("&#x27;", "'").replace("&quot;", '"')
-    # Lists of commands have only the first words of each; a link says more.
+        # Lists of commands show only the first words of each description, so replace them with links.
     parent, is_list, linked = "eyechart", False, []
     for line in text.splitlines():
         if line.startswith("## "):
@@ -35,7 +35,7 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """A table for each set of settings, above it the tasks that have it."""
+        """One table of settings for each group of tasks with the same settings; the heading lists the tasks."""
     from eyechart.evaluators.protocols.settings import list_settings
     from eyechart.evaluators.tasks import TASKS
 
@@ -59,22 +59,22 @@ def scores() -> str:
     parts = []
     for name in list_metrics():
         specs = [one for one in specs_of(name) if one.unit is not Unit.COUNT]
-        best = {True: "high", False: "low", None: ""}
+        better = {True: "higher", False: "lower", None: ""}
         rows = [
-            (f"`{one.key}`", one.label, one.unit.value, f"{one.low:g} to {one.high:g}", best[one.higher_is_better])
+            (f"`{one.key}`", one.label, one.unit.value, f"{one.low:g} to {one.high:g}", better[one.higher_is_better])
             for one in specs
         ]
-        parts.append(f"## {name}\n\n{_table(('score', 'label', 'unit', 'range', 'best'), rows)}")
+        parts.append(f"## {name}\n\n{_table(('score', 'label', 'unit', 'range', 'better'), rows)}")
     return "\n".join(parts)
 
 
 def _card(path: Path) -> str:
-    """A card without the front matter that is for the Hub."""
+        """A card without its front matter, which only the Hub needs."""
     return path.read_text(encoding="utf-8").split("---\n", 2)[2]
 
 
 def write(folder: Path) -> None:
-    """Write all of them; what is as it was is left, so that Sphinx reads it once.
+        """Write all generated pages; unchanged files are not rewritten, so Sphinx need not read them again.
 
     Args:
         folder: The reference section of the site.
@@ -94,13 +94,13 @@ def write(folder: Path) -> None:
 
 
 def _link_cards(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """In a checkout, links to cards lead to the cards; in the site, to the pages that are made of them."""
+        """Redirect links to the cards in the repository to the pages generated from them."""
     text = re.sub(r"\]\(\.\./\.\./hub_cards/datasets/(\w+)\.md", r"](data_sets/\1.md", source[0])
     source[0] = re.sub(r"\]\(\.\./\.\./metrics/(\w+)/README\.md", r"](metrics/\1.md", text)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Make the pages before Sphinx looks for them."""
+        """Generate the pages before Sphinx reads its sources."""
     app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference"))
     app.connect("source-read", _link_cards)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
