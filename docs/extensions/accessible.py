@@ -28,6 +28,6 @@ def _complete(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-        """Register the extension with Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("build-finished", _complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

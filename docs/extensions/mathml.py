@@ -12,7 +12,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def _mathml(node: nodes.Element, display: str) -> str:
-        """The formula as MathML, with its LaTeX as the alternative text; an unknown LaTeX command is a warning."""
+    """The formula as MathML, with its LaTeX as the alternative text; an unknown LaTeX command is a warning."""
     latex = node.astext().strip()
     shown: str = convert(latex, display=display)
     if "\\" in shown:

@@ -16,12 +16,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def commands() -> str:
-        """Every command with its arguments and options, as documented by typer."""
+    """Every command with its arguments and options, as documented by typer."""
     command = [sys.executable, "-m", "typer", "eyechart.evaluators.cli", "utils", "docs", "--name", "eyechart"]
     made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        # Drop typer's first heading: the page already has one.
+    # Drop typer's first heading: the page already has one.
     text = made.partition("\n")[2].replace("```console\n$ ", "```text\n").replace("&#x27;", "'").replace("&quot;", '"')
-        # Lists of commands show only the first words of each description, so replace them with links.
+    # Lists of commands show only the first words of each description, so replace them with links.
     parent, is_list, linked = "eyechart", False, []
     for line in text.splitlines():
         if line.startswith("## "):
@@ -35,7 +35,7 @@ def commands() -> str:
 
 
 def settings() -> str:
-        """One table of settings for each group of tasks with the same settings; the heading lists the tasks."""
+    """One table of settings for each group of tasks with the same settings; the heading lists the tasks."""
     from eyechart.evaluators.protocols.settings import list_settings
     from eyechart.evaluators.tasks import TASKS
 
@@ -69,12 +69,12 @@ def scores() -> str:
 
 
 def _card(path: Path) -> str:
-        """A card without its front matter, which only the Hub needs."""
+    """A card without its front matter, which only the Hub needs."""
     return path.read_text(encoding="utf-8").split("---\n", 2)[2]
 
 
 def write(folder: Path) -> None:
-        """Write all generated pages; unchanged files are not rewritten, so Sphinx need not read them again.
+    """Write all generated pages; unchanged files are not rewritten, so Sphinx need not read them again.
 
     Args:
         folder: The reference section of the site.
@@ -94,13 +94,13 @@ def write(folder: Path) -> None:
 
 
 def _link_cards(_app: Sphinx, _page: str, source: list[str]) -> None:
-        """Redirect links to the cards in the repository to the pages generated from them."""
+    """Redirect links to the cards in the repository to the pages generated from them."""
     text = re.sub(r"\]\(\.\./\.\./hub_cards/datasets/(\w+)\.md", r"](data_sets/\1.md", source[0])
     source[0] = re.sub(r"\]\(\.\./\.\./metrics/(\w+)/README\.md", r"](metrics/\1.md", text)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-        """Generate the pages before Sphinx reads its sources."""
+    """Generate the pages before Sphinx reads its sources."""
     app.connect("builder-inited", lambda app: write(Path(app.srcdir) / "reference"))
     app.connect("source-read", _link_cards)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
