@@ -1,4 +1,4 @@
-"""Multiple-choice replies: which option they name, and scores of single answers, CircularEval and self-awareness."""
+"""Multiple-choice replies: extraction of choices, and scores of single answers, CircularEval and self-awareness."""
 
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 

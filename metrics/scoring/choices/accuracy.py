@@ -1,7 +1,7 @@
 """Scores of multiple-choice answers: accuracy, chance level, yes/no bias and the distribution of letters.
 
-Protocol: Q-Bench, Tables 2, 7 and 8; MMBench, Fig. 4. Departure: whether a row is a yes or a no question is read from
-the text of its correct answer, not from its `type` column (four rows of type 0 in LLVisionQA dev are answered Clear or
+Protocol: Q-Bench, Tables 2, 7 and 8; MMBench, Fig. 4. Departure: the text of its correct answer, not its `type` column,
+says whether a row is a yes or no question (in LLVisionQA dev, the correct answer of four rows of type 0 is Clear or
 Good).
 """
 
@@ -38,15 +38,17 @@ def random_guess(n_options: Sequence[int]) -> float:
 
 
 def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, Any] | None:
-    """Accuracy on yes-answered and on no-answered rows, on all of them, and the mean of the two (Table 8).
+    """Accuracy on rows with the answer yes, on rows with the answer no, on all of them, and the mean of the first two.
+
+    Protocol: Q-Bench, Table 8.
 
     Args:
-        correct: Whether each row is right, shape (n,).
+        correct: Whether each row is correct, shape (n,).
         answers: Text of each row's correct option.
 
     Returns:
-        `yes`, `no`, `all`, and `mean`, which is free of a bias to either, in [0, 1]; `n_yes` and `n_no`. A side without
-        rows is nan, and then so is the mean. None where no answer is yes or no.
+        `yes`, `no`, `all` and `mean`, in [0, 1]; a bias to one answer does not raise `mean`. Also `n_yes` and `n_no`.
+        If only one of the two answers occurs, the other one and the mean are nan. None if no answer is yes or no.
 
     Examples:
         >>> yes_no_scores([True, False, False, True], ["Yes", "No", "No", "Red"])
@@ -69,19 +71,19 @@ def choice_distribution(
     """Shares of each letter among the predicted and among the correct choices (MMBench, Fig. 4).
 
     Args:
-        predicted: Letters, None where a row has none.
+        predicted: Letters, None for a row without a choice.
         correct: Letters of the correct options.
         n_letters: Number of letters to list.
 
     Returns:
-        `predicted` and `correct`, each letter to share; both sum to 1, `predicted` with the share of "none". nan
-        without rows.
+        `predicted` and `correct`, each a dict from letter to share. The shares sum to 1; those of `predicted` include
+        "none". Without rows, the shares are nan.
 
     Examples:
         >>> choice_distribution(["A", None], ["A", "B"], 2)
         {'predicted': {'A': 0.5, 'B': 0.0, 'none': 0.5}, 'correct': {'A': 0.5, 'B': 0.5}}
     """
-    # Counts of no rows over nan are nan, as shares of nothing should be.
+    # Without rows, dividing by nan makes every share nan.
     n = check_lengths(predicted=predicted, correct=correct) if predicted or correct else float("nan")
     letters = ascii_uppercase[:n_letters]
     said, true = Counter(predicted), Counter(correct)
@@ -99,20 +101,20 @@ def choice_scores(
     settings: ExtractionSettings | None = None,
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """All that `choice_accuracy` returns, overall and by group.
+    """Everything that `choice_accuracy` returns, overall and by group.
 
     Args:
         items: `choice`, `step`, `correct` and `judge_failed_rounds` of n rows, from `read_choices`.
         references: Letters of the correct options.
         choices: Option texts of each row.
         groups: Group name to one value per row.
-        settings: Those with which the items were read.
-        clusters: What each row shares with others, such as its image; None if rows are independent.
+        settings: The settings with which the items were read.
+        clusters: Cluster of each row, such as its image; None if rows are independent.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group, and the settings. `yes_no` is there where an
-        answer is yes or no; in a group only where both occur. `position_bias` is there where right options stand at
-        several positions.
+        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `yes_no` is present
+        if a correct answer is yes or no; in a group, only if both occur. `position_bias` is present if the correct
+        options have at least two positions.
 
     Raises:
         InputError: The lengths differ, or there are no rows.
@@ -130,7 +132,7 @@ def choice_scores(
     scores = part("overall", range(len(references)))
     if "yes_no" in scores and not (scores["yes_no"]["n_yes"] and scores["yes_no"]["n_no"]):
         warnings.warn(
-            "yes_no: only one of the two answers occurs, so the other's accuracy and the mean are nan",
+            "yes_no: only one of the answers yes and no occurs, so the accuracy of the other one and the mean are nan",
             UndefinedScoreWarning,
             stacklevel=2,
         )

@@ -1,8 +1,8 @@
 """Agreement of two choice extractors, such as exact matching, a judge, or a human reader.
 
 Protocol: MMBench, Sec. 3.3 (Fig. 5, the alignment rate) and Appendix D.1 (https://arxiv.org/abs/2307.06281). Two
-extractors that disagree either do so on whether the reply names an option at all (Case I: one of them says X), or on
-which one it names (Case II).
+extractors disagree either on whether the reply names an option (Case I: one of them says X), or on which option it
+names (Case II).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 
 X = "X"
-"""What a judge or a reader says of a reply that names no option; None means the same."""
+"""The answer of a judge or a reader about a reply that names no option; None means the same."""
 _LETTERS = frozenset(ascii_uppercase)
 
 
@@ -22,12 +22,12 @@ def extractor_agreement(first: Sequence[str | None], second: Sequence[str | None
     """How often two extractors find the same choice in the same replies.
 
     Args:
-        first: What one extractor found in each of n replies: a letter, or "X" or None for no option.
-        second: What the other one found in the same replies.
+        first: Result of the first extractor for each of n replies: a letter, or "X" or None for no option.
+        second: Result of the second extractor for the same replies.
 
     Returns:
-        Shares of the n replies, which sum to 1: `agreement`, both found the same letter or both none (1 is best);
-        `one_says_x`, only one of them found a letter (Case I); `different_letters`, they found different ones
+        Shares of the n replies, which sum to 1: `agreement`, both found the same letter or both found none (1 is best);
+        `one_says_x`, only one of them found a letter (Case I); `different_letters`, they found different letters
         (Case II). `agreement_ci95`, its 95 % Wilson interval. `n`.
 
     Raises:
@@ -52,7 +52,7 @@ def extractor_agreement(first: Sequence[str | None], second: Sequence[str | None
 
 
 def _letters(argument: str, found: Sequence[object]) -> list[str | None]:
-    """Letters, None where an extractor says X."""
+    """Letters, with None for X."""
     letters: list[str | None] = []
     for row, value in enumerate(found):
         if value is None or value == X:

@@ -1,27 +1,27 @@
-"""Calibration of a model's probabilities of the options: how often it is right when it is that sure.
+"""Calibration of a model's option probabilities: does its accuracy match its confidence?
 
 Source: Guo et al., "On Calibration of Modern Neural Networks", arXiv 1706.04599, for the expected calibration error
 (ECE, Eq. 2), estimated in `BINS` bins of equal width (Eq. 3).
 
-ECE is a sum of absolute values, so that chance makes it larger (Roelofs et al., arXiv 2012.08668): a model that is
-calibrated perfectly has an ECE above 0 on any number of items, 0.03 on 1,500 and 0.1 on 100. Bootstrap replicates carry
-this bias twice, and their percentiles all but never hold the true value of such a model. The interval therefore bounds
-the error in either direction:
+ECE is a sum of absolute values, so chance makes it larger (Roelofs et al., arXiv 2012.08668). Even a perfectly
+calibrated model has an ECE above 0 on a finite number of items: 0.03 on 1,500 items, 0.1 on 100. Bootstrap replicates
+have this bias twice, and their percentiles almost never contain the true value of such a model. The interval therefore
+bounds the error in both directions:
 
-- Its upper end takes chance to have added nothing, as the sum of the gaps with the signs that they truly have is at
-  most the ECE.
-- Its lower end takes chance to have added all that it can: in a bin whose gap is within `SURE` of its standard
-  deviations of 0, the absolute value of the gap's deviation; in the others, whose sign is known, the deviation itself
-  (the directional derivative of Fang and Santos, arXiv 1404.3763).
+- The upper end assumes that chance added nothing. This is a bound because the sum of the gaps, each with its true sign,
+  is at most the ECE.
+- The lower end assumes that chance added as much as it can. In a bin whose gap is within `SURE` standard deviations of
+  0, that is the absolute value of the gap's deviation. In the other bins, where the sign is known, it is the deviation
+  itself (the directional derivative of Fang and Santos, arXiv 1404.3763).
 
-Deviations of the gaps are those of resampled clusters. In a bin that few answers are in, or where nearly all are
-right, resamples differ too little; a normal deviate fills up their variance to that of a share with four more right
-and four more wrong answers. Where all are right, that gives about Wilson's interval.
+The deviations of the gaps come from resampled clusters. In a bin with few answers, or with almost only correct answers,
+resamples differ too little. There, normal noise raises their variance to that of a share with four more correct and
+four more incorrect answers. If all answers are correct, the result is close to Wilson's interval.
 
-Both ends are bounds, so that the interval holds the ECE in more than 95 % of simulated runs, mostly in over 97 %
-(`docs/coverage.md`); it is of the ECE in these bins, which is at most that without bins.
+Because both ends are bounds, the interval contains the ECE in more than 95 % of simulated runs, mostly in over 97 %
+(`docs/coverage.md`). It is an interval for the ECE in these bins, which is at most the ECE without bins.
 
-What the functions take is described in `confidence`.
+The arguments of the functions are described in `confidence`.
 """
 
 from collections.abc import Sequence
@@ -42,9 +42,9 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 BINS = 15
 """Number of bins of equal width, as in Guo et al., Table 1."""
 SURE = 3.0
-"""Standard deviations from 0 beyond which the sign of a bin's gap counts as known."""
+"""Number of standard deviations from 0 above which the sign of a bin's gap counts as known."""
 COVERAGES = tuple(step / 20 for step in range(1, 21))
-"""Shares of the items at which the risk-coverage curve is given."""
+"""Coverages (shares of answered items) at which the risk-coverage curve is reported."""
 _EDGES = np.linspace(0, 1, BINS + 1)
 _ADDED = 4
 
@@ -53,7 +53,7 @@ def option_probabilities(logits: ArrayLike) -> FloatArray:
     """Probabilities of a question's options, relative to each other.
 
     Args:
-        logits: Of the options' letters, or minus the options' losses in nats, shape (k,), with k at least 1.
+        logits: Logits of the options' letters, or negative losses of the options in nats, shape (k,), k at least 1.
 
     Returns:
         The softmax, shape (k,), which sums to 1.
@@ -74,8 +74,8 @@ def expected_calibration_error(confidences: ArrayLike, right: ArrayLike) -> floa
     """Expected calibration error (Guo et al., Eq. 3).
 
     Returns:
-        Mean gap between confidence and accuracy over the bins, each with the weight of its items, in [0, 1]; 0 is best.
-        It is biased upwards, see above.
+        Mean gap between confidence and accuracy over the bins, weighted by their numbers of items, in [0, 1]; 0 is
+        best. It is biased upwards; see the module's docstring.
 
     Examples:
         >>> round(expected_calibration_error([0.8, 0.8, 0.5, 0.5], [True, True, True, False]), 6)
@@ -90,8 +90,8 @@ def calibration_bins(confidences: ArrayLike, right: ArrayLike) -> list[dict[str,
     """The bins of a reliability diagram (Guo et al., Fig. 1).
 
     Returns:
-        For each of the `BINS` bins its ends `low` (excluded) and `high`, `n`, and the means `confidence` and `accuracy`
-        of its items, nan where there are none.
+        For each of the `BINS` bins: its ends `low` (excluded) and `high`, `n`, and the mean `confidence` and `accuracy`
+        of its items, nan for an empty bin.
     """
     values, flags = check_answers(confidences, right)
     place = _bin_of(values)
@@ -115,10 +115,11 @@ def calibration_bins(confidences: ArrayLike, right: ArrayLike) -> list[dict[str,
 def calibration_interval(
     confidences: ArrayLike, right: ArrayLike, clusters: Clusters, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:
-    """Interval of the expected calibration error, which allows for its bias; see above.
+    """Interval for the expected calibration error that accounts for its bias; see the module's docstring.
 
     Returns:
-        Its ends in [0, 1], of the kind "calibration"; "none" with too few clusters. It holds the ECE itself.
+        The interval within [0, 1], of kind "calibration", or of kind "none" with too few clusters. It always contains
+        the measured ECE.
     """
     values, flags = check_answers(confidences, right)
     place, cluster = _bin_of(values), np.unique(clusters.numbers, return_inverse=True)[1]
@@ -152,16 +153,16 @@ def calibration_scores(
     Args:
         confidences: See `confidence`.
         right: See `confidence`.
-        clusters: What each item shares with others, such as its image; None if all items are independent.
-        seed: Of the bootstrap.
+        clusters: Cluster of each item, such as its image; None if all items are independent.
+        seed: Seed of the bootstrap.
 
     Returns:
-        `ece` and `aurc` in [0, 1], 0 being best, with `ece_ci95`, `aurc_ci95` and `intervals`; `accuracy` and the mean
+        `ece` and `aurc` in [0, 1] (0 is best), with `ece_ci95`, `aurc_ci95` and `intervals`; `accuracy` and the mean
         `confidence`, in [0, 1]; `n`; `bins`, see `calibration_bins`; and `risk_coverage`, a list of `coverage` and
         `risk`.
 
     Raises:
-        InputError: See `confidence`; or `seed` is no whole number of at least 0.
+        InputError: See `confidence`; or `seed` is not a whole number of at least 0.
 
     Examples:
         >>> found = calibration_scores([0.9] * 10, [True] * 8 + [False] * 2)
@@ -190,12 +191,12 @@ def calibration_scores(
 
 
 def _bin_of(confidences: FloatArray) -> NDArray[np.int64]:
-    """The bin of each item; a bin holds its upper end."""
+    """The bin of each item; a bin includes its upper end."""
     return np.digitize(confidences, _EDGES[1:-1], right=True).astype(np.int64)
 
 
 def _least_variances(right: FloatArray, place: NDArray[np.int64], cluster: NDArray[np.int64]) -> FloatArray:
-    """The least variance of each bin's gap, of a share of its clusters with `_ADDED` right and wrong answers more."""
+    """Lower bound of each bin's variance: that of a share of clusters with `_ADDED` more answers of either kind."""
     items = np.bincount(place, minlength=BINS)
     there = np.maximum(np.bincount(np.unique(np.stack([place, cluster]), axis=1)[0], minlength=BINS), 1)
     accuracy = np.bincount(place, right, BINS) / np.maximum(items, 1)

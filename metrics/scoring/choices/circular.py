@@ -1,14 +1,15 @@
-"""CircularEval: a question counts only if every pass over it is right, each with its options in another order.
+"""CircularEval: a question counts only if it is correct in every pass, with its options in another order each time.
 
 Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The passes are those of the release, see
-`circular_passes`; VanillaEval is the first pass, rotation 0, alone. What the paper leaves open:
+`circular_passes`; VanillaEval uses only the first pass, rotation 0. Choices that the paper leaves open:
 
-- A question with a wrong pass is wrong, whatever else is missing: the paper drops the passes behind a wrong one. Only
-  questions whose observed passes are all right are incomplete; they are an error, or left out.
-- VanillaEval is the share of right answers among the questions whose rotation 0 was asked, complete or not.
-- Early stopping keeps more passes of the questions that are answered right. So where passes are missing, the letters
-  and the extraction steps are those of rotation 0, which is always asked, as is recall by position; flip rate and
-  position-free accuracy need all passes, and are there only where all were given.
+- A question with an incorrect pass is incorrect, even if other passes are missing: the paper skips the passes after an
+  incorrect one. A question counts as incomplete only if all its given passes are correct. Incomplete questions are an
+  error, or are left out.
+- VanillaEval is the share of correct answers among the questions whose rotation 0 was asked, complete or not.
+- Early stopping keeps more passes of the questions that are answered correctly. So if passes are missing, the shares of
+  letters and extraction steps and the recall by position come from rotation 0, which is always asked. Flip rate and
+  position-free accuracy need all passes and are present only if all were given.
 """
 
 import math
@@ -34,19 +35,19 @@ MISSING = ("error", "drop")
 
 
 def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing: str = "error") -> NDArray[np.float64]:
-    """Whether each question is answered right in all its passes.
+    """Whether each question is answered correctly in all its passes.
 
     Args:
-        correct: Whether each row is right, shape (n,).
+        correct: Whether each row is correct, shape (n,).
         questions: The questions that the rows ask.
-        missing: What becomes of a question whose observed passes are all right but not all there: "error" or "drop".
+        missing: What happens to a question with missing passes whose given passes are all correct: "error" or "drop".
 
     Returns:
-        1.0 (right), 0.0 (wrong) or nan (dropped) for each question.
+        1.0 (correct), 0.0 (incorrect) or nan (dropped) for each question.
 
     Raises:
-        InputError: `missing` is neither, or it is "error" and such a question exists; the message names the
-            first one and the rotations it lacks.
+        InputError: `missing` is not allowed, or it is "error" and a question is incomplete; the message names the first
+            incomplete question and its missing rotations.
 
     Examples:
         >>> from eyechart.metrics.scoring.choices.circular_passes import find_questions
@@ -71,8 +72,9 @@ def _incomplete(question: int, questions: Questions) -> str:
     asked = set(questions.rotations[questions.of_row == question].tolist())
     missing = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
     return (
-        f"rotations: question {questions.ids[question]!r} lacks {', '.join(missing)}, and its other passes are right; "
-        f"ask the missing ones, or leave such questions out with missing='drop' (in a run, --skip-bad)"
+        f"rotations: question {questions.ids[question]!r} has no rotation {', '.join(missing)}, "
+        f"and its other passes are correct; "
+        f"ask the missing passes, or leave out incomplete questions with missing='drop' (in a run, --skip-bad)"
     )
 
 
@@ -94,7 +96,7 @@ def read_circular(
         predictions: As for `read_choices`.
         references: Letters of the correct options, as shown.
         choices: Option texts of each pass, as shown.
-        passes: The questions that the rows ask; a random choice is drawn from question and rotation.
+        passes: The questions that the rows ask. A random choice depends on question and rotation.
         missing: As for `circular_outcomes`.
         settings: How replies become choices.
         questions: As for `read_choices`.
@@ -108,7 +110,7 @@ def read_circular(
         InputError: As for `read_choices` and `circular_outcomes`.
     """
     if judge is not None:
-        # Incomplete questions that the rules find right are found before a judge is asked, who may cost money.
+        # A judge may cost money, so incomplete questions that the rules can find are reported before it is asked.
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
         found = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
         add_circular(found, passes, missing)
@@ -131,11 +133,11 @@ def add_circular(items: Items, passes: Questions, missing: str = "error") -> Ite
 
     Args:
         items: Of n passes, from `read_choices`.
-        passes: The questions that they ask.
+        passes: The questions that the passes ask.
         missing: As for `circular_outcomes`.
 
     Returns:
-        The items, and whether the question of each row is right in every pass; None where it is dropped.
+        The items, and whether the question of each row is answered correctly in every pass; None if it is dropped.
 
     Raises:
         InputError: As for `circular_outcomes`.
@@ -155,28 +157,28 @@ def circular_scores(
     settings: ExtractionSettings | None = None,
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """All that `circular_eval` returns, overall and by group.
+    """Everything that `circular_eval` returns, overall and by group.
 
     Args:
         items: Of n passes, from `read_circular`.
         passes: The questions that the rows ask.
         references: Letters of the correct options, as shown.
         choices: Option texts of each row, as shown.
-        groups: Group name to one value per row, as `check_question_groups` has passed them.
-        missing: What became of incomplete questions, "error" or "drop"; for the result.
-        settings: Those with which the items were read.
-        clusters: What the question of each row shares with others, such as its image; None if questions are
-            independent. The passes of a question are one item.
+        groups: Group name to one value per row, checked by `check_question_groups`.
+        missing: How incomplete questions were treated, "error" or "drop"; it is copied into the result.
+        settings: The settings with which the items were read.
+        clusters: Cluster of each row's question, such as its image; None if questions are independent. The passes of a
+            question count as one item.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group, and the settings. `flip_rate` and
-        `position_free_accuracy` are there where no pass is missing.
+        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `flip_rate` and
+        `position_free_accuracy` are present if no pass is missing.
 
     Raises:
         InputError: The lengths differ.
 
     Warns:
-        UndefinedScoreWarning: A score is nan, because every question was dropped or no question has its rotation 0.
+        UndefinedScoreWarning: A score is nan because every question was dropped or no question has its rotation 0.
     """
     check_lengths(references=references, choices=choices, circular_correct=items["circular_correct"])
     right = np.array(items["correct"], dtype=bool)
@@ -219,7 +221,7 @@ def circular_scores(
                 right[listed],
                 right_letters,
                 [len(choices[row]) for row in listed],
-                # The passes over a question belong together, whether it shares an image with others or not.
+                # The passes of a question always belong together, even if no other question shares its image.
                 shared.select(passes.first_rows[passes.of_row[listed]]),
             ),
         }
@@ -235,13 +237,13 @@ def circular_scores(
 def _shares(
     where: str, right: tuple[NDArray[Any], NDArray[Any]], clusters: tuple[Clusters, Clusters]
 ) -> dict[str, Any]:
-    """CircularEval's and VanillaEval's shares of right answers with their intervals; nan, with a warning, of none."""
+    """The scores of CircularEval and VanillaEval with their intervals; nan, with a warning, without questions."""
     scores: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
     nothing = "every question was dropped", "no question has its rotation 0"
     for name, flags, shared, why in zip(("circular", "vanilla"), right, clusters, nothing, strict=True):
         if not len(flags):
-            message = f"{where}: {name}_accuracy and {name}_ci95 are nan, as {why}"
+            message = f"{where}: {name}_accuracy and {name}_ci95 are nan because {why}"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
         scores[f"{name}_accuracy"] = float(flags.mean()) if len(flags) else float("nan")
         intervals[name] = share_interval(flags, shared)
@@ -251,7 +253,7 @@ def _shares(
 
 
 def _joined(scores: dict[str, Any], values: Mapping[str, NDArray[Any]], clusters: Clusters) -> dict[str, Any]:
-    """Scores with the means of more values of the questions, and their intervals."""
+    """Add the means of further values of the questions, with their intervals, to the scores."""
     more = listed_intervals({name: share_interval(of_questions, clusters) for name, of_questions in values.items()})
     means = {name: float(of_questions.mean()) for name, of_questions in values.items()}
     return {**scores, **means, **more, "intervals": scores["intervals"] | more["intervals"]}

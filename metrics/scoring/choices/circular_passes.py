@@ -1,9 +1,9 @@
-"""The passes of CircularEval: which rows ask the same question, and how many passes that question has.
+"""The passes of CircularEval: which rows ask the same question, and how many passes the question has.
 
 Protocol: MMBench, Sec. 3.1. The paper has N passes of N options, rotated one place each time. The released files
 differ: 53 questions of the dev files have three passes of four options, the last of which never moves, and four
-questions list an option twice. The authors' evaluation groups rows by question and asks nothing else of them, and so
-does this one.
+questions list an option twice. The authors' evaluation only groups rows by question, and so does this
+one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ class Questions:
     """The questions that n rows ask.
 
     Attributes:
-        ids: Identifier of each question, by first appearance.
+        ids: Identifier of each question, in order of first appearance.
         first_rows: The first row of each question.
         n_options: Number of options in that row.
-        n_passes: Number of passes that each question has, given or not.
+        n_passes: Total number of passes of each question, given or missing.
         of_row: Number of each row's question, shape (n,).
         rotations: Number of each row's pass, shape (n,).
-        chance: Probability that guessing in every pass is right, for each question.
+        chance: Probability of guessing correctly in every pass, for each question.
     """
 
     ids: list[str]
@@ -53,17 +53,17 @@ def find_questions(
     Args:
         question_ids: Identifier of each row's question, strings or whole numbers.
         rotations: Number of each row's pass, from 0, the first pass.
-        choices: Option texts of each row, as shown, that `reading.check_replies` has passed.
-        pass_counts: How many passes the question of each row has. Where None, it has as many as there are options that
-            change their place between the rows given, and one for each option where a single row is given; never fewer
-            than are given.
+        choices: Option texts of each row, as shown, checked by `reading.check_replies`.
+        pass_counts: Total number of passes of each row's question. If None, the number of options that change position
+            between the given rows, or the number of options if only one row is given; but at least the number of given
+            rows.
 
     Returns:
-        The questions, by first appearance.
+        The questions, in order of first appearance.
 
     Raises:
-        InputError: An identifier, a rotation or a count is malformed; a rotation is repeated; a question has fewer
-            passes than are given, or two counts. The message names the row.
+        InputError: An identifier, a rotation or a count is invalid; a rotation is repeated; more passes are given than
+            the count says; or the rows of a question have different counts. The message names the row.
 
     Examples:
         >>> passes = find_questions(["q", "q"], [0, 1], [["x", "y", "none"], ["y", "x", "none"]])
@@ -102,10 +102,10 @@ def find_questions(
 
 
 def check_question_groups(groups: Mapping[str, Sequence[str]], questions: Questions) -> None:
-    """Refuse groups whose value differs between the passes of a question.
+    """Check that the passes of a question have the same group values.
 
     Raises:
-        InputError: It does; the message names the row.
+        InputError: They differ; the message names the row.
     """
     of_row, first_rows = questions.of_row.tolist(), questions.first_rows.tolist()
     for name, values in groups.items():
@@ -131,22 +131,22 @@ def _place(row: int, rotation: object) -> int:
 
 
 def _check_once(identifier: str, rows: Sequence[int], places: Sequence[int]) -> None:
-    """Refuse a pass that is given twice."""
+    """Check that no pass is given twice."""
     earlier: dict[int, int] = {}
     for row in rows:
         if earlier.setdefault(places[row], row) != row:
             raise InputError(
-                f"question_ids[{row}] is {identifier!r} with rotation {places[row]}, as is row {earlier[places[row]]}; "
-                f"each pass may be given once"
+                f"question_ids[{row}] is {identifier!r} with rotation {places[row]}, as in row {earlier[places[row]]}; "
+                f"each pass may be given only once"
             )
 
 
 def _moving(rows: Sequence[int], choices: Sequence[Sequence[str]]) -> int:
-    """Number of passes of a question of which nothing but its rows is known."""
+    """Number of passes of a question, inferred from its rows."""
     first = list(choices[rows[0]])
     if len(rows) == 1:
         return len(first)
-    # Of a text that stands twice nothing tells whether it has moved.
+    # A repeated text may have moved without a visible change.
     fixed = sum(
         len(set(texts)) == 1 and first.count(texts[0]) == 1
         for texts in zip(*(list(choices[row]) for row in rows), strict=False)
@@ -155,7 +155,7 @@ def _moving(rows: Sequence[int], choices: Sequence[Sequence[str]]) -> int:
 
 
 def _declared(rows: Sequence[int], pass_counts: Sequence[int]) -> int:
-    """Number of passes of a question whose rows say it."""
+    """Number of passes of a question, as declared in its rows."""
     count = pass_counts[rows[0]]
     for row in rows:
         check_count(f"pass_counts[{row}]", pass_counts[row])
@@ -164,12 +164,12 @@ def _declared(rows: Sequence[int], pass_counts: Sequence[int]) -> int:
                 f"pass_counts[{row}] is {pass_counts[row]!r}; row {rows[0]} of the same question has {count}"
             )
     if count < len(rows):
-        raise InputError(f"pass_counts[{rows[0]}] is {count}; {len(rows)} passes of its question are given")
+        raise InputError(f"pass_counts[{rows[0]}] is {count}, but {len(rows)} passes of its question are given")
     return count
 
 
 def _chances(rows: Sequence[Sequence[int]], n_passes: Sequence[int], choices: Sequence[Sequence[str]]) -> FloatArray:
-    """The product over each question's passes of 1/options; a pass that is not given has those of the first row."""
+    """The product of 1 / number of options over each question's passes; missing passes count like the first row."""
     chances = np.ones(len(rows))
     for number, (of_question, count) in enumerate(zip(rows, n_passes, strict=True)):
         ways = len(choices[of_question[0]]) ** (count - len(of_question))

@@ -1,8 +1,9 @@
 """Conclusions of a reply that declares no answer, such as "Therefore, the second image is more similar".
 
-- A sentence concludes ("Therefore, ...") or gives a verdict ("Option B is correct"). All that do must name one option.
-- Without such sentences, the first and the last sentence must name one.
-- A refusal cancels what was concluded before it. A reply that was cut off has no conclusion.
+- A sentence can draw a conclusion ("Therefore, ...") or give a verdict ("Option B is correct"). All such sentences
+  must name the same option.
+- If there are none, the first and the last sentence are read in the same way.
+- A refusal cancels all conclusions before it. A reply that was cut off has no conclusion.
 """
 
 import re
@@ -35,7 +36,7 @@ _BUT = re.compile(r"\b(?:but|however)\b", re.IGNORECASE)
 
 
 def concluded_letters(text: str, values: Values) -> str:
-    """Letters of all places of the one option that the conclusions of a reply name.
+    """Letters of the one option that the conclusions of a reply name.
 
     Args:
         text: A reply without declarations.

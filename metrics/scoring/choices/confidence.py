@@ -1,13 +1,13 @@
-"""Answers with their confidence, of which calibration and risk-coverage curves are computed.
+"""Answers with their confidence, the input of calibration and risk-coverage curves.
 
-The functions of both take the same arguments:
+The functions for both take the same arguments:
 
-- `confidences`: the highest probability of each of n items, in [0, 1], shape (n,), with n at least 1.
-- `right`: whether the option that has it is right, shape (n,).
+- `confidences`: the highest option probability of each of n items, in [0, 1], shape (n,), with n at least 1.
+- `right`: whether the option with this probability is correct, shape (n,).
 - `clusters`: which items belong together.
-- `rng` and `resamples`: source of the draws, and number of resamples.
+- `rng` and `resamples`: random generator and number of resamples.
 
-They raise InputError where lengths differ, there are no items, or a confidence is no probability.
+They raise InputError if lengths differ, there are no items, or a confidence is not a probability.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_num
 
 
 def check_answers(confidences: ArrayLike, right: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Confidences, and 1 for each right answer, 0 for each wrong one; shapes (n,).
+    """Check confidences and correctness; return both as numbers (1 for correct, 0 for incorrect), shapes (n,).
 
     Examples:
         >>> [column.tolist() for column in check_answers([0.9, 0.5], [True, False])]
@@ -30,5 +30,5 @@ def check_answers(confidences: ArrayLike, right: ArrayLike) -> tuple[FloatArray,
     allowed = (values >= 0) & (values <= 1 + 1e-9)
     if not allowed.all():
         row = int(np.argmin(allowed))
-        raise InputError(f"confidences[{row}] is {values[row]:g}; a confidence is a probability, between 0 and 1")
+        raise InputError(f"confidences[{row}] is {values[row]:g}; a confidence is a probability between 0 and 1")
     return values, flags

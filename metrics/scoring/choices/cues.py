@@ -1,7 +1,7 @@
 """Which words of a reply announce an answer: "answer:", "the correct option is", "choose".
 
-Part of exact matching in MMBench, Sec. 3.2, step 1, which leaves open when a single letter is a choice: a lower-case
-letter, an "A" before another word, and a yes or no inside a sentence are one only behind such a cue.
+Part of exact matching in MMBench, Sec. 3.2, step 1, which leaves open when a single letter is a choice. Here a
+lower-case letter, an "A" before another word, and a yes or no inside a sentence count only after such a cue.
 """
 
 from bisect import bisect_left
@@ -14,18 +14,18 @@ CUE_NOUNS = frozenset({"answer", "option", "choice", "response", "output", "答�
 LABEL_NOUNS = frozenset({"option", "choice"})
 CUE_COPULAS = frozenset({"is", "be", "was", "是", "为", "為"})
 _CUE_VERBS = frozenset({"choose", "select", "pick", "选", "選", "择", "擇"})
-# Every CJK character is a word of its own, so the last one of a noun stands for it.
+# Every CJK character is a separate word, so the last character represents its noun.
 _NOUN_ENDS = frozenset(noun[-1] for noun in CUE_NOUNS if not noun.isascii())
-# "This has no answer, I cannot tell": what follows is no answer.
+# "This has no answer, I cannot tell": "I" is not an answer.
 _BETWEEN = frozenset(",.;!?")
-# Words between a noun and its copula: "the answer to this question is".
+# Maximum number of words between a noun and its copula: "the answer to this question is".
 _REACH = 6
-# The only words that a cue can end with.
+# The words with which a cue can end.
 BEFORE_LETTER = CUE_NOUNS | CUE_COPULAS | _CUE_VERBS | _NOUN_ENDS
 
 
 class Cues:
-    """What a reply announces answers with.
+    """The cues of a reply, which announce answers.
 
     Args:
         reply: The reply's words.

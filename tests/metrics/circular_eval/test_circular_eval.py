@@ -30,7 +30,7 @@ def test_rows_may_stand_in_any_order(metric) -> None:
 def test_question_ids_are_text_or_whole_numbers(metric, question_ids: list) -> None:
     rows = ROWS | {"question_ids": question_ids}
     assert metric.compute(**rows) == metric.compute(**ROWS)
-    with pytest.raises(ValueError, match="question '2' lacks 1"):
+    with pytest.raises(ValueError, match="question '2' has no rotation 1"):
         metric.compute(**{name: column[:3] for name, column in rows.items()})
 
 
@@ -58,9 +58,9 @@ def test_random_fallback_is_drawn_from_seed_question_and_rotation(metric) -> Non
     ("arguments", "message"),
     [
         ({"pass_counts": [2, 2, 2]}, "pass_counts has 3 rows"),
-        ({"pass_counts": [1, 1, 2, 2]}, r"pass_counts\[0\] is 1; 2 passes of its question are given"),
+        ({"pass_counts": [1, 1, 2, 2]}, r"pass_counts\[0\] is 1, but 2 passes of its question are given"),
         ({"rotations": [0, 1, 0, 1.5]}, r"rotations\[3\] is 1.5"),
-        ({"rotations": [0, 0, 0, 1]}, r"question_ids\[1\] is 'q1' with rotation 0, as is row 0"),
+        ({"rotations": [0, 0, 0, 1]}, r"question_ids\[1\] is 'q1' with rotation 0, as in row 0"),
         ({"question_ids": ["q1", None, "q2", "q2"]}, r"question_ids\[1\] is None"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"groups": {"kind": ["a", "b", "c", "c"]}}, r"groups\['kind'\]\[1\] is 'b', but row 0"),

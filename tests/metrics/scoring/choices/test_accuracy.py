@@ -88,7 +88,7 @@ def test_questions_about_one_image() -> None:
 
 
 def test_one_sided_yes_no_is_nan_and_warns() -> None:
-    with pytest.warns(UndefinedScoreWarning, match="only one of the two answers"):
+    with pytest.warns(UndefinedScoreWarning, match="only one of the answers yes and no occurs"):
         found = _scores(["Yes"], ["A"], [["Yes", "No"]], {})
     assert found["yes_no"]["yes"] == found["yes_no"]["all"] == 1.0
     assert found["yes_no"]["no"] != found["yes_no"]["no"]

@@ -79,8 +79,8 @@ def test_rows_in_any_order(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rotations": [0, 1, 1, 0]}, r"question_ids\[2\] is 'p' with rotation 1, as is row 1; each pass may be given"),
-        ({"question_ids": ["p", "p", "p", "p"]}, r"question_ids\[3\] is 'p' with rotation 0, as is row 0"),
+        ({"rotations": [0, 1, 1, 0]}, r"question_ids\[2\] is 'p' with rotation 1, as in row 1; each pass may be given"),
+        ({"question_ids": ["p", "p", "p", "p"]}, r"question_ids\[3\] is 'p' with rotation 0, as in row 0"),
         ({"rotations": [0, 1, -1, 0]}, r"rotations\[2\] is -1; it must be a whole number of at least 0"),
         ({"rotations": [0, 1, 2.0, 0]}, r"rotations\[2\] is 2.0"),
         ({"rotations": [0, True, 2, 0]}, r"rotations\[1\] is True"),
@@ -93,7 +93,7 @@ def test_rows_in_any_order(data: st.DataObject) -> None:
         ({"pass_counts": [3, 3, 3]}, "pass_counts has 3 rows and choices has 4"),
         ({"pass_counts": [3, 3, 3, 0]}, r"pass_counts\[3\] is 0; it must be a whole number of at least 1"),
         ({"pass_counts": [3, 3, 4, 1]}, r"pass_counts\[2\] is 4; row 0 of the same question has 3"),
-        ({"pass_counts": [2, 2, 2, 1]}, r"pass_counts\[0\] is 2; 3 passes of its question are given"),
+        ({"pass_counts": [2, 2, 2, 1]}, r"pass_counts\[0\] is 2, but 3 passes of its question are given"),
         ({"question_ids": [], "rotations": [], "choices": []}, "choices is empty"),
     ],
 )
