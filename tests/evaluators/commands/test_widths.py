@@ -1,15 +1,12 @@
 """What a terminal of 80 to 140 columns shows: every number with its name, and nothing cut."""
 
-import fcntl
 import io
 import json
 import os
 import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -27,20 +24,23 @@ from eyechart.evaluators.tasks import TASKS
 from eyechart.metrics.scores import spec
 
 RUN = ["run", "q_bench/perception_pairs", "mmbench/cc", "two_afc/fine_types", "q_bench/description", "--limit", "12"]
-# Several commands in one process, as starting one takes seconds.
+WIDTHS = (80, 100, 120, 140)
+# All commands in one process, as starting one takes seconds; it sets the width of its terminal itself.
 SCRIPT = """
-import json, sys
+import fcntl, json, struct, sys, termios
 from eyechart.evaluators.cli import app
-for arguments in json.loads(sys.argv[1]):
-    print("$", arguments[0])
-    app(arguments, standalone_mode=False)
+for width, commands in json.loads(sys.argv[1]).items():
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(width), 0, 0))
+    print("# width", width)
+    for arguments in commands:
+        print("$", arguments[0])
+        app(arguments, standalone_mode=False)
 """
 
 
-def in_a_terminal(width: int, commands: list[list[str]]) -> dict[str, str]:
-    """What each command shows, without colours."""
+def in_a_terminal(commands: dict[int, list[list[str]]]) -> dict[int, dict[str, str]]:
+    """What each command shows at each width, without colours."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     command = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
     child = subprocess.Popen(
@@ -55,9 +55,13 @@ def in_a_terminal(width: int, commands: list[list[str]]) -> dict[str, str]:
     except OSError:
         pass
     assert child.wait() == 0
-    keep_picture(found.decode(), width)
-    plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", found.decode()).replace("\r\n", "\n")
-    return dict(re.findall(r"^\$ (\w+)\n(.*?)(?=^\$ |\Z)", plain, flags=re.DOTALL | re.MULTILINE))
+    shown = {}
+    for part in found.decode().split("# width ")[1:]:
+        width, _, text = part.partition("\r\n")
+        keep_picture(text, int(width))
+        plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", text).replace("\r\n", "\n")
+        shown[int(width)] = dict(re.findall(r"^\$ (\w+)\n(.*?)(?=^\$ |\Z)", plain, flags=re.DOTALL | re.MULTILINE))
+    return shown
 
 
 def keep_picture(shown: str, width: int) -> None:
@@ -90,25 +94,30 @@ def line_of(shown: str, name: str) -> list[str]:
     return next(lines[at:] for at, line in enumerate(lines) if line.split()[:1] == [first])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 100, 120, 140])
-def test_every_number_stands_with_its_name(runs: list[Path], tmp_path: Path, width: int) -> None:
+@pytest.fixture(scope="module")
+def terminals(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, dict[str, str]]]:
+    """A folder with a run for each width, and what the commands show at that width."""
     two = [str(run) for run in runs]
     allowed = ["--allow", "shuffle_seed"]
-    commands = [
-        [*RUN, "--out", str(tmp_path / "run")],
-        ["compare", *two, *allowed],
-        ["plan", *two, *allowed, "--difference", "0.05"],
-        ["tasks"],
-    ]
-    shown = in_a_terminal(width, commands)
+    folder = tmp_path_factory.mktemp("shown")
+    others = [["compare", *two, *allowed], ["plan", *two, *allowed, "--difference", "0.05"], ["tasks"]]
+    return folder, in_a_terminal({width: [[*RUN, "--out", str(folder / f"{width}")], *others] for width in WIDTHS})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_number_stands_with_its_name(
+    runs: list[Path], terminals: tuple[Path, dict[int, dict[str, str]]], width: int
+) -> None:
+    folder, at_each_width = terminals
+    shown = at_each_width[width]
     assert list(shown) == ["run", "compare", "plan", "tasks"]
     for text in shown.values():
         table = [line for line in text.splitlines() if line.startswith(" ") or "│" in line]
         assert table and all(len(line) <= width for line in table)
         assert not any("…" in line for line in table)
 
-    (run,) = read_runs([tmp_path / "run"])
+    (run,) = read_runs([folder / f"{width}"])
     for task in run.tasks.values():
         section = shown["run"].partition(f"{task.task} on")[2]
         assert " ".join(section.split()).startswith(f"{task.dataset} ({task.split}, synthetic) ")
@@ -117,7 +126,7 @@ def test_every_number_stands_with_its_name(runs: list[Path], tmp_path: Path, wid
             section = "\n".join(below)
             assert line.rstrip().endswith(numbers[-1]) and all(number in line for number in numbers), (label, line)
 
-    (one,) = compare(two[0], two[1], allowed=["shuffle_seed"]).differences
+    (one,) = compare(str(runs[0]), str(runs[1]), allowed=["shuffle_seed"]).differences
     first, second, *_ = line_of(shown["compare"].partition("q_bench/perception")[2], one.score)
     assert spec(one.key).shown(one.first) in first and f"{one.p_value:.4f}" in first and f"{one.n:,}" in first
     assert spec(one.key).shown(one.second) in second and f"{one.p_holm:.4f}" in second
