@@ -74,7 +74,8 @@ def test_a_suite_in_place_of_a_task_is_answered_with_the_option(command):
     ],
 )
 def test_ctrl_c_says_how_to_go_on(options, message, tmp_path):
-    command = [*EYECHART, "run", "two_afc/coarse", "mmbench/en", "--out", str(tmp_path / "out"), *options]
+    tasks = ["two_afc/coarse", "mmbench/en", "--limit", "40"]
+    command = [*EYECHART, "run", *tasks, "--out", str(tmp_path / "out"), *options]
     env = {**os.environ, "EYECHART_HOME": str(tmp_path / "home")}
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
     assert child.stderr is not None
