@@ -1,4 +1,4 @@
-"""How a kind of question is asked and scored; knows no task."""
+"""Protocols: how each kind of question is asked and scored, independent of any task."""
 
 from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice

@@ -1,23 +1,23 @@
-"""The columns by which scores are broken down."""
+"""Groups: the columns by which scores are broken down."""
 
 from collections.abc import Mapping, Sequence
 
 from eyechart.evaluators.requests.types import Row
 
 UNKNOWN = "unknown"
-"""What a group calls the rows of which a release does not tell the value."""
+"""Group value of rows for which the release gives none."""
 
 
 def known_groups(rows: Sequence[Row], names: Sequence[str]) -> dict[str, list[str]]:
-    """The groups of some rows, as the metrics take them.
+    """The groups of rows, in the form that the metrics take.
 
     Args:
         rows: The rows that are scored.
-        names: Columns that may group them.
+        names: Columns to group by.
 
     Returns:
-        Column to one value per row, `UNKNOWN` where it is "". A column that some rows lack, or that is "" in all of
-        them, tells nothing and is left out.
+        Column to one value per row, `UNKNOWN` for an empty one. A column is left out if some rows lack it or if it is
+        empty in all rows.
 
     Examples:
         >>> rows = [{"source": "natural", "dimension": ""}, {"source": "", "dimension": ""}]
@@ -34,7 +34,7 @@ def crossed_groups(groups: Mapping[str, Sequence[str]], pairs: Sequence[tuple[st
 
     Args:
         groups: Column to one value per row.
-        pairs: Columns to be taken together; a pair of which one is not among the groups is left out.
+        pairs: Pairs of columns to combine; a pair is left out if one of its columns is not among the groups.
 
     Returns:
         `<first>_by_<second>` to one value per row.

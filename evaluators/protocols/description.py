@@ -1,4 +1,4 @@
-"""Descriptions: a prompt without options in, a free text out, compared with a golden one by a judge."""
+"""Descriptions: a prompt without options, a free-text reply, and a judge that compares it with a golden description."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -26,10 +26,10 @@ from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 @dataclass(frozen=True, config=CONFIG)
 class Description(Protocol):
-    """Texts about an image (Q-Bench, Sec. 2.3; AesBench, Sec. 3.4).
+    """Descriptions of an image, graded by a judge (Q-Bench, Sec. 2.3; AesBench, Sec. 3.4).
 
-    A row without a golden text is private: it is asked, and its answer kept, but it has no score. Without a judge, the
-    metric's `lexical` baseline scores, and every result names it.
+    A row without a golden description is private: the model is asked and its reply is kept, but it is not scored.
+    Without a judge, the metric's `lexical` baseline scores the replies, and every result says so.
     """
 
     name: ClassVar[str] = "description"
@@ -40,30 +40,30 @@ class Description(Protocol):
     needs_whole_texts: ClassVar[bool] = True
 
     template: Definition[Literal["q_bench", "aesbench"]] = "q_bench"
-    """What the judge is asked: the dimensions and wording of which paper."""
+    """Which paper's dimensions and wording the judge is given."""
     rounds: Count = 5
-    """Replies asked of the judge for each text and dimension."""
+    """Replies requested from the judge for each description and dimension."""
 
     @property
     def is_judged(self) -> bool:
-        """A judge scores the texts."""
+        """A judge scores the descriptions."""
         return True
 
     def check(self, row: Row) -> None:
-        """The golden text must be a text or absent."""
+        """Check that the golden description is a string or absent."""
         check_texts(row, "description", private=True)
 
     def is_private(self, row: Row) -> bool:
-        """Whether the row has no golden text."""
+        """Whether the row has no golden description."""
         return not (row["description"] or "").strip()
 
     def requests(self, row: Row) -> list[Request]:
-        """One request for a text."""
+        """One request for a description."""
         prompt, images = self.prompt_of(row), (row["image"],)
         return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.reply_length)]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The golden text ("" if private), the judge's scores by dimension, and how the text ended."""
+        """The golden description ("" if private), the judge's scores by dimension, and how the reply ended."""
         references = ["" if self.is_private(row) else row["description"] for row in rows]
         judge = lexical if self.judge is None else self.judge
         texts = [response.text or "" for response in responses]
@@ -75,7 +75,7 @@ class Description(Protocol):
         ]
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Scores by dimension, shares of texts that are not whole; the answer file where no golden text is public."""
+        """Scores by dimension and shares of truncated replies; the answer file if all are private."""
         public = [one for one in answered if not self.is_private(one.row)]
         if not public:
             files = {}
@@ -91,7 +91,7 @@ class Description(Protocol):
         return Scored(flat_items(answered), scores)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes for rows with golden texts."""
+        """Arguments of the metric module for rows with golden descriptions."""
         return {
             "predictions": [one.responses[0].text or "" for one in answered],
             "references": [one.row["description"] for one in answered],
@@ -105,7 +105,7 @@ class Description(Protocol):
         }
 
     def settings(self) -> dict[str, Any]:
-        """The settings, and the judge where there is none but `lexical`."""
+        """The settings, and `lexical` as the judge if no other is set."""
         judge = {} if self.judge is not None else {"judge": {"name": LEXICAL}}
         return {**Protocol.settings(self), **judge}
 

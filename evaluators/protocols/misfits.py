@@ -1,4 +1,4 @@
-"""What does not fit the form of a file or a protocol, in plain words instead of pydantic's."""
+"""Turns pydantic's validation errors about files and protocols into plain messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -12,28 +12,28 @@ _EXTRA = ("extra_forbidden", "unexpected_keyword_argument")
 _MISSING = ("missing", "missing_argument")
 _MAPPINGS = ("dict_type", "model_type", "dataclass_type", "model_attributes_type")
 _EXPECTED = {
-    "string_type": "a text",
-    "string_too_short": "a text that is not empty",
+    "string_type": "a string",
+    "string_too_short": "a non-empty string",
     "int_": "a whole number",
     "float_": "a number",
     "bool_": "true or false",
     "list_type": "a list",
     "tuple_type": "a list",
-    "too_short": "a list that is not empty",
+    "too_short": "a non-empty list",
     "callable_type": "a function",
     "literal_error": "{expected}",
 }
-"""By how pydantic's names of problems begin."""
+"""By the first characters of pydantic's error type."""
 _BOUNDS = {"greater_than_equal": "at least {ge}", "greater_than": "more than {gt}", "less_than_equal": "at most {le}"}
 
 
 def misfits(error: ValidationError, form: type, contents: Any) -> list[str]:
-    """Each thing that is wrong: where, what is expected there, and what was found.
+    """One message per problem: where it is, what was expected and what was found.
 
     Args:
-        error: What pydantic found.
-        form: The model or dataclass that was to be filled.
-        contents: What it was to be filled with.
+        error: Pydantic's error.
+        form: The model or dataclass that was validated.
+        contents: The values that were given for it.
     """
     problems = error.errors(include_url=False)
     found: dict[tuple[Any, ...], list[str]] = {}
@@ -60,18 +60,18 @@ def misfits(error: ValidationError, form: type, contents: Any) -> list[str]:
 
 
 def bound_of(item: Any) -> str:
-    """Which bound one of pydantic's problems is about; "" where it is about something else."""
+    """The bound that one of pydantic's problems is about; "" if it is not about a bound."""
     return _BOUNDS.get(item["type"], "").format(**item.get("ctx", {}))
 
 
 def arguments_of(error: ValidationError) -> dict[Any, Any]:
-    """The arguments that do not fit, where the call that gave them is not known."""
+    """The arguments that failed validation, read from the error because the call itself is not known."""
     items = error.errors(include_url=False)
     return {item["loc"][0]: item["input"] for item in items if item["loc"] and item["type"] not in _MISSING}
 
 
 def _place(location: Sequence[Any], contents: Any) -> tuple[tuple[Any, ...], Any]:
-    """The part of a location that is in the contents, as pydantic also names the types of a union; what is there."""
+    """The part of pydantic's location that exists in the contents (no names of union types), and the value there."""
     for depth, part in enumerate(location):
         try:
             contents = contents[part]
@@ -85,7 +85,7 @@ def _named(place: Sequence[Any]) -> str:
 
 
 def _keys(form: Any, place: Sequence[Any]) -> list[str]:
-    """The keys that a form has at a place; none where it is no mapping with fixed keys."""
+    """The keys that a form has at a place; none if that place is not a mapping with fixed keys."""
     fields: Mapping[str, Any] = getattr(form, "__pydantic_fields__", {})
     for part in place:
         if not isinstance(part, int):
@@ -103,6 +103,6 @@ def _problem(item: Any, rest: Sequence[Any], keys: Sequence[str]) -> str:
     if item["type"] in _MAPPINGS:
         return f"expected a mapping with the keys {', '.join(keys)}" if keys else "expected a mapping"
     if rest and str(rest[0]).startswith("list"):
-        return "expected a list of texts"
+        return "expected a list of strings"
     text = bound_of(item) or next((text for name, text in _EXPECTED.items() if item["type"].startswith(name)), None)
     return f"expected {text.format(**item.get('ctx', {}))}" if text else item["msg"]

@@ -1,4 +1,4 @@
-"""Paired comparison: two images in both orders, which is better, one score per image from the consistent answers."""
+"""Paired comparison: which of two images is better, asked in both orders; consistent replies give a score per image."""
 
 import warnings
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
 MAIN, REVERSED = "main", "reversed"
 _STEPS = {MAIN: 1, REVERSED: -1}
 _VARIANTS = {"mle_ridge": f"mle_ridge={RIDGE:g}"}
-"""Names of variants that say more than that of their aggregator."""
+"""Names of variants, if they differ from the name of the aggregator."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -30,9 +30,9 @@ class PairedComparison(Protocol):
     """Which of two images is better (2AFC).
 
     Every pair is asked in both orders. Images are ranked within the pool that the column `pool` names, or all together
-    where the data have none. The pool `mixed` (2AFC, Table II) holds images that are in pools of their own too: its
-    pairs have no part in the scores but are a variant, unless there are no others. The column `round` gives the curve
-    of convergence; without it there is none.
+    if the data have no such column. The images of the pool `mixed` (2AFC, Table II) are also in other pools, so its
+    pairs are scored as a variant and not as part of the scores, unless the data have no other pool. The convergence
+    curve needs the column `round`.
     """
 
     name: ClassVar[str] = "paired_comparison"
@@ -45,23 +45,23 @@ class PairedComparison(Protocol):
     )
 
     pool_weights: Definition[Literal["equal", "images"]] = "equal"
-    """How pools count in means over pools."""
+    """How pools are weighted in means over pools: equally, or by their number of images."""
     part_of_pool: Definition[Any] = None
-    """From a pool's name to the part of the data that makes a row of the paper's table; None where every pool does."""
+    """Maps a pool's name to its row in the paper's table; None if every pool has its own row."""
     aggregator: Literal["map", "mle", "mle_ridge", "perron", "trueskill"] = "map"
-    """The method that ranks images by the answers to pairs."""
+    """The method that computes a score per image from the replies to pairs."""
     undefined_pools: Literal["leave_out", "zero"] = "leave_out"
-    """Whether a pool without a correlation is left out of the mean over pools or counts as zero."""
+    """Whether a pool without a defined correlation is left out of the mean over pools or counts as zero."""
 
     def check(self, row: Row) -> None:
-        """Two images of different ids and finite quality."""
+        """Check that the two images have different ids and finite quality."""
         check_texts(row, "first_id", "second_id")
         if row["first_id"] == row["second_id"]:
-            raise DataError(f"its images are both '{row['first_id']}'; expected two different ones")
+            raise DataError(f"first_id and second_id are both '{row['first_id']}'; expected two different images")
         for name in ("first_quality", "second_quality"):
             check_number(row, name)
         if "pool" in row and row["pool"] is None:
-            raise DataError("its pool is None; expected the name of the set within which its images are ranked")
+            raise DataError("column 'pool' is None; expected the name of the pool in which the images are ranked")
 
     def requests(self, row: Row) -> list[Request]:
         """Two requests: the pair as given, and with its images swapped."""
@@ -79,7 +79,7 @@ class PairedComparison(Protocol):
         ]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The images as shown, and which of them is better ("" if neither); replies are read in pairs, in `score`."""
+        """The images as shown, and which of them is better ("" if equal); `score` reads the two replies of a pair."""
         items = []
         for row, response in zip(rows, responses, strict=True):
             sides = ("first", "second")[:: _STEPS[response.request.pass_name]]
@@ -121,8 +121,8 @@ class PairedComparison(Protocol):
         is_bitrate = [has_bitrates(one.row) for one in answered if one.row.get("database") == BITRATES]
         settings = {"mm21_quality": "bitrate" if all(is_bitrate) else "opinion score"} if is_bitrate else {}
         caveat = (
-            "MM21 is scored against bitrates, as in the authors' label file, not opinion scores, and so are averages "
-            "with it. For opinion scores add LICQA's lists: --data-option mm21_dir=FOLDER."
+            "MM21 is scored against bitrates, as in the authors' label file, not against opinion scores; so are the "
+            "averages that include MM21. For opinion scores, add LICQA's lists: --data-option mm21_dir=FOLDER."
         )
         return Scored(
             items,
@@ -134,7 +134,7 @@ class PairedComparison(Protocol):
         )
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes: raw texts in both orders, and the pairs."""
+        """Arguments of the metric module: raw replies in both orders, and the pairs."""
         answered = [answered[row] for row in _own_rows(answered)]
         pools = _pools(answered)
         of_pools = {} if pools is None else self._of_pools
@@ -154,7 +154,7 @@ class PairedComparison(Protocol):
         }
 
     def is_private(self, row: Row) -> bool:
-        """Never: a pair without qualities is refused."""
+        """Always False: `check` refuses a pair without qualities."""
         return False
 
     def settings(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class PairedComparison(Protocol):
         return PairSettings(aggregator or self.aggregator, seed=self.seed, **of_pools)
 
     def _variants(self, columns: Items, pairs: Pairs, own: Sequence[int]) -> dict[str, dict[str, Any]]:
-        """The scores by each other aggregator, and those of the pool `mixed`."""
+        """The scores with each other aggregator, and the scores of the pool `mixed`."""
         ways = {_VARIANTS.get(name, name): (own, name) for name in AGGREGATORS if name != self.aggregator}
         if len(own) < len(columns["choice"]):
             kept = set(own)
@@ -180,21 +180,21 @@ class PairedComparison(Protocol):
         for name, (rows, aggregator) in ways.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                # The number of images was warned of already.
+                # Scoring has already warned about the number of images.
                 warnings.simplefilter("ignore", SmallSampleWarning)
                 part = pairs.select(rows)
                 found[name] = pair_scores(select_rows(columns, rows), part, self._settings(part, aggregator))
             for warning in caught:
                 seen.setdefault((str(warning.message), warning.category), []).append(name)
         for (text, category), names in seen.items():
-            # What several variants share is about the answers, of which the scores themselves warned.
+            # A warning that several variants share is about the replies, not about one variant.
             warnings.warn(text if len(names) > 1 else f"variant {names[0]}: {text}", category, stacklevel=3)
         return found
 
     def _diagnostics(
         self, answered: Sequence[RowResponses], columns: Items, pairs: Pairs, own: Sequence[int]
     ) -> dict[str, Any]:
-        """The rows of the paper's tables with their averages, and the curve of convergence."""
+        """The rows of the paper's tables with their averages, and the convergence curve."""
         found: dict[str, Any] = {}
         if pairs.pool_ids is not None:
             parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
@@ -214,7 +214,7 @@ class PairedComparison(Protocol):
         return found
 
     def _averages(self, table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """As in the paper's tables: the sets that were rated for it are averaged apart from all others."""
+        """Averages as in the paper's tables: the sets that were rated for the paper are averaged separately."""
         weights = "n_images" if self.pool_weights == "images" else "equal"
         rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
         others = {part: row for part, row in table.items() if part not in rated}
@@ -222,7 +222,7 @@ class PairedComparison(Protocol):
 
 
 def _own_rows(answered: Sequence[RowResponses]) -> list[int]:
-    """Row numbers of all pairs but those of the pool `mixed`; of these if there are no others."""
+    """Row numbers of all pairs outside the pool `mixed`; all rows if every pair is in `mixed`."""
     own = [row for row, one in enumerate(answered) if one.row.get("pool") != MIXED_POOL]
     return own or list(range(len(answered)))
 
@@ -256,7 +256,7 @@ def _pairs(answered: Sequence[RowResponses]) -> Pairs:
 
 
 def _image_scores(answered: Sequence[RowResponses]) -> dict[str, float] | None:
-    """Image id to the score by which it was compared; None where answers do not come of scores."""
+    """Image id to the score by which it was compared; None if the replies were not derived from scores."""
     responses = [response for one in answered for response in one.responses]
     if any(response.image_scores is None for response in responses):
         return None

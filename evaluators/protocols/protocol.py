@@ -1,7 +1,7 @@
-"""What a protocol is: how a kind of question is asked, read and scored.
+"""The base class of protocols: how one kind of question is asked, read and scored.
 
-A protocol is a frozen dataclass. Its fields are its settings, checked by pydantic, except those marked `Definition`,
-which a task fixes (prompts, groups) or a run (seed, judge). `settings.py` lists and changes the settings.
+A protocol is a frozen dataclass. Its fields are its settings, which pydantic checks. Fields marked `Definition` are not
+settings: the task fixes them (prompts, groups) or the run does (seed, judge). `settings.py` lists and changes settings.
 """
 
 from abc import ABC, abstractmethod
@@ -18,113 +18,113 @@ from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Resp
 T = TypeVar("T")
 DEFINITION = "definition"
 Definition = Annotated[T, DEFINITION]
-"""A field that a task or a run fixes, and no setting."""
+"""A field that the task or the run fixes; it is not a setting."""
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 Seed = Annotated[int, Field(ge=0, strict=True)]
 PromptFunction = Callable[[Row], Prompt]
-"""From a row to what the model sees; options are shown in the row's order."""
+"""Takes a row and returns its prompt; options are shown in the row's order."""
 CONFIG = ConfigDict(arbitrary_types_allowed=True, extra="forbid", use_attribute_docstrings=True)
 REASONING_LENGTH = 4096
-"""The longest reply of a model that reasons before it answers, in tokens, where a run sets none."""
+"""Maximum reply length, in tokens, of a model that reasons before it answers, unless the run sets another."""
 DEFAULT = "default"
-"""The prompt that a task uses where none is named."""
+"""Name of the prompt that a task uses unless the run names another."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What a protocol makes of the answers to all rows."""
+    """The result of scoring the replies to all rows."""
 
     items: list[dict[str, Any]]
     """Columns of predictions.parquet for each response, in the order of the rows and of their responses."""
     scores: dict[str, Any] | None = None
-    """Exactly what the metric returns for the rows that can be scored; None where there are none."""
+    """Exactly what the metric returns for the rows that can be scored; None if no row can."""
     variants: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Alternative scorings of the same answers, each as a metric returns it, by name."""
+    """Alternative scorings of the same replies, by name, each as a metric returns it."""
     diagnostics: dict[str, Any] = field(default_factory=dict)
-    """What else the answers show, such as the prompt-failure rate."""
+    """Further findings about the replies, such as the prompt-failure rate."""
     files: dict[str, bytes] = field(default_factory=dict)
-    """Files for the run's folder by name, such as the answer file for a private split."""
+    """Files to write to the run's folder, by name, such as the answer file for a private split."""
     caveats: tuple[str, ...] = ()
-    """What a reader has to know to read the scores rightly."""
+    """Sentences that a reader needs to interpret the scores correctly."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Why an answer with a public label has no part in the scores, by the row's id."""
+    """Rows with a public label that are left out of the scores: row id to the reason."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings that only the answers show; they replace those of the same name."""
+    """Settings that are known only from the replies; they replace settings of the same name."""
     complete: bool = True
-    """False where scores had to be made of less than was to be asked, which a caveat explains."""
+    """False if requests are missing, so that the scores cover less than the task; a caveat explains it."""
 
 
 @checked_dataclass(frozen=True, config=CONFIG)
 class Protocol(ABC):
-    """How a kind of question is asked and scored; to write one, write its abstract members, `read` and `follow_ups`."""
+    """How one kind of question is asked and scored; subclasses implement the abstract members, `read`, `follow_ups`."""
 
     name: ClassVar[str]
-    """What task files and results call it."""
+    """Its name in task files and results."""
     metric: ClassVar[str]
-    """The evaluate module that gives its scores."""
+    """The evaluate module that computes its scores."""
     kind: ClassVar[str]
     """Kind of data: "multiple choice", "quality", "pairs" or "description"."""
     columns: ClassVar[tuple[str, ...]]
     """Columns that the data must have: the id, the image or images, the label, then others."""
 
     usual_length: ClassVar[int] = 32
-    """The longest reply of a model that does not reason first, in tokens, where a run sets none."""
+    """Maximum reply length, in tokens, of a model that does not reason first, unless the run sets another."""
     needs_whole_texts: ClassVar[bool] = False
-    """Whether one text that was cut off makes the scores incomplete, as a judge sees it as it is."""
+    """Whether a single truncated reply makes the scores incomplete, because a judge grades the text as it is."""
     has_groups: ClassVar[bool] = True
     """Whether its scores are broken down by groups."""
     shares_images: ClassVar[bool] = True
-    """Whether several of its rows may be about the same image, for which intervals allow."""
+    """Whether several rows may be about the same image; confidence intervals then account for that."""
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    """Settings other than `prompt` under which something else is asked, for tasks that have prompts for them."""
+    """Settings other than `prompt` that select a different prompt, in tasks that define one for them."""
 
     prompts: Definition[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
     prompt_id: Definition[str]
-    """Names the prompts in results; a change of words is a new id."""
+    """Identifies the prompts in results; a change of wording needs a new id."""
     groups: Definition[tuple[str, ...]] = ()
     """Columns by which the scores are broken down."""
     seed: Definition[int] = 0
-    """Of everything random: the bootstrap and random choices."""
+    """Seed of everything random: the bootstrap and random choices."""
     judge: Definition[Any] = None
-    """`judge(messages, n)` returning n replies; None is the metric's own way without one."""
+    """`judge(messages, n)`, which returns n replies; None scores without a judge, as the metric defines it."""
     answer_file: Definition[Any] = None
-    """Writes the benchmark's own file of answers where they are private; None where it takes none."""
+    """Writes the benchmark's answer file for a split with private labels; None if the benchmark has no such file."""
     skip_bad: Definition[bool] = False
-    """Whether rows are left out that cannot be asked or lack an answer."""
+    """Whether to leave out rows that are malformed or have no reply, instead of stopping."""
     prompt: str = DEFAULT
-    """Wording of the prompt: one of the task's."""
+    """Which of the task's prompts to use."""
     max_new_tokens: Count | None = None
-    """The longest reply, in tokens; where a run sets none, 4,096 if the model reasons first."""
+    """Maximum reply length in tokens; if not set, 4,096 for a model that reasons first."""
 
     def __post_init__(self) -> None:
         """Refuse a prompt that the task does not have.
 
         Raises:
-            UsageError: There is no such prompt.
+            UsageError: The task has no prompt of this name.
         """
         if self.prompt not in self.prompts:
             raise unknown_name("value of prompt", self.prompt, self.prompts)
 
     @property
     def output_type(self) -> OutputType:
-        """What its requests want of a model."""
+        """What its requests ask a model for."""
         return OutputType.TEXT
 
     @property
     def reply_length(self) -> int:
-        """The longest reply to ask for, in tokens."""
+        """Maximum reply length to ask for, in tokens."""
         return self.usual_length if self.max_new_tokens is None else self.max_new_tokens
 
     @property
     def is_judged(self) -> bool:
-        """Whether a judge has a part in its scores."""
+        """Whether its scores can depend on a judge."""
         return False
 
     @property
     def shows_images(self) -> bool:
-        """Whether its prompts show the images, so that each row must have some."""
+        """Whether its prompts show the images, so that each row must have at least one."""
         return True
 
     @abstractmethod
@@ -133,23 +133,23 @@ class Protocol(ABC):
 
     @abstractmethod
     def requests(self, row: Row) -> list[Request]:
-        """What to ask the model about one row, whatever it answers."""
+        """The requests to send for one row, whatever the model replies."""
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """What each new response says, each with its row: columns of predictions.parquet. Called once for each."""
+        """Read new responses, given with their rows, into columns of predictions.parquet; called once per response."""
         return [{} for _ in responses]
 
     def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
-        """What to ask about one row next, given all responses so far; requests asked before are passed over."""
+        """Further requests for one row after all its responses so far; those already sent are not sent again."""
         return []
 
     @abstractmethod
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """The scores of all rows that were answered, private ones among them."""
+        """Score all answered rows, including those with private labels."""
 
     @abstractmethod
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What an evaluate module of the same kind takes for rows with public labels, the settings among it."""
+        """Arguments of the evaluate module for rows with public labels, including the settings."""
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
@@ -161,7 +161,7 @@ class Protocol(ABC):
         return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:
-        """Names of settings that have no effect with the values of the others."""
+        """Names of settings without effect, given the values of the other settings."""
         return ()
 
     def is_private(self, row: Row) -> bool:
@@ -169,12 +169,12 @@ class Protocol(ABC):
         return row[self.columns[2]] in (None, "")
 
     def prompt_of(self, row: Row) -> Prompt:
-        """What the model sees of a row."""
+        """The prompt for a row."""
         return self.prompts[self.prompt](row)
 
     @property
     def full_prompt_id(self) -> str:
-        """Names the prompt in use."""
+        """Id of the prompt in use."""
         return self.prompt_id if self.prompt == DEFAULT else f"{self.prompt_id}/{self.prompt}"
 
 
@@ -188,19 +188,19 @@ def setting_fields(protocol: type[Protocol]) -> dict[str, Any]:
 
 
 def columns_of(items: Sequence[Mapping[str, Any]], *names: str) -> dict[str, list[Any]]:
-    """Items as columns, as the functions of `metrics/scoring` take them."""
+    """Turn items into columns, the form that the functions of `metrics/scoring` take."""
     return {name: [item.get(name) for item in items] for name in names}
 
 
 def flat_items(answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
-    """What was read from each response, in the order of the rows and of their responses."""
+    """The items read from the responses, in the order of the rows and of their responses."""
     return [dict(response.item) for one in answered for response in one.responses]
 
 
 CLUSTER = "_cluster"
-"""Key under which a run adds to a row what it shares with others: its image, or what a task file names."""
+"""Key under which a run stores a row's cluster: its image, or the column that a task file names."""
 
 
 def clusters_of(rows: Iterable[Row]) -> list[str | None]:
-    """What each row shares with others; None where that is not known."""
+    """The cluster of each row; None if unknown."""
     return [row.get(CLUSTER) for row in rows]

@@ -1,4 +1,4 @@
-"""The settings of protocols: listed, and changed by name with every value checked."""
+"""Lists the settings of protocols, and changes them by name with every value checked."""
 
 import contextlib
 import types
@@ -21,13 +21,13 @@ class Setting:
 
     name: str
     type: str
-    """Kind of value, or the values allowed."""
+    """Kind of value, or the allowed values."""
     default: Any
     meaning: str
 
 
 def list_settings(protocol: Protocol) -> list[Setting]:
-    """The settings of a task's protocol that the task can use, with its own values as defaults."""
+    """List the settings that have an effect on a task; the defaults are the task's own values."""
     fields = setting_fields(type(protocol))
     others = {name: _other_values(protocol, name, info.annotation) for name, info in fields.items()}
     reachable = [protocol, *(one for found in others.values() for one in found or ())]
@@ -40,7 +40,7 @@ def list_settings(protocol: Protocol) -> list[Setting]:
 
 
 def _other_values(protocol: P, name: str, annotation: Any) -> list[P] | None:
-    """The protocol with each other value of a setting that it takes; None where there is no list of values."""
+    """The protocol with each other allowed value of a setting; None if the setting has no list of allowed values."""
     values: Iterable[Any]
     if name == "prompt":
         values = protocol.prompts
@@ -60,10 +60,10 @@ def _other_values(protocol: P, name: str, annotation: Any) -> list[P] | None:
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
-    """The protocol with other settings, as `with_values`, each of which must have an effect.
+    """Change settings like `with_values`, but refuse settings that have no effect.
 
     Raises:
-        UsageError: A name or value that the protocol does not have, or a setting without effect.
+        UsageError: A name is unknown, a value is not allowed, or a setting has no effect.
     """
     changed = with_values(protocol, given, task)
     for name in changed.unused_settings():
@@ -73,15 +73,15 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
 
 
 def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
-    """The protocol with other settings, some of which may have no effect.
+    """Change settings of a protocol, including settings without effect.
 
     Args:
-        protocol: The task's own.
-        given: Name to value, as JSON and YAML give them: text is no number and no truth value.
+        protocol: The task's own protocol.
+        given: Name to value, as read from JSON or YAML; a string is not converted to a number or boolean.
         task: The task's name, for errors.
 
     Raises:
-        UsageError: A name or value that the protocol does not have.
+        UsageError: A name is unknown or a value is not allowed.
     """
     known = setting_fields(type(protocol))
     for name in given:
@@ -97,7 +97,7 @@ def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, A
     first = error.errors(include_url=False)[0]
     own = first.get("ctx", {}).get("error")
     if isinstance(own, UsageError):
-        # It names the setting.
+        # The message names the setting already.
         return own
     name = str(first["loc"][0])
     expected = [_type_name(protocol, name, setting_fields(type(protocol))[name].annotation), bound_of(first)]
@@ -136,7 +136,7 @@ def _plain(annotation: Any) -> str:
 
 
 def _meaning(protocol: type[Protocol], name: str) -> str:
-    """The line of explanation of a field, which pydantic knows of the class that declares it alone."""
+    """The docstring of a field; pydantic knows it only in the class that declares the field."""
     found = [
         setting_fields(one)[name].description
         for one in protocol.__mro__

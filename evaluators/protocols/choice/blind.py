@@ -1,4 +1,4 @@
-"""What all multiple choice has in common: it can be asked without the images, and tell what the images add."""
+"""Base of all multiple-choice protocols: questions can also be asked blind, to measure what the images contribute."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -13,58 +13,58 @@ from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 GAIN = "multimodal_gain"
-"""Key of the diagnostics of a run that names its blind run."""
-ASKED_BLIND = "Asked without the images."
+"""Key of the diagnostics of a run that is compared with a blind run."""
+ASKED_BLIND = "The model was not shown the images."
 
 
 @dataclass(frozen=True, config=CONFIG)
 class ChoiceProtocol(Protocol):
-    """Multiple choice, with the images or without."""
+    """Multiple choice, with or without the images."""
 
     kind: ClassVar[str] = "multiple choice"
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True},)
 
     blind_prompt: Definition[PromptFunction | None] = None
-    """The prompt without images; None is the prompt in use with its images left out."""
+    """The prompt without images; None removes the images from the prompt in use."""
     blind: Flag = False
-    """Ask without the images, to see what can be answered without them."""
+    """Ask without the images, to see how many questions can be answered without them."""
     blind_run: BlindRunFolder | None = None
-    """Folder of the same model's finished blind run: gives the multimodal gain and the leak (MMStar, Sec. 4.3)."""
+    """Folder of a finished blind run of the same model; adds the multimodal gain and leakage (MMStar, Sec. 4.3)."""
 
     def __post_init__(self) -> None:
         """Refuse a blind run that is compared with a blind run.
 
         Raises:
-            UsageError: Settings that do not go together.
+            UsageError: Two settings contradict each other.
         """
         Protocol.__post_init__(self)
         if self.blind and self.blind_run is not None:
-            raise UsageError("blind and blind_run are both given; leave out blind in the run that sees the images")
+            raise UsageError("blind and blind_run cannot be combined; leave out blind in the run that sees the images")
 
     @property
     def shows_images(self) -> bool:
-        """Not in a blind run."""
+        """False in a blind run."""
         return not self.blind
 
     @property
     def full_prompt_id(self) -> str:
-        """Names the prompt in use."""
+        """Id of the prompt in use."""
         if not self.blind:
             return super().full_prompt_id
         return f"{super().full_prompt_id if self.blind_prompt is None else self.prompt_id}/blind"
 
     def settings(self) -> dict[str, Any]:
-        """The settings; a blind run by what it is."""
+        """The settings; a blind run is described by its model and its result."""
         found = Protocol.settings(self)
         return {**found, "blind_run": None if self.blind_run is None else self.blind_run.settings()}
 
     def check(self, row: Row) -> None:
-        """A question of which the blind run knows whether it was answered right."""
+        """Refuse a question that the blind run did not ask."""
         if self.blind_run is not None and not self.skip_bad:
             self.blind_run.check_asked(row)
 
     def prompt_of(self, row: Row) -> Prompt:
-        """What the model sees of a row."""
+        """The prompt for a row."""
         if not self.blind:
             return super().prompt_of(row)
         return without_images(super().prompt_of(row)) if self.blind_prompt is None else self.blind_prompt(row)
@@ -74,19 +74,19 @@ class ChoiceProtocol(Protocol):
         return () if self.blind else tuple(row["images"])
 
     def caveats(self) -> tuple[str, ...]:
-        """That the questions were asked without their images, where they were."""
+        """A caveat if the questions were asked without their images."""
         return (ASKED_BLIND,) if self.blind else ()
 
     def gain(
         self, rows: Sequence[Row], right: Sequence[bool | None], chances: Sequence[float], score: str
     ) -> dict[str, Any]:
-        """Diagnostics that compare with the blind run; empty without one.
+        """Compare the scores with those of the blind run, for the diagnostics; empty without a blind run.
 
         Args:
-            rows: With public answers.
-            right: Whether each was answered right; None where it has no part in the scores.
-            chances: The probability that a guess is right.
-            score: Key of the share of right answers.
+            rows: Rows with public answers.
+            right: Whether each reply is correct; None if the row is left out of the scores.
+            chances: The probability that a guess is correct, for each row.
+            score: Key of the score that is the share of correct replies.
         """
         if self.blind_run is None:
             return {}
@@ -104,7 +104,7 @@ class ChoiceProtocol(Protocol):
 
 
 def without_images(prompt: Prompt) -> Prompt:
-    r"""A prompt with its images left out.
+    r"""A prompt without its images.
 
     Examples:
         >>> without_images((IMAGE, "\nIs it sharp?", IMAGE, " Answer yes or no."))

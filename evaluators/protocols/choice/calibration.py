@@ -1,4 +1,4 @@
-"""Calibration of what a run compares: the losses of options, or the logits of their letters."""
+"""Calibration of the probabilities that a run computes from the losses of options or the logits of their letters."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 CALIBRATION = "calibration"
 """Key of the diagnostics."""
 LETTERS = "letters"
-"""The pass that asks for the logits of the options' letters, without the refusal option."""
+"""The pass that asks for the logits of the option letters, without the refusal option."""
 _OF_LOSSES = {
     "mean": "softmax of minus the options' losses per token",
     "sum": "softmax of minus the options' losses",
@@ -29,12 +29,13 @@ def loss_calibration(answered: Sequence[RowResponses], loss: str, seed: int) -> 
     """Calibration of closed-set inference, for the diagnostics of a result.
 
     Args:
-        answered: At least one row with a public answer, and the losses of its options.
+        answered: At least one row with a public answer and the losses of its options.
         loss: Kind of loss that chose the answers, one of `closed_set.LOSSES`.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Returns:
-        What `calibration_scores` gives, and what the `probabilities` are. Options with the same text count once.
+        The scores from `calibration_scores`, and how the `probabilities` are defined. Options with the same text count
+        once.
     """
     confidences = []
     for response in (one.responses[0] for one in answered):
@@ -48,17 +49,17 @@ def loss_calibration(answered: Sequence[RowResponses], loss: str, seed: int) -> 
 def letter_calibration(
     answered: Sequence[RowResponses], columns: Mapping[str, Sequence[Any]], seed: int
 ) -> dict[str, Any]:
-    """Calibration of the options' letters, and abstaining by it against the model's own refusals.
+    """Calibration of the option letters, and how abstention by letter probability compares with the model's refusals.
 
     Args:
         answered: Rows with a public answer.
-        columns: Of `read_forced`, for the same rows.
-        seed: Of the bootstrap.
+        columns: The columns from `read_forced`, for the same rows.
+        seed: Seed of the bootstrap.
 
     Returns:
-        What `calibration_scores` gives, what the `probabilities` are, and `abstention`, see `abstention_scores`; how
-        many rows have no letter logits (`missing`), and how many have an upper bound among them (`upper_bounds`).
-        Empty where no row has letter logits.
+        The scores from `calibration_scores`, how the `probabilities` are defined, `abstention` (see
+        `abstention_scores`), the number of rows without letter logits (`missing`), and the number of rows in which a
+        letter logit is only an upper bound (`upper_bounds`). Empty if no row has letter logits.
     """
     found = [(place, one, one.of_pass(LETTERS)) for place, one in enumerate(answered)]
     known = [(place, one, response) for place, one, response in found if response is not None and response.logits]
@@ -84,7 +85,7 @@ def letter_calibration(
 
 
 def _by_letters(row: Row, response: Response) -> tuple[float, bool]:
-    """The highest probability of a text, and whether that text is right."""
+    """The highest probability of an option's text, and whether that option is correct."""
     shown, by_text = shown_options(response), dict[str, float]()
     logits = [(response.logits or {})[letter] for letter in ascii_uppercase[: len(shown)]]
     for text, probability in zip(shown, option_probabilities(logits), strict=True):
@@ -94,30 +95,32 @@ def _by_letters(row: Row, response: Response) -> tuple[float, bool]:
 
 
 def abstention_line(found: Mapping[str, Any]) -> str:
-    """What abstaining by probability would give, in words.
+    """The result of abstention by letter probability, in words.
 
     Args:
-        found: `abstention` of the diagnostics; undefined values are nan or None.
+        found: `abstention` from the diagnostics; undefined values are nan or None.
 
     Examples:
         >>> shares = {"answer_rate": 0.8, "own_accuracy": 0.7, "by_probability": 0.75, "difference": 0.05}
         >>> more = {"difference_ci95": [0.01, 0.09], "interval": {"kind": "bootstrap", "units": 90}}
-        >>> abstention_line(shares | more).replace("as many questions (80.0 %)", "...")
-        'answering ... by letter probability: accuracy 75.0 %, by own refusals 70.0 %, difference 5.0 (1.0 to 9.0)'
+        >>> abstention_line(shares | more).partition(": ")[2]
+        'accuracy 75.0 %, with its own refusals 70.0 %, difference 5.0 (1.0 to 9.0)'
     """
     rate = 100 * found["answer_rate"]
     if not rate:
-        return "the model refused every question, so there are no answers to compare with letter probabilities"
+        return "the model refused every question, so there are no answers to compare"
     other, own, difference = (100 * found[key] for key in ("by_probability", "own_accuracy", "difference"))
-    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "unit")
+    ends = _interval(
+        [end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "independent unit"
+    )
     return (
-        f"answering as many questions ({rate:.1f} %) by letter probability: accuracy {other:.1f} %, by own refusals "
-        f"{own:.1f} %, difference {difference:z.1f} ({ends})"
+        f"if the model answered as many questions ({rate:.1f} %) but chose them by letter probability: accuracy "
+        f"{other:.1f} %, with its own refusals {own:.1f} %, difference {difference:z.1f} ({ends})"
     )
 
 
 def calibration_line(found: Mapping[str, Any]) -> str:
-    """Calibration in words, for the lines below a table and the notes of charts.
+    """Calibration in words, for the lines below a table and the captions of charts.
 
     Args:
         found: The diagnostics; undefined values are nan or None.
@@ -126,17 +129,17 @@ def calibration_line(found: Mapping[str, Any]) -> str:
         >>> about = {"ece": {"kind": "calibration", "units": 40}, "aurc": {"kind": "none", "units": 5}}
         >>> ends = {"ece_ci95": [0.031, 0.059], "aurc_ci95": None}
         >>> calibration_line({"ece": 0.042, "aurc": 0.012, "n": 40, "intervals": about, **ends})
-        'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval, as 5 wrong answers are too few), of 40 items'
+        'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval: only 5 wrong answers), 40 items'
     """
     ece, aurc, about = 100 * found["ece"], found["aurc"], found["intervals"]
-    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "unit")
+    of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "independent unit")
     of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "wrong answer")
-    return f"ECE {ece:.1f} % ({of_ece}), AURC {aurc:.3f} ({of_aurc}), of {found['n']:,} items"
+    return f"ECE {ece:.1f} % ({of_ece}), AURC {aurc:.3f} ({of_aurc}), {found['n']:,} items"
 
 
 def _interval(ends: Sequence[float | None], digits: int, about: Mapping[str, Any], unit: str) -> str:
-    """The ends of an interval, or why there is none."""
+    """The ends of an interval, or the reason why it is missing."""
     if not ends or any(end is None or math.isnan(end) for end in ends):
-        few = f"{about['units']} {unit}{' is' if about['units'] == 1 else 's are'} too few"
-        return f"no interval, as {few if about['kind'] == 'none' else 'all resamples are alike'}"
+        few = f"only {about['units']} {unit}{'' if about['units'] == 1 else 's'}"
+        return f"no interval: {few if about['kind'] == 'none' else 'all resamples are equal'}"
     return " to ".join(f"{end:z.{digits}f}" for end in ends)

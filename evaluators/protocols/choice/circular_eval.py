@@ -1,7 +1,7 @@
-"""CircularEval: a question counts only if it is answered right in every pass over it (MMBench, Sec. 3.1).
+"""CircularEval: a question is correct only if the reply is correct in every pass over it (MMBench, Sec. 3.1).
 
-Each pass shows the options in another order. A pass without an answer leaves a question that has a wrong pass wrong;
-any other such question is an error, or is left out and counted where bad rows are skipped.
+Each pass shows the options in another order. If a pass has no reply, the question is wrong if another pass is wrong.
+Otherwise it is an error; with `skip_bad` the question is left out and counted.
 """
 
 import math
@@ -53,16 +53,17 @@ WITHOUT_BLIND = "without blind-solvable questions"
 GRADES = "grades of open answers"
 """Variants that settings ask for."""
 RELEASE_PASSES, ROTATIONS = "release", "rotations"
-"""Values of the setting `passes`: the release's own, or made by rotating the options."""
+"""Values of the setting `passes`: the release's own passes, or rotations of the options."""
 _GRADE_COLUMNS = ("judge_score", "rounds", "exact_match", "empty_prediction")
 
 
 @dataclass(frozen=True, config=CONFIG)
 class CircularEval(ChoiceProtocol):
-    """Questions asked once for each order of their options; right only if every answer is.
+    """Questions asked once for each order of their options; a question is correct only if every reply is.
 
-    The passes are the release's own where the rows have them, else one rotation for each option. Under early stop a
-    question is asked no further after a wrong answer, which changes no score; private questions are asked in full.
+    The passes are the release's own if the rows have them, otherwise one rotation for each option. With early stop, no
+    further pass over a question is asked after a wrong reply, which changes no score. Questions with private answers
+    are always asked in every pass.
     """
 
     name: ClassVar[str] = "circular_eval"
@@ -71,48 +72,50 @@ class CircularEval(ChoiceProtocol):
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True}, {"grade_open_answers": True})
 
     open_prompt: Definition[PromptFunction | None] = None
-    """The prompt without options, for answers that a judge grades."""
+    """The prompt without options, for replies that a judge grades."""
     split: Definition[str] = ""
-    """Split of the data, which the answer file names."""
+    """Split of the data; the name of the answer file contains it."""
     exclude_blind_solved: BlindRunFolder | None = None
-    """Folder of a finished blind run: a second score leaves out the questions that it solved (Appendix B)."""
+    """Folder of a finished blind run; adds a second score without the questions that the blind run solved
+    (Appendix B)."""
     grade_open_answers: Flag = False
-    """Ask without the options too, and have a judge grade these answers from 1 to 5 (Appendix D.2)."""
+    """Ask each question also without its options, and have a judge grade the replies from 1 to 5 (Appendix D.2)."""
     human_labels: HumanLabelFile | None = None
-    """CSV or JSON Lines with id, pass and the letter that people read in the reply: gives the agreement (Sec. 3.3)."""
+    """CSV or JSON Lines file with id, pass and the letter that people read in the reply; adds the agreement of the
+    parser with people (Sec. 3.3)."""
     early_stop: Flag | None = None
-    """Ask no further passes over a question after a wrong one; by default where each request is billed."""
+    """Stop asking a question after its first wrong pass; by default only if each request is billed."""
     extraction: Extraction = "declared"
-    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone
-    (Sec. 3.2, step 1)."""
+    """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
+    exact matching only (Sec. 3.2, step 1)."""
     fallback: Fallback = "wrong"
-    """How a reply that names no option counts: as wrong, or as a random choice (Sec. 3.2, step 3)."""
+    """How a reply that names no option is scored: as wrong, or as a random choice (Sec. 3.2, step 3)."""
     rounds: Count = 1
-    """Replies asked of the judge for each answer; the paper asks once."""
+    """Replies requested from the judge for each of the model's replies; 1 in the paper."""
 
     def __post_init__(self) -> None:
         """Refuse open questions without the image.
 
         Raises:
-            UsageError: Settings that do not go together.
+            UsageError: Two settings contradict each other, or the task does not support one.
         """
         ChoiceProtocol.__post_init__(self)
         if self.blind and self.grade_open_answers:
-            raise UsageError("blind and grade_open_answers are both given; open questions need the image")
+            raise UsageError("blind and grade_open_answers cannot be combined; open questions need the image")
         if self.grade_open_answers and self.open_prompt is None:
-            raise UsageError("grade_open_answers needs a prompt of its own, which this task does not have")
+            raise UsageError("grade_open_answers needs a prompt without options, which this task does not have")
 
     @property
     def is_judged(self) -> bool:
-        """A judge reads replies that name no option otherwise."""
+        """Always True: a judge reads the replies that could not be parsed."""
         return True
 
     def check(self, row: Row) -> None:
-        """Each pass must be a sound question; the release's own have different numbers, among them 0."""
+        """Check every pass of the question; passes from the release have distinct numbers that include 0."""
         check_question(row)
         numbers = [one["rotation"] for one in row.get("passes") or ()]
         if numbers and (0 not in numbers or len(set(numbers)) < len(numbers)):
-            raise DataError(f"its passes have the rotations {numbers}; expected different numbers, among them 0")
+            raise DataError(f"the rotations of the passes are {numbers}; expected distinct numbers that include 0")
         for one in row.get("passes") or ():
             check_question({**row, **one})
         if self.exclude_blind_solved is not None and not self.skip_bad:
@@ -120,21 +123,21 @@ class CircularEval(ChoiceProtocol):
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
-        """All passes, or the first alone where it may be the last; and the open question."""
+        """All passes, or only the first with early stop; and the open question."""
         passes = [self._request(row, one) for one in passes_of(row)]
         if self.early_stop and not self.is_private(row):
             passes = passes[:1]
         return [*passes, self._open_request(row)] if self.grade_open_answers else passes
 
     def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
-        """With early stop, the next pass if no answer so far is wrong."""
+        """With early stop, the next pass if no reply so far is wrong."""
         asked = [response for response in responses if response.request.pass_name != OPEN]
         if self.is_private(row) or any(response.item.get("correct") is False for response in asked):
             return []
         return [self._request(row, one) for one in passes_of(row)[len(asked) : len(asked) + 1]]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Options and right letter as shown, the letter read, by which step, whether it is right; grades."""
+        """Options, correct letter, parsed letter, parsing step, whether it is correct; the judge's grades."""
         items: list[dict[str, Any]] = [{} for _ in responses]
         of_open = [place for place, response in enumerate(responses) if response.request.pass_name == OPEN]
         asked = [place for place, response in enumerate(responses) if response.request.pass_name != OPEN]
@@ -197,8 +200,8 @@ class CircularEval(ChoiceProtocol):
         caveats = [*self.caveats()]
         if dropped:
             caveats.append(
-                f"{dropped} question{'s' if dropped > 1 else ''} without answers to all passes, and with none that is "
-                "wrong, left out of CircularEval."
+                f"{dropped} question{'s' if dropped > 1 else ''} left out of CircularEval: not every pass has a reply, "
+                "and no pass is wrong."
             )
         return Scored(
             items,
@@ -212,7 +215,7 @@ class CircularEval(ChoiceProtocol):
         )
 
     def settings(self) -> dict[str, Any]:
-        """The settings; files by what they hold."""
+        """The settings; files are described by their contents."""
         found = ChoiceProtocol.settings(self)
         for name in ("exclude_blind_solved", "human_labels"):
             value = getattr(self, name)
@@ -220,7 +223,7 @@ class CircularEval(ChoiceProtocol):
         return {**found, "missing": self._missing}
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes: one row for each pass that was answered."""
+        """Arguments of the metric module: one row for each pass that was answered."""
         passes = observed(answered)
         asked = [asked_pass(row, response) for row, response in passes]
         items = [response.item for _, response in passes]
@@ -253,7 +256,7 @@ class CircularEval(ChoiceProtocol):
         )
 
     def _scores(self, answered: Sequence[RowResponses]) -> tuple[dict[str, Any], dict[str, bool | None]]:
-        """The metric's scores, and whether each question is right in all passes, by id."""
+        """The metric's scores, and whether each question is correct in all passes, by id."""
         inputs = self.metric_inputs(answered)
         columns = columns_of([response.item for _, response in observed(answered)], *CHOICE_COLUMNS)
         ids = inputs["question_ids"]
@@ -291,7 +294,7 @@ class CircularEval(ChoiceProtocol):
         return grader
 
     def _graded(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The right answer ("" if private) and the judge's grade of answers to open questions."""
+        """The correct answer ("" if private) and the judge's grade of each reply to an open question."""
         references = ["" if self.is_private(row) else _right_text(row) for row in rows]
         texts, questions = [response.text or "" for response in responses], [row["question"] for row in rows]
         columns = read_answers(texts, references, questions, self._grader, self.rounds)
@@ -309,7 +312,7 @@ class CircularEval(ChoiceProtocol):
             options=one.options,
             max_new_tokens=self.reply_length,
             pass_name=one.name,
-            # One wrong pass is enough, whichever it is. An open answer alone would drop the question unseen.
+            # One wrong pass is enough, whichever it is. An open reply alone would drop the question silently.
             optional=not (self.grade_open_answers and one.name == MAIN),
         )
 

@@ -1,8 +1,8 @@
-"""Closed-set inference: no options in the prompt; the option that the model predicts best is its answer.
+"""Closed-set inference: the prompt shows no options, and the option with the lowest loss is the answer.
 
 Q-Bench, Appendix A.2.1 (https://arxiv.org/abs/2309.14181): each option is scored by its generative loss after
-`#Answer:`, and the one of the smallest loss is chosen. The loss per token ("mean") is that of the paper; the loss of
-all tokens ("sum") is an addition.
+`#Answer:`, and the option with the lowest loss is chosen. The paper uses the mean loss per token ("mean"); the sum over
+all tokens ("sum") is an addition of this library.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from eyechart.evaluators.requests.types import Loss
 
 CLOSED_SET = "closed-set"
 LOSSES = ("mean", "sum")
-"""Ways to take an option's loss, the default first."""
+"""Kinds of loss of an option, the default first."""
 
 
 def loss_value(loss: Loss, kind: str) -> float:
-    """An option's loss, in nats: per token ("mean"), or of all its tokens ("sum").
+    """An option's loss, in nats: the mean or the sum over its tokens.
 
     Examples:
         >>> loss_value(Loss(total=6.0, tokens=4), "mean"), loss_value(Loss(total=6.0, tokens=4), "sum")
@@ -25,14 +25,14 @@ def loss_value(loss: Loss, kind: str) -> float:
 
 
 def lowest_loss(losses: Sequence[Loss], kind: str) -> tuple[int, bool]:
-    """The option of the smallest loss.
+    """The option with the lowest loss.
 
     Args:
-        losses: One for each option, in the order in which the options are lettered; at least one.
+        losses: One for each option, in the order of the letters; at least one.
         kind: One of `LOSSES`.
 
     Returns:
-        Its index, the first of several with exactly the same loss, and whether there are several.
+        The index of the option with the lowest loss (the first one of a tie), and whether there is a tie.
 
     Examples:
         >>> lowest_loss([Loss(7.43, 1), Loss(7.56, 1), Loss(7.92, 1)], "mean")

@@ -1,6 +1,6 @@
-"""Letters that people read from replies, to tell how well replies are read without them.
+"""Human labels of replies, to measure how well replies are parsed automatically.
 
-Protocol: MMBench, Sec. 3.3 (Fig. 5), where six volunteers read the replies that exact matching leaves open.
+Protocol: MMBench, Sec. 3.3 (Fig. 5), where six volunteers read the replies that exact matching could not parse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,26 +26,26 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """What people read in each reply."""
+    """The option that people read in each reply."""
 
     path: Path
     letters: Mapping[Key, str]
     """A letter of the options as they were shown in that pass, or X for none of them."""
 
     def settings(self) -> dict[str, Any]:
-        """What a result says about them."""
+        """The file as part of a result."""
         return {"file": self.path.name, "letters": len(self.letters)}
 
     def agreement(self, passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
-        """How often the letter found in a reply is the one that people read there.
+        """How often the letter parsed from a reply is the one that people read in it.
 
         Args:
-            passes: Responses with their rows, each read already.
+            passes: Responses with their rows, already parsed.
 
         Returns:
-            `all` replies that people read, and those `after_exact` matching had found nothing in, as the paper counts
-            them: each as `extractor_agreement` gives it, None where there are no such replies. `unused`: how many
-            labels are about no reply of the run.
+            The agreement, as from `extractor_agreement`, on `all` labelled replies, and on the replies `after_exact`
+            matching found no option, as in the paper; None if there are no such replies. `unused` counts the labels
+            that match no reply of the run.
         """
         pairs = [
             (response.item["choice"], self.letters[row["id"], response.request.pass_name], response.item["step"])
@@ -60,12 +60,12 @@ class HumanLabels:
 
 
 def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
-    """Read letters from CSV or JSON Lines with `id`, `letter` and `pass` ("main" where it is absent or empty).
+    """Read labels from CSV or JSON Lines with `id`, `letter` and `pass` ("main" if absent or empty).
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: It is of another kind, holds no rows, or a row is malformed.
-        ValueError: It is not a path.
+        MissingFileError: The file does not exist.
+        BadAnnotationError: The file has another format or no rows, or a row is malformed.
+        ValueError: `path` is not a path.
     """
     if isinstance(path, HumanLabels):
         return path
@@ -78,26 +78,26 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
             raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
         id, letter = row.get("id"), row.get("letter")
         if not isinstance(letter, str) or letter.strip() not in _LETTERS:
-            reason = f"'letter' is {letter!r}; expected a letter from A to Z, X for no option"
+            reason = f"'letter' is {letter!r}; expected a letter from A to Z (X: the reply names no option)"
             raise BadAnnotationError(reason, path=path, row=number)
         key = ("" if id is None else str(id), str(row.get("pass") or _MAIN))
         if not key[0] or key in letters:
-            reason = f"'id' is {id!r}; expected one that was not there before with pass '{key[1]}'"
+            reason = f"repeated id {id!r} with pass '{key[1]}'" if key[0] else "'id' is missing or empty"
             raise BadAnnotationError(reason, path=path, row=number)
         letters[key] = letter.strip()
     if not letters:
-        raise BadAnnotationError("holds no letters", path=path)
+        raise BadAnnotationError("the file of human labels is empty", path=path)
     return HumanLabels(path, letters)
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.is_file():
-        raise MissingFileError("the file of human labels is not there", path=path)
+        raise MissingFileError("the file of human labels does not exist", path=path)
     if path.suffix.lower() == ".csv":
         return read_csv_rows(str(path), _COLUMNS)
     if path.suffix.lower() == ".jsonl":
         return read_jsonl_rows(str(path))
-    raise BadAnnotationError(f"human labels end in .csv or .jsonl, not {path.suffix!r}", path=path)
+    raise BadAnnotationError(f"human labels are .csv or .jsonl files, not {path.suffix!r}", path=path)
 
 
 def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] | None:
@@ -107,4 +107,4 @@ def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] |
 
 
 HumanLabelFile = Annotated[HumanLabels, BeforeValidator(read_human_labels)]
-"""Letters that people read, given as a file."""
+"""Human labels, given as a file."""

@@ -1,4 +1,4 @@
-"""Multiple-choice questions: a prompt with lettered options in, a letter or a text out; or each option's loss."""
+"""Multiple-choice questions: lettered options in the prompt and a reply, or no options and a loss for each option."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
@@ -44,10 +44,11 @@ Fallback = Literal["wrong", "random"]
 
 @dataclass(frozen=True, config=CONFIG)
 class MultipleChoice(ChoiceProtocol):
-    """Questions with options, of which one is right.
+    """Questions with options, one of which is correct.
 
-    Options are shown in the release's order, as releases are shuffled already. With `inference="closed-set"` none are
-    shown: the answer is the option of the lowest loss, the first where several have it (Q-Bench, Appendix A.2.1).
+    Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"` the
+    prompt shows no options, and the option with the lowest loss is the answer; the first one if several have the lowest
+    loss (Q-Bench, Appendix A.2.1).
     """
 
     name: ClassVar[str] = "multiple_choice"
@@ -58,41 +59,41 @@ class MultipleChoice(ChoiceProtocol):
     prefill: Definition[str] = ""
     """How the reply begins, given to the model."""
     open_prompt: Definition[PromptFunction | None] = None
-    """The prompt without options, for closed-set inference; None where the task has none."""
+    """The prompt without options, for closed-set inference; None if the task has none."""
     open_prefill: Definition[str] = ""
-    """How the reply to it begins."""
+    """How the reply to `open_prompt` begins."""
     crossed: Definition[tuple[tuple[str, str], ...]] = ()
-    """Pairs of groups by which the scores are broken down together."""
+    """Pairs of groups by which the scores are broken down jointly."""
     by_response: Definition[bool] = False
-    """Whether replies that name an option and all others are scored apart too (AesBench)."""
+    """Whether replies that name an option and replies that do not are also scored separately (AesBench)."""
     judge_template: Definition[str] = "mmbench_choice"
-    """What a judge is asked, see `metrics/scoring/judging`."""
+    """The judge's prompt template, see `metrics/scoring/judging`."""
     shuffle_seed: Seed | None = None
-    """Shuffles the options of each question, by its id; by default they stand as released."""
+    """Seed to shuffle the options of each question; by default they keep the release's order."""
     inference: Literal["options", "closed-set"] = "options"
-    """"options" shows lettered options and reads the reply; "closed-set" shows none and takes the option of the lowest
-    loss (Q-Bench, A.2.1)."""
+    """"options" shows lettered options and parses the reply; "closed-set" shows no options and chooses the option with
+    the lowest loss (Q-Bench, A.2.1)."""
     loss: Literal["mean", "sum"] = "mean"
-    """Loss of an option in closed-set inference: per token, or of all its tokens."""
+    """Loss of an option in closed-set inference: mean or sum over its tokens."""
     extraction: Extraction = "declared"
-    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone, as in
-    MMBench, Sec. 3.2, step 1."""
+    """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
+    exact matching only (MMBench, Sec. 3.2, step 1)."""
     fallback: Fallback = "wrong"
-    """How a reply that names no option counts: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
+    """How a reply that names no option is scored: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
-    """Replies that a judge reads: those that name no option otherwise, or all (Q-Bench, A.2.1)."""
+    """Which replies the judge reads: those that could not be parsed, or all of them (Q-Bench, A.2.1)."""
     rounds: Count = 5
-    """Replies asked of the judge for each answer."""
+    """Replies requested from the judge for each of the model's replies."""
 
     def __post_init__(self) -> None:
-        """Refuse closed-set inference where there is no prompt for it.
+        """Refuse closed-set inference if the task has no prompt for it.
 
         Raises:
-            UsageError: The task has no prompt without options, or none of the name given.
+            UsageError: The task has no prompt without options, or no prompt of the given name.
         """
         ChoiceProtocol.__post_init__(self)
         if self.inference == CLOSED_SET and self.open_prompt is None:
-            raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, and this task has none")
+            raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, which this task does not have")
 
     @property
     def is_closed_set(self) -> bool:
@@ -101,22 +102,22 @@ class MultipleChoice(ChoiceProtocol):
 
     @property
     def output_type(self) -> OutputType:
-        """Losses for closed-set inference, else text."""
+        """Losses for closed-set inference, otherwise text."""
         return OutputType.LOSSES if self.is_closed_set else OutputType.TEXT
 
     @property
     def is_judged(self) -> bool:
-        """A judge reads replies, of which closed-set inference has none."""
+        """Whether a judge may read replies; closed-set inference has no replies."""
         return not self.is_closed_set
 
     def unused_settings(self) -> tuple[str, ...]:
-        """What is about replies has no effect on losses, and the kind of loss none on replies."""
+        """Settings of replies have no effect on losses; the kind of loss has no effect on replies."""
         of_replies = ("prompt", "extraction", "fallback", "judge_reads", "rounds", "max_new_tokens")
         return of_replies if self.is_closed_set else ("loss",)
 
     @property
     def full_prompt_id(self) -> str:
-        """Names the prompt in use; closed-set inference has its own."""
+        """Id of the prompt in use; closed-set inference has its own."""
         if not self.is_closed_set:
             return super().full_prompt_id
         return f"{self.prompt_id}/{CLOSED_SET}{'/blind' if self.blind else ''}"
@@ -126,12 +127,12 @@ class MultipleChoice(ChoiceProtocol):
         return {**super().settings(), "prefill": self.open_prefill if self.is_closed_set else self.prefill}
 
     def check(self, row: Row) -> None:
-        """The answer must be the letter of one of the options, which may repeat."""
+        """Check that the answer is the letter of one of the options; options may repeat."""
         check_question(row)
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
-        """One request: the question with its options as they are to be shown, or for their losses."""
+        """One request: the question with its options as shown, or, in closed-set inference, for the options' losses."""
         options = ordered_options(row, self.shuffle_seed)
         if self.is_closed_set:
             assert self.open_prompt is not None
@@ -153,7 +154,7 @@ class MultipleChoice(ChoiceProtocol):
         ]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Options and right letter as shown, the letter read, by which step, whether it is right; options' losses."""
+        """Options, correct letter, parsed letter, parsing step, whether it is correct; the losses of the options."""
         items: list[dict[str, Any]] = [
             {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
             for row, response in zip(rows, responses, strict=True)
@@ -169,7 +170,7 @@ class MultipleChoice(ChoiceProtocol):
         return items
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Accuracy; prompt failures (Q-Bench, A.2.1), or equal losses and calibration; the file of private answers."""
+        """Accuracy, with prompt failures (Q-Bench, A.2.1) or calibration; the answer file if the labels are private."""
         public = [one for one in answered if not self.is_private(one.row)]
         items, diagnostics = flat_items(answered), self._diagnostics(answered)
         if not public:
@@ -185,7 +186,7 @@ class MultipleChoice(ChoiceProtocol):
         return Scored(items, scores, variants, diagnostics, caveats=self.caveats())
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes for rows with public answers."""
+        """Arguments of the metric module for rows with public answers."""
         items = [one.responses[0].item for one in answered]
         return {
             "predictions": [self._reply(one.row, one.responses[0]) for one in answered],
@@ -200,7 +201,7 @@ class MultipleChoice(ChoiceProtocol):
         }
 
     def _extraction(self) -> ExtractionSettings:
-        """How replies become choices."""
+        """How replies are parsed."""
         return ExtractionSettings(
             judge=None if self.judge is None or self.is_closed_set else judge_name(self.judge),
             judge_template=self.judge_template,
@@ -239,7 +240,7 @@ class MultipleChoice(ChoiceProtocol):
         return dict(self.answer_file([one.row for one in answered], [self.released_reply(one) for one in answered]))
 
     def released_reply(self, answered: RowResponses) -> str:
-        """The reply; where options were not shown in the release's order, the option that it names as there."""
+        """The reply; if the options were shown in another order, its option is written as in the release's order."""
         response = answered.responses[0]
         released, shown, reply = answered.row["options"], shown_options(response), self._reply(answered.row, response)
         if self.is_closed_set:
@@ -254,7 +255,7 @@ class MultipleChoice(ChoiceProtocol):
         return unplaced_reply(response.text or "", shown, response.request.options, self.extraction, ended)
 
     def _loss_letter(self, row: Row, response: Response, loss: str) -> str:
-        """The letter of the option of lowest loss; where that stands several times, its right place."""
+        """The letter of the option with the lowest loss; if that text is repeated, the correct letter if it is one."""
         shown, place = shown_options(response), lowest_loss(response.losses or (), loss)[0]
         right = right_letter(row, shown)
         is_right = bool(right) and shown[ascii_uppercase.index(right)] == shown[place]
@@ -269,7 +270,7 @@ class MultipleChoice(ChoiceProtocol):
         return groups
 
     def _names_option(self, response: Response) -> bool:
-        """Whether the reply names an option itself, so that no judge is needed (AesBench, Sec. 3.1)."""
+        """Whether the reply names an option without a judge (AesBench, Sec. 3.1)."""
         if self.judge_reads == "all":
             return bool(
                 read_reply(response.text or "", shown_options(response), self.extraction, response.finish_reason)[0]
@@ -279,6 +280,6 @@ class MultipleChoice(ChoiceProtocol):
 
 
 def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:
-    """Share of answers that name no given option, of those in `rows`."""
+    """Share of the replies in `rows` that name none of the options."""
     count = sum(failed[row] for row in rows)
     return {"rate": count / len(rows), "failures": count, "n": len(rows)}

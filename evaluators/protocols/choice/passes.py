@@ -1,4 +1,4 @@
-"""The passes of CircularEval that were asked and answered, and the replies to them."""
+"""The passes of CircularEval that were answered, and their replies."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from eyechart.evaluators.requests.types import Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
 
 OPEN = "open"
-"""The pass that shows no options, and is none of CircularEval's."""
+"""Name of the pass that shows no options; it is not one of CircularEval's passes."""
 
 
 def asked_pass(row: Row, response: Response) -> QuestionPass:
@@ -27,14 +27,14 @@ def observed(answered: Sequence[RowResponses]) -> list[tuple[Row, Response]]:
 
 
 def asked_reply(response: Response, one: QuestionPass, extraction: Extraction) -> str:
-    """The reply in the letters of the pass as it was asked."""
+    """The reply, with letters as in the pass that was asked."""
     return unplaced_reply(
         response.text or "", list(shown_options(response)), one.options, extraction, response.finish_reason
     )
 
 
 def passes_and_replies(answered: Sequence[RowResponses], extraction: Extraction) -> tuple[list[Row], list[str]]:
-    """Each pass as its release shows it, and the reply in its letters."""
+    """Each pass as in the release, and its reply with the letters of the release."""
     passes: list[Row] = []
     replies = []
     for row, response in observed(answered):

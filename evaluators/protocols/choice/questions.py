@@ -1,4 +1,4 @@
-"""What all multiple-choice protocols share: checks of a row, options as shown, and reading a reply."""
+"""Shared by all multiple-choice protocols: checks of a row, options as shown, and reading a reply."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from eyechart.metrics.scoring.judging.replies import Judge
 
 
 def check_question(row: Row) -> None:
-    """Refuse a row whose answer is not the letter of one of its options, which may repeat.
+    """Refuse a malformed row, such as one whose answer is not the letter of an option; options may repeat.
 
     Raises:
         DataError: Question, hint, options or answer are malformed.
@@ -27,14 +27,14 @@ def check_question(row: Row) -> None:
     check_text_list(row, "options")
     options, answer = row["options"], row["answer"]
     if not 1 <= len(options) <= len(ascii_uppercase):
-        raise DataError(f"its options are {options!r}; expected 1 to {len(ascii_uppercase)} texts")
+        raise DataError(f"column 'options' is {options!r}; expected 1 to {len(ascii_uppercase)} strings")
     letters = ascii_uppercase[: len(options)]
     if answer and (len(answer) != 1 or answer not in letters):
-        raise DataError(f"its answer is {answer!r}; expected one of {', '.join(letters)}, or '' if it is private")
+        raise DataError(f"column 'answer' is {answer!r}; expected one of {', '.join(letters)} ('' if private)")
 
 
 def ordered_options(row: Row, shuffle_seed: int | None) -> tuple[str, ...]:
-    """The options as released, or in an order drawn from a seed and the row's id."""
+    """The options in the release's order, or in a random order that depends on the seed and the row's id."""
     options = tuple(row["options"])
     if shuffle_seed is None:
         return options
@@ -49,7 +49,7 @@ def shown_options(response: Response) -> tuple[str, ...]:
 
 
 def right_letter(row: Row, options: Sequence[str]) -> str:
-    """The right option's letter among the options as they were shown; "" if private."""
+    """The correct option's letter among the options as they were shown; "" if private."""
     return moved_letter(row["answer"], row["options"], options) if row["answer"] else ""
 
 
@@ -64,18 +64,18 @@ def add_choices(
     rotations: Sequence[int] | None = None,
     finish_reasons: Sequence[str | None] | None = None,
 ) -> None:
-    """Add to items what replies say: the columns of `read_choices`.
+    """Read replies and add the columns of `read_choices` to their items.
 
     Args:
-        items: One for each reply, with `options` and the right letter `answer` as shown. Where that is "" (private),
-            no judge is asked, and only the `choice` is given.
+        items: One for each reply, with `options` and the correct letter `answer` as shown. If `answer` is "" (private),
+            the judge is not asked and only `choice` is added.
         rows: The row of each reply.
-        replies: Raw texts.
-        settings: How replies become choices.
-        judge: Asked about public questions; None for none.
-        questions: The questions as asked, those of the rows by default.
+        replies: Raw replies.
+        settings: How replies are parsed.
+        judge: Reads replies to questions with public answers; None for no judge.
+        questions: The questions as asked; by default those of the rows.
         rotations: Number of the pass of each reply.
-        finish_reasons: How each reply ended; None where that is not known.
+        finish_reasons: How each reply ended; None if unknown.
     """
     public = [place for place, item in enumerate(items) if item["answer"]]
     asked = questions or [row["question"] for row in rows]
@@ -100,7 +100,7 @@ def add_choices(
 
 
 def module_settings(settings: ExtractionSettings, judge: Judge | None) -> dict[str, Any]:
-    """How replies become choices, as the evaluate modules take it."""
+    """How replies are parsed, as arguments of the evaluate modules."""
     return {
         "judge": judge,
         "judge_template": settings.judge_template,

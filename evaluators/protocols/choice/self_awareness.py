@@ -1,4 +1,4 @@
-"""Multiple-choice questions that can be refused, and those that were, asked again without the refusal (QL-Bench)."""
+"""Multiple-choice questions with a refusal option; refused questions are asked again without it (QL-Bench)."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
@@ -45,11 +45,11 @@ _FORCED_COLUMNS = ("forced_choice", "forced_step", "forced_judge_failed_rounds",
 
 @dataclass(frozen=True, config=CONFIG)
 class SelfAwareness(ChoiceProtocol):
-    """Questions with a refusal among their options (QL-Bench, Sec. III).
+    """Questions with a refusal option among the options (QL-Bench, Sec. III).
 
-    A question that is refused is asked a second time, with the other options in the same order. A refused question
-    whose second answer is missing is an error; where bad rows are skipped it counts as refused without a readable
-    second answer, as leaving it out would leave out refusals alone and change the answer rate.
+    A refused question is asked a second time without the refusal option, the other options in the same order. If the
+    second reply is missing, that is an error. With `skip_bad`, the question counts as refused with an unreadable second
+    reply: leaving it out would remove only refusals and change the answer rate.
     """
 
     name: ClassVar[str] = "self_awareness"
@@ -57,37 +57,38 @@ class SelfAwareness(ChoiceProtocol):
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
 
     shuffle_seed: Seed | None = None
-    """Shuffles the options of each question, by its id; by default they stand as released."""
+    """Seed to shuffle the options of each question; by default they keep the release's order."""
     extraction: Extraction = "declared"
-    """How a reply names its option: by exact matching, else by declaring it; "strict" is exact matching alone."""
+    """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
+    exact matching only."""
     fallback: Fallback = "wrong"
-    """How a reply that names no option counts: as wrong, or as a random choice."""
+    """How a reply that names no option is scored: as wrong, or as a random choice."""
     rounds: Count = 5
-    """Replies asked of the judge for each answer."""
+    """Replies requested from the judge for each of the model's replies."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"
-    """What a second answer is that names no option: counted apart, or wrong (Eq. 3)."""
+    """How a second reply that names no option is counted: in a category of its own ("apart"), or as wrong (Eq. 3)."""
     letter_logits: Flag = False
-    """Whether the logits of the letters of the options without the refusal are asked for too, for calibration."""
+    """Also ask for the logits of the option letters, without the refusal option, to compute calibration."""
 
     @property
     def is_judged(self) -> bool:
-        """A judge reads replies that name no option otherwise."""
+        """Always True: a judge reads the replies that could not be parsed."""
         return True
 
     def check(self, row: Row) -> None:
-        """The refusal must be the letter of an option, and not of the right one."""
+        """Check that the refusal is the letter of an option, and not of the correct one."""
         check_question(row)
         check_texts(row, "refusal")
         letters, refusal = ascii_uppercase[: len(row["options"])], row["refusal"]
         if len(refusal) != 1 or refusal not in letters or refusal == row["answer"] or len(letters) < 2:
             raise DataError(
-                f"its refusal is {refusal!r}; expected one of {', '.join(letters)}, other than its answer "
-                f"{row['answer']!r}, and at least one more option"
+                f"column 'refusal' is {refusal!r}; expected one of {', '.join(letters)}, different from the answer "
+                f"{row['answer']!r}, and at least two options"
             )
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
-        """The question with all its options, and for the logits of the letters of those without the refusal."""
+        """The question with all options; with `letter_logits`, also a request for the logits of the letters."""
         options = ordered_options(row, self.shuffle_seed)
         requests = [self._request(row, options, "main")]
         if self.letter_logits:
@@ -105,7 +106,7 @@ class SelfAwareness(ChoiceProtocol):
         return [self._request(row, tuple(left), FORCED)]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Options and right letter as shown, the letter read, by which step; second answers are read in `score`."""
+        """Options, correct letter, parsed letter and parsing step; second replies are parsed in `score`."""
         items: list[dict[str, Any]] = [
             {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
             for row, response in zip(rows, responses, strict=True)
@@ -124,12 +125,12 @@ class SelfAwareness(ChoiceProtocol):
         return items
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Right answers and right refusals."""
+        """Score correct answers and correct refusals."""
         public = [one for one in answered if not self.is_private(one.row)]
         again = [response for one in answered if (response := one.of_pass(FORCED)) is not None]
         missing = sum(response.error is not None for response in again)
         diagnostics: dict[str, Any] = {"forced_asked": len(again), "forced_missing": missing}
-        caveat = f"{missing} of {len(again)} refused questions have no second answer, and so are not refused rightly."
+        caveat = f"{missing} of {len(again)} refused questions have no second reply and count as incorrect refusals."
         if not public:
             return Scored(flat_items(answered), diagnostics=diagnostics, caveats=self.caveats())
         inputs = self.metric_inputs(public)
@@ -155,14 +156,14 @@ class SelfAwareness(ChoiceProtocol):
             for one in answered
             for response in one.responses
         ]
-        # Without the image a refusal can be right, so that the gain is one of right answers.
+        # Without the image a refusal can be correct, so the gain compares correct answers only.
         chances = [1 / (len(options) - 1) for options in choices]
         diagnostics |= self.gain([one.row for one in public], columns["correct"], chances, "score_cc")
         caveats = (*self.caveats(), *((caveat,) if missing else ()))
         return Scored(items, scores, diagnostics=diagnostics, caveats=caveats, complete=not missing)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes for rows with public answers."""
+        """Arguments of the metric module for rows with public answers."""
         items = [one.responses[0].item for one in answered]
         return {
             "predictions": [_first_reply(one.responses[0], self.extraction) for one in answered],
@@ -237,12 +238,12 @@ def _forced(answered: RowResponses) -> Response | None:
 
 
 def _forced_reply(answered: RowResponses, extraction: Extraction) -> str | None:
-    """The answer to the pass without the refusal, its letters those of the first pass's order; None if not asked."""
+    """The reply to the pass without the refusal option, with letters as in the first pass; None if not asked."""
     forced = _forced(answered)
     if forced is None or forced.error is not None:
         return None if forced is None else ""
     first = answered.responses[0]
     expected = without_refusal(shown_options(first), _refusal(answered.row, first))
-    # Precomputed predictions may have seen the options in another order, in which a letter means another one.
-    # A model's empty reply is one that cannot be read; "" stands for none.
+    # In precomputed predictions, the options may have been shown in another order, so letters may differ.
+    # "" means that the reply is missing; an empty reply of the model becomes " ", which cannot be parsed.
     return moved_reply(forced.text or " ", list(shown_options(forced)), expected, extraction, forced.finish_reason)

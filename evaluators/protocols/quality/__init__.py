@@ -1,1 +1,1 @@
-"""Quality assessment against opinion scores: prompts, pooled logits, numbers in replies."""
+"""Quality assessment against opinion scores: pooled logits, and ratings read from replies."""

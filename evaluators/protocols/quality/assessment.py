@@ -1,12 +1,12 @@
-"""Quality assessment against opinion scores: logits of words after a prefilled reply, numbers in replies, or scores.
+"""Quality assessment against opinion scores: logits of words after a prefilled reply, ratings in replies, or scores.
 
-- By default, the next-token logits of all words of the task's pairs are asked for, in one request an image. One pair
-  makes the scores (Q-Bench, Eq. 1 or 4); the others, the argmax of Table 9 and the other way with ties are variants. A
-  backend that has scores of its own gives these instead (`Response.score`), and has no variants.
-- `prompt="numerical"` (Sec. 2.4.1): a reply, whose number is the score. Replies without one have no part in the
-  correlations; where it is known how some reply ended, their shares by reason stand in the scores as `unread`.
-- `inference="top-token"` (Sec. 2.4.1): the one token that follows the prefilled reply. Which words are frequent there
-  chooses the pair of words (Eq. 3); such answers give no score.
+- By default, one request per image asks for the next-token logits of all words in the task's word pairs. One pair gives
+  the scores (Q-Bench, Eq. 1 or 4). The other pairs, the argmax of Table 9 and the other rule for ties are variants. A
+  backend with precomputed scores returns those instead (`Response.score`), without variants.
+- `prompt="numerical"` (Sec. 2.4.1): the number in the reply is the score. Replies without a number are left out of the
+  correlations; if finish reasons are known, the scores give the shares of unread replies by reason as `unread`.
+- `inference="top-token"` (Sec. 2.4.1): the single token that follows the prefilled reply. The most frequent words
+  suggest the word pair (Eq. 3); this run gives no score.
 """
 
 from collections import Counter
@@ -49,10 +49,10 @@ TOP_TOKEN = "top-token"
 READ_NUMBER = "number in the reply"
 PRECOMPUTED = "precomputed score"
 _LEFT_OUT = {
-    CUT_OFF: "its reply was cut off before it gave a number",
-    UNFINISHED_REASONING: "its reply is unfinished reasoning",
-    REFUSED: "its reply is a refusal",
-    UNPARSEABLE: "its reply gives no number from 1 to 5, or several",
+    CUT_OFF: "the reply was truncated before it gave a number",
+    UNFINISHED_REASONING: "the reply is unfinished reasoning",
+    REFUSED: "the reply is a refusal",
+    UNPARSEABLE: "the reply does not give exactly one number from 1 to 5",
 }
 _POOLING = ("word_pair", "temperature", "ties")
 _TOKENS_KEPT = 20
@@ -61,7 +61,7 @@ _LONGEST_TOKEN = 40
 
 @dataclass(frozen=True, config=CONFIG)
 class QualityAssessment(Protocol):
-    """Images scored by softmax pooling of two words' logits (Q-Bench, Eq. 1)."""
+    """Scores images by a softmax over the logits of two words (Q-Bench, Eq. 1)."""
 
     name: ClassVar[str] = "quality_assessment"
     metric: ClassVar[str] = "softmax_iqa"
@@ -72,30 +72,32 @@ class QualityAssessment(Protocol):
     prefill: Definition[str] = ""
     """How the reply begins, given to the model."""
     word_pairs: Definition[tuple[WordPair, ...]] = (WordPair(("good",), ("poor",)),)
-    """Pairs of words or of word sets, positive before negative, the task's own first."""
+    """Pairs of words or of sets of words, positive before negative; the first pair is the task's default."""
     average_over: Definition[str] = ""
-    """The group over whose values the scores are averaged; by default they are of all images at once."""
+    """Group whose values are scored separately and then averaged; by default all images are scored together."""
     inference: Literal["logits", "top-token"] = "logits"
-    """"logits" pools those of two words; "top-token" counts the likeliest tokens, which chooses the words."""
+    """"logits" pools the logits of two words into a score; "top-token" counts the most probable tokens, to choose the
+    words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 100.0
-    """What logits are divided by before the softmax."""
+    """Divides the logits before the softmax."""
     ties: TieRule = "exact"
-    """How equal differences of logits are ranked: tied, or as the rounding of the paper's code does."""
+    """How images with equal logit differences are ranked: "exact" as ties, "paper-code" with the rounding of the
+    paper's code."""
 
     def __post_init__(self) -> None:
-        """Refuse a pair of words that the task does not have.
+        """Refuse a word pair that the task does not have.
 
         Raises:
-            UsageError: There is no such pair or prompt.
+            UsageError: The task has no such word pair or prompt.
         """
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)
 
     @property
     def output_type(self) -> OutputType:
-        """Logits, unless a text is to be read."""
+        """Logits, unless a reply is to be read."""
         return OutputType.TEXT if self.is_top_token or self.is_numerical else OutputType.LOGITS
 
     @property
@@ -105,17 +107,17 @@ class QualityAssessment(Protocol):
 
     @property
     def is_top_token(self) -> bool:
-        """Whether the likeliest tokens are counted."""
+        """Whether the most probable tokens are counted."""
         return self.inference == TOP_TOKEN and not self.is_numerical
 
     def unused_settings(self) -> tuple[str, ...]:
-        """How words are pooled has no effect on texts, nor the longest reply on logits."""
+        """Pooling settings have no effect on replies; the maximum reply length has no effect on logits."""
         if self.is_numerical:
             return ("inference", *_POOLING)
         return (*_POOLING, "max_new_tokens") if self.is_top_token else ("max_new_tokens",)
 
     def check(self, row: Row) -> None:
-        """The quality must be finite or absent."""
+        """Check that the quality is finite or absent."""
         check_number(row, "quality", private=True)
 
     def requests(self, row: Row) -> list[Request]:
@@ -135,7 +137,7 @@ class QualityAssessment(Protocol):
         ]
 
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The opinion score; the rating or score where the answer is one, or else why it gives no rating (`step`)."""
+        """The opinion score, and the rating or precomputed score; `step` gives the reason if a reply has no rating."""
         items: list[dict[str, Any]] = [{"quality": row["quality"]} for row in rows]
         for item, response in zip(items, responses, strict=True):
             if self.is_numerical:
@@ -160,8 +162,8 @@ class QualityAssessment(Protocol):
             settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
         if self.is_top_token:
             pair = self._suggested(answered)
-            advice = f"go on with --set word_pair={pair.name}" if pair else "none of them is a known word"
-            caveat = f"The likeliest tokens choose the pair of words and give no score: {advice}."
+            advice = f"suggested: --set word_pair={pair.name}" if pair else "no token is a word of a known pair"
+            caveat = f"This run gives no score; it counts the most probable tokens to choose a word pair ({advice})."
             return Scored(flat_items(answered), diagnostics=diagnostics, caveats=(caveat,), settings=settings)
         if not used:
             return Scored(flat_items(answered), diagnostics=diagnostics, left_out=left_out, settings=settings)
@@ -189,7 +191,7 @@ class QualityAssessment(Protocol):
         return Scored(items, scores, variants, diagnostics, left_out=left_out, settings=settings)
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """What the metric module takes for rows with opinion scores: pairs of logits; scores where these were read."""
+        """Arguments of the metric module for rows with opinion scores: pairs of logits, or scores that were read."""
         if self.is_numerical or have_scores(answered):
             answered = [one for one in answered if one.responses[0].item["quality_score"] is not None]
             inputs: dict[str, Any] = {"predictions": [one.responses[0].item["quality_score"] for one in answered]}
@@ -206,7 +208,7 @@ class QualityAssessment(Protocol):
         }
 
     def settings(self) -> dict[str, Any]:
-        """The settings in use, and what is read."""
+        """The settings in use, and what the score is computed from."""
         found = Protocol.settings(self)
         if "word_pair" in found:
             found["word_pair"] = self._pair.name
@@ -230,21 +232,23 @@ class QualityAssessment(Protocol):
         return 1 if self.is_top_token else self.reply_length
 
     def _check_given_for_scores(self) -> None:
-        """Refuse pooling settings where there is nothing to pool."""
+        """Refuse pooling settings if there are no logits to pool."""
         for name in ("word_pair", "temperature"):
             value = getattr(self, name)
             if value != getattr(QualityAssessment, name):
-                raise UsageError(f"{name}={value!r} is for logits of words, and the answers are scores; leave it out")
+                raise UsageError(
+                    f"{name}={value!r} has no effect: the predictions are scores, not logits of words; leave it out"
+                )
 
     def _variants(self, answered: Sequence[RowResponses], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
-        """Every other pair of words that can be had, the argmax of Table 9, and the other way with ties."""
+        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
         averaged = {name: values for name, values in self._groups(answered).items() if name == self.average_over}
         references = [one.row["quality"] for one in answered]
         ways = variant_ways(answered, self._pair, self.word_pairs, pooling)
         return score_variants(ways, references, averaged, seed=self.seed)
 
     def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Counts of tokens or numbers in replies; words without a logit; groups that are too small to score."""
+        """Counts of tokens or of ratings in replies; words without a logit; groups too small to be scored."""
         if self.is_top_token:
             return self._token_shares(answered)
         if self.is_numerical:
@@ -267,14 +271,14 @@ class QualityAssessment(Protocol):
         return large_groups(self._groups(answered), self.average_over)
 
     def _averaged(self, groups: Mapping[str, Sequence[str]]) -> str | None:
-        """The group whose scores are averaged, where the data have it."""
+        """The group whose scores are averaged; None if the data lack it."""
         return self.average_over if self.average_over in groups else None
 
     def _suggested(self, answered: Sequence[RowResponses]) -> WordPair | None:
         return likeliest_pair(Counter(_first_word(one) for one in answered), self.word_pairs)
 
     def _token_shares(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """How often which token was the likeliest: Q-Bench, Sec. 2.4.1."""
+        """How often each token was the most probable one: Q-Bench, Sec. 2.4.1."""
         counts = Counter(_first_word(one)[:_LONGEST_TOKEN] for one in answered)
         frequent = counts.most_common(_TOKENS_KEPT)
         pair = self._suggested(answered)
@@ -286,6 +290,6 @@ class QualityAssessment(Protocol):
 
 
 def _first_word(answered: RowResponses) -> str:
-    """What the likeliest token says, without what is around a word and in small letters."""
+    """The most probable token as a word, in lower case and without punctuation."""
     words = (answered.responses[0].text or "").split()
     return words[0].strip(".,:;!?*\"'").lower() if words else ""

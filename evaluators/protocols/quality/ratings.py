@@ -1,4 +1,4 @@
-"""Reading the number with which a reply rates an image: Q-Bench, Sec. 2.4.1, the numerical instruction."""
+"""Reads the rating from a reply to the numerical instruction: Q-Bench, Sec. 2.4.1."""
 
 import re
 
@@ -8,27 +8,27 @@ _NUMBER = r"\d+(?:[.,]\d+)?"
 # The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
 _RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
 _SCALE = re.compile(rf"{_RANGE}|(?:/|\bof)\s*(?:{_RANGE}|{_NUMBER}\b)", re.IGNORECASE)
-# Ends a number: "4th", "80%" and a version such as 4.2.1 are none.
+# Ends a number: "4th", "80%" and a version such as 4.2.1 are not ratings.
 _END = r"(?![\w%]|[.,]\d)"
-# What may stand between the beginning of a reply and its number; a minus sign belongs to the number.
+# Allowed between the beginning of a reply and its number; a minus sign belongs to the number.
 _BETWEEN = r"(?:[^\w\u2212-]|-(?!\d))*"
 _FIRST = re.compile(rf"{_BETWEEN}(?:(?:quality|score|rating|is)\b{_BETWEEN})*({_NUMBER}){_END}", re.IGNORECASE)
 _ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
-# A list, whose first number counts its points and rates nothing.
+# A numbered list: its first number is not a rating.
 _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
 
 def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float | None:
-    """The number that a reply gives.
+    """The rating that a reply gives.
 
     Args:
-        text: The reply; reasoning before it is passed over.
-        lowest: The lowest number that was asked for.
-        highest: The highest.
+        text: The reply; reasoning before it is ignored.
+        lowest: The lowest rating of the scale.
+        highest: The highest rating of the scale.
 
     Returns:
-        The number with which the reply begins, or else the only one in it, the scale aside. None where there is none,
-        where there are several or a list, and where it is out of range.
+        The number at the beginning of the reply, otherwise the only number in it, not counting the scale itself. None
+        if there is no such number, if the reply is a numbered list, or if the number is out of range.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")

@@ -1,4 +1,4 @@
-"""The same logits pooled and scored in several ways: pairs of words, argmax, ties."""
+"""Variants of the scores of the same logits: other word pairs, argmax, another rule for ties."""
 
 import warnings
 from collections import Counter
@@ -16,26 +16,26 @@ from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ense
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
 VARIANT_RESAMPLES = 200
-"""Bootstrap resamples of each variant, which its result tells; with all 1,000, seven variants of a score take six times
+"""Bootstrap resamples for each variant, given in its result; with the usual 1,000, seven variants would take six times
 as long as the score itself."""
 TieRule = Literal["exact", "paper-code"]
 METRIC_TIES: dict[TieRule, Ties] = {"exact": "exact", "paper-code": "released"}
-"""What the metric calls the ways to rank ties."""
+"""The rules for ties: the setting's value to the metric's argument."""
 
 
 def have_scores(answered: Sequence[RowResponses]) -> bool:
-    """Whether the answers are precomputed scores."""
+    """Whether the responses are precomputed scores."""
     return all(item.responses[0].score is not None for item in answered)
 
 
 def missing_words(answered: Sequence[RowResponses], pairs: Sequence[WordPair]) -> dict[str, int]:
-    """Of how many images a word has no logit, by word; those that all images have are left out."""
+    """Number of images without a logit for a word, by word; words with a logit for every image are left out."""
     counts = {word: sum(word not in _logits(item) for item in answered) for word in words_of(pairs)}
     return {word: count for word, count in counts.items() if count}
 
 
 def large_groups(groups: Mapping[str, Sequence[str]], average_over: str) -> dict[str, Sequence[str]]:
-    """The groups of which every value has enough images for a correlation, and the one whose scores are averaged."""
+    """The groups in which every value has enough images for a correlation, and always the group of `average_over`."""
     return {
         name: values
         for name, values in groups.items()
@@ -47,11 +47,13 @@ def pooled_logits(answered: Sequence[RowResponses], pair: WordPair) -> list[list
     """The summed logits of the pair's two sets of words, positive first: Q-Bench, Eq. 4.
 
     Raises:
-        DataError: An answer is a score, unlike others.
+        DataError: Some responses are scores and others are logits.
     """
     for item in answered:
         if item.responses[0].logits is None:
-            raise DataError(f"item '{item.row['id']}' has a score and others have logits; use answers of one kind")
+            raise DataError(
+                f"item '{item.row['id']}' has a score, but other items have logits; give scores or logits for all items"
+            )
     logits = {word: np.array([_logits(item)[word] for item in answered]) for word in pair.words}
     return ensemble_logits(logits, pair.positive, pair.negative).tolist()
 
@@ -59,17 +61,17 @@ def pooled_logits(answered: Sequence[RowResponses], pair: WordPair) -> list[list
 def variant_ways(
     answered: Sequence[RowResponses], chosen: WordPair, pairs: Sequence[WordPair], pooling: PoolingSettings
 ) -> dict[str, tuple[list[list[float]], PoolingSettings]]:
-    """Other ways to score logits than the chosen one.
+    """The logits and pooling of each variant of the scores.
 
     Args:
         answered: Rows with logits.
-        chosen: The pair that makes the scores.
-        pairs: All pairs; those with a word that some image has no logit of are left out.
-        pooling: How the scores are pooled.
+        chosen: The word pair of the scores themselves.
+        pairs: All word pairs; a pair is left out if a word has no logit for some image.
+        pooling: Pooling of the scores themselves.
 
     Returns:
-        Pairs of logits and how they are pooled, by the variant's name: every other pair, "argmax" (Table 9) and the
-        other way with ties of the chosen one.
+        Pairs of logits and their pooling, by the variant's name: every other word pair, and for the chosen pair
+        "argmax" (Table 9) and the other rule for ties.
     """
     missing = missing_words(answered, pairs)
     others = [pair for pair in pairs if pair != chosen and not missing.keys() & set(pair.words)]
@@ -95,15 +97,15 @@ def score_variants(
     Args:
         ways: From `variant_ways`.
         references: Opinion scores.
-        averaged: The group whose scores are averaged, by its name; empty where there is none.
-        seed: Of the bootstrap.
+        averaged: The group whose scores are averaged, by its name; empty for none.
+        seed: Seed of the bootstrap.
 
     Returns:
-        What `softmax_iqa` returns, by the variant's name; nan where a score is undefined, as those of a constant
-        argmax. Warnings are not repeated for each variant.
+        The result of `softmax_iqa` by the variant's name; undefined scores, such as those of a constant argmax, are
+        nan. Warnings are not repeated for each variant.
 
     Warns:
-        UserWarning: A variant is left out as its arithmetic overflows.
+        UserWarning: A variant is left out because its arithmetic overflows.
     """
     found = {}
     for name, (logits, pooling) in ways.items():
@@ -114,9 +116,9 @@ def score_variants(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ScoringWarning)
                 found[name] = quality_scores(read_logits(logits, pooling), references, averaged, settings)
-        # A small temperature leaves the range of the released arithmetic.
+        # The released arithmetic overflows at small temperatures.
         except InputError as error:
-            warnings.warn(f"variant {name} is left out: {error}", stacklevel=2)
+            warnings.warn(f"variant {name} left out: {error}", stacklevel=2)
     return found
 
 

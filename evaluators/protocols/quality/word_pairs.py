@@ -1,4 +1,4 @@
-"""Pairs of words, or of sets of words, whose next-token logits are pooled into a quality score."""
+"""Word pairs: two words, or two sets of words, whose next-token logits are pooled into a quality score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class WordPair:
 
     Attributes:
         positive: Words for good images.
-        negative: Words for bad ones.
+        negative: Words for bad images.
     """
 
     positive: tuple[str, ...]
@@ -20,7 +20,7 @@ class WordPair:
 
     @property
     def name(self) -> str:
-        """What options and results call it, such as "good+high/poor+low"."""
+        """Its name in settings and results, such as "good+high/poor+low"."""
         return f"{'+'.join(self.positive)}/{'+'.join(self.negative)}"
 
     @property
@@ -35,10 +35,10 @@ class WordPair:
 
 
 def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
-    """The pair of that name; the first where it is None.
+    """The word pair of that name; the first pair if the name is None.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: No pair has this name.
 
     Examples:
         >>> find_pair("high/low", [WordPair(("good",), ("poor",)), WordPair(("high",), ("low",))]).words
@@ -51,19 +51,20 @@ def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
 
 
 def words_of(pairs: Sequence[WordPair]) -> tuple[str, ...]:
-    """All words of some pairs, each once."""
+    """All words of the pairs, each once."""
     return tuple(dict.fromkeys(word for pair in pairs for word in pair.words))
 
 
 def likeliest_pair(counts: Mapping[str, int], pairs: Sequence[WordPair]) -> WordPair | None:
-    """The pair that a model's own choice of words speaks for: Q-Bench, Sec. 2.4.1 and Eq. 3.
+    """The word pair that a model itself uses most often: Q-Bench, Sec. 2.4.1 and Eq. 3.
 
     Args:
-        counts: How often each word was the likeliest, by word.
-        pairs: Those of one word against another are looked at.
+        counts: How often each word was the most probable token, by word.
+        pairs: The candidates; pairs of sets of words are ignored.
 
     Returns:
-        The pair whose two words were the likeliest most often, the earlier of equal ones; None if none ever was.
+        The pair whose two words were most often the most probable token, the first one of a tie; None if no word of a
+        pair ever was.
 
     Examples:
         >>> pairs = [WordPair(("good",), ("poor",)), WordPair(("high",), ("low",))]

@@ -79,14 +79,14 @@ def test_a_good_row_is_scored(own_data, task, reply, expected):
     ],
 )
 def test_a_row_has_an_image_for_each_place_of_its_prompt(own_data, task, images, expected):
-    problem = f"item 'r1': its number of images is {images}; expected {expected}, as its prompt shows. With skip_bad"
+    problem = f"item 'r1': {images} images found; expected {expected}, as in the prompt. With skip_bad"
     with pytest.raises(DataError, match=problem):
         run(task, own_data(task, images=images))
 
 
 @pytest.mark.parametrize("task", ["q_bench/perception", "ql_bench/single", "mmbench/en", "aes_bench/perception"])
 def test_a_row_without_any_image_is_named(own_data, task):
-    with pytest.raises(DataError, match=r"item 'r1': its images are \[\]; expected a list of at least one image"):
+    with pytest.raises(DataError, match=r"item 'r1': column 'images' is \[\]; expected a list of at least one image"):
         run(task, own_data(task, images=0))
 
 
@@ -101,20 +101,20 @@ def test_images_have_no_part_where_none_is_shown(own_data, tmp_path):
 @pytest.mark.parametrize(
     ("task", "column", "value", "problem"),
     [
-        ("q_bench/perception", "answer", 0, "its answer is 0; expected a text, or '' if it is private"),
-        ("mmbench/en", "answer", 1, "its answer is 1; expected a text"),
-        ("q_bench/perception", "question", None, "its question is None; expected a text"),
-        ("mmbench/en", "hint", 3, "its hint is 3; expected a text"),
-        ("aes_bench/perception", "options", None, "its options are None; expected a list of texts"),
-        ("q_bench/perception", "options", [1, 2], r"its options are \[1, 2\]; expected a list of texts"),
-        ("q_bench/perception", "options", "AB", "its options are 'AB'; expected a list of texts"),
-        ("ql_bench/single", "refusal", 1, "its refusal is 1; expected a text"),
-        ("q_bench/description", "description", 3, "its description is 3; expected a text, or '' if it is private"),
-        ("aes_bench/interpretation", "question", None, "its question is None; expected a text"),
-        ("q_bench/assessment", "quality", "good", "its quality is 'good'; expected a finite number, or none"),
-        ("q_bench/assessment", "quality", True, "its quality is True; expected a finite number"),
-        ("two_afc/coarse", "second_quality", "good", "its second_quality is 'good'; expected a finite number"),
-        ("two_afc/coarse", "first_id", 7, "its first_id is 7; expected a text"),
+        ("q_bench/perception", "answer", 0, r"column 'answer' is 0; expected a string \(''"),
+        ("mmbench/en", "answer", 1, "column 'answer' is 1; expected a string"),
+        ("q_bench/perception", "question", None, "column 'question' is None; expected a string"),
+        ("mmbench/en", "hint", 3, "column 'hint' is 3; expected a string"),
+        ("aes_bench/perception", "options", None, "column 'options' is None; expected a list of strings"),
+        ("q_bench/perception", "options", [1, 2], r"column 'options' is \[1, 2\]; expected a list of strings"),
+        ("q_bench/perception", "options", "AB", "column 'options' is 'AB'; expected a list of strings"),
+        ("ql_bench/single", "refusal", 1, "column 'refusal' is 1; expected a string"),
+        ("q_bench/description", "description", 3, r"column 'description' is 3; expected a string \(''"),
+        ("aes_bench/interpretation", "question", None, "column 'question' is None; expected a string"),
+        ("q_bench/assessment", "quality", "good", r"column 'quality' is 'good'; expected a finite number \(None"),
+        ("q_bench/assessment", "quality", True, "column 'quality' is True; expected a finite number"),
+        ("two_afc/coarse", "second_quality", "good", "column 'second_quality' is 'good'; expected a finite number"),
+        ("two_afc/coarse", "first_id", 7, "column 'first_id' is 7; expected a string"),
     ],
 )
 def test_a_value_of_another_type_is_named(own_data, task, column, value, problem):
@@ -124,13 +124,13 @@ def test_a_value_of_another_type_is_named(own_data, task, column, value, problem
 
 def test_the_question_of_interpretation_is_needed(own_data):
     task = "aes_bench/interpretation"
-    with pytest.raises(DataError, match="its question is None; expected a text"):
+    with pytest.raises(DataError, match="column 'question' is None; expected a string"):
         run(task, own_data(task).remove_columns("question"))
 
 
 def test_images_that_are_no_list_are_named(own_data):
     data = own_data("q_bench/perception").remove_columns("images").add_column("images", ["a.png"])
-    with pytest.raises(DataError, match=r"its images are 'a\.png'; expected a list of at least one image"):
+    with pytest.raises(DataError, match=r"column 'images' is 'a\.png'; expected a list of at least one image"):
         run("q_bench/perception", data)
 
 

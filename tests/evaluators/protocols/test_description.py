@@ -156,5 +156,5 @@ def test_settings_name_prompt_length_and_judge(described):
 
 def test_a_description_that_is_no_text_names_the_row(described):
     numbers = described.remove_columns("description").add_column("description", [1, 2, 3, 4])
-    with pytest.raises(DataError, match=r"'d0'.*its description is 1; expected a text"):
+    with pytest.raises(DataError, match=r"'d0'.*column 'description' is 1; expected a string"):
         run(numbers)

@@ -239,15 +239,15 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"second_id": ["i1", "i1"]}, "its images are both 'i1'; expected two different ones"),
-        ({"first_quality": [1.0, float("nan")]}, "its first_quality is nan; expected a finite number"),
-        ({"second_quality": [2.0, None]}, "its second_quality is None; expected a finite number"),
-        ({"pool": ["sea", None]}, "its pool is None"),
+        ({"second_id": ["i1", "i1"]}, "first_id and second_id are both 'i1'; expected two different images"),
+        ({"first_quality": [1.0, float("nan")]}, "column 'first_quality' is nan; expected a finite number"),
+        ({"second_quality": [2.0, None]}, "column 'second_quality' is None; expected a finite number"),
+        ({"pool": ["sea", None]}, "column 'pool' is None"),
         (
             {"images": [[Image.new("RGB", (8, 8))] * 2, [Image.new("RGB", (8, 8))]]},
-            "its number of images is 1; expected 2,",
+            "1 image found; expected 2,",
         ),
-        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, r"its images are \[\]; expected a list of at least one"),
+        ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, r"column 'images' is \[\]; expected a list of at least one"),
         ({"id": ["pair 0", "pair 0"]}, "its id was there before"),
     ],
 )

@@ -43,9 +43,7 @@ def test_types_are_named_as_they_are_given():
         "ties": "exact | paper-code",
     }
     assert found["max_new_tokens"].default == 32
-    assert found["temperature"] == Setting(
-        "temperature", "number", 100.0, "What logits are divided by before the softmax."
-    )
+    assert found["temperature"] == Setting("temperature", "number", 100.0, "Divides the logits before the softmax.")
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
             "name: x\nprotocol: circular_eval",
             "not a suite file but a task file: run it with `eyechart run .*suite.y",
         ),
-        ("tasks: []", "tasks: expected a list that is not empty"),
+        ("tasks: []", "tasks: expected a non-empty list"),
         ("task: [{task: q_bench/perception}]", "tasks is missing; unknown key 'task'; did you mean 'tasks'?"),
         ("seed: x\ntasks: [{task: q_bench/perception}]", "seed: expected a whole number; found 'x'"),
         ("seed: -1\ntasks: [{task: q_bench/perception}]", "seed: expected at least 0; found -1"),
@@ -78,7 +78,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ),
         ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of data set 'llvisionqa'"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
-        ("tasks: [{task: q_bench/perception, data_dir: ''}]", "entry 1, data_dir: expected a text that is not empty"),
+        ("tasks: [{task: q_bench/perception, data_dir: ''}]", "entry 1, data_dir: expected a non-empty string"),
         (
             "tasks: [{task: q_bench/assessment, settings: {temperature: hot}}]",
             "temperature='hot': expected number",
@@ -150,5 +150,5 @@ def test_files_of_options_lie_beside_the_suite_file(tmp_path):
     with pytest.raises(UsageError, match=r"task 1 \(mmbench/en\): exclude_blind_solved '.*runs/blind' does not exist"):
         read_suite(write(tmp_path, text))
     (tmp_path / "runs" / "blind").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"runs/blind/results\.json: not there; exclude_blind_solved names the folder"):
+    with pytest.raises(UsageError, match=r"results\.json: the file does not exist; exclude_blind_solved must name"):
         read_suite(write(tmp_path, text))

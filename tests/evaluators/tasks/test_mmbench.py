@@ -147,7 +147,7 @@ def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path
     found = read_blind_run(write(tmp_path / "blind", made))
     assert found.of_task("mmbench/en", "dev").settings()["solved"] == 1
     assert found.of_task("mmbench/en_v11", "dev").settings()["solved"] == 0
-    held = r"no scores of mmbench/cn \(dev\) without images, but of: mmbench/en \(dev\), mmbench/en_v11 \(dev\)"
+    held = r"no blind run of mmbench/cn \(dev\); found blind runs of: mmbench/en \(dev\), mmbench/en_v11 \(dev\)"
     with pytest.raises(UsageError, match=held):
         found.of_task("mmbench/cn", "dev")
 
@@ -166,7 +166,7 @@ def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
         *score, tmp_path / "blind.jsonl", "--set", "blind=true", "--model", "gpt-4", "--out", tmp_path / "blind"
     )
     assert done.exit_code == 0, done.output
-    assert "mmbench/en: Asked without the images." in done.output
+    assert "mmbench/en: The model was not shown the images." in done.output
     without = ("--set", f"exclude_blind_solved={tmp_path / 'blind'}", "--out", tmp_path / "out")
     assert invoke(*score, tmp_path / "seeing.jsonl", *without).exit_code == 0
     (task,) = read_results(tmp_path / "out").tasks

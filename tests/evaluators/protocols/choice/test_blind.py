@@ -178,11 +178,11 @@ def test_gain_and_leak_of_models_that_are_known(data, tmp_path, model, expected)
 
 def test_the_blind_run_says_how_it_was_asked(data):
     done = run(looks, data, blind=True)
-    assert done.caveats == ["Asked without the images."]
+    assert done.caveats == ["The model was not shown the images."]
     assert (done.settings["blind"], done.settings["blind_run"]) == (True, None)
     assert done.scores["accuracy"] == 0.25
     private = run(looks, make_data(answer=[""] * N), blind=True)
-    assert "Asked without the images." in private.caveats
+    assert "The model was not shown the images." in private.caveats
 
 
 def test_questions_about_one_image_are_one_unit(tmp_path):
@@ -217,24 +217,28 @@ def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
     assert (found["gain"], found["blind_score"], found["score"]) == (1.0, 0.0, "score_cc")
     assert found["leak"] == pytest.approx(-1 / 3)
     (blind,) = read_results(tmp_path).tasks
-    assert "Asked without the images." in blind.caveats
+    assert "The model was not shown the images." in blind.caveats
 
 
 def test_what_cannot_be_compared(data, tmp_path):
     done = run(looks, data)
     write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
-    with pytest.raises(UsageError, match=r"blind_run='.*seeing' has no scores without images, but: q_bench/perception"):
+    with pytest.raises(
+        UsageError, match=r"blind_run='.*seeing' has no scores of a blind run; found: q_bench/perception"
+    ):
         run(looks, data, blind_run=str(tmp_path / "seeing"))
-    with pytest.raises(MissingFileError, match="blind_run names the folder of a finished run"):
+    with pytest.raises(MissingFileError, match="blind_run must name the folder of a finished run"):
         run(looks, data, blind_run=str(tmp_path))
     gain_of(looks, data, tmp_path / "blind")
     folder = str(tmp_path / "blind")
-    with pytest.raises(UsageError, match="blind and blind_run are both given; leave out blind"):
+    with pytest.raises(UsageError, match="blind and blind_run cannot be combined; leave out blind"):
         run(looks, data, blind=True, blind_run=folder)
-    with pytest.raises(UsageError, match=r"has no scores of aes_bench/empathy .* but of: q_bench/perception"):
+    with pytest.raises(
+        UsageError, match=r"has no blind run of aes_bench/empathy .*; found blind runs of: q_bench/perception"
+    ):
         run(looks, data, "aes_bench/empathy", blind_run=folder)
     others = make_data(question=[f"What is {number}?" for number in range(N - 1)] + [f"What is {N - 1}? Say."])
-    with pytest.raises(DataError, match=r"item 'q47'.*the blind run was not asked this question"):
+    with pytest.raises(DataError, match=r"item 'q47'.*the blind run did not ask this question"):
         run(looks, others, blind_run=folder)
     assert run(looks, others, blind_run=folder, skip_bad=True).diagnostics["multimodal_gain"]["n"] == N - 1
     none = make_data(id=[f"other {number}" for number in range(N)])

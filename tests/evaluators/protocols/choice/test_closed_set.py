@@ -117,8 +117,8 @@ def test_the_line_below_the_table_has_the_calibration(questions):
     found, _ = run(questions, lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
     (line,) = [line for line in caveat_lines([found]) if "ECE" in line]
     assert line == (
-        "q_bench/perception: calibration: ECE 24.3 % (no interval, as 6 units are too few), AURC 0.667 "
-        "(no interval, as 4 wrong answers are too few), of 6 items"
+        "q_bench/perception: calibration: ECE 24.3 % (no interval: only 6 independent units), AURC 0.667 "
+        "(no interval: only 4 wrong answers), 6 items"
     )
 
 

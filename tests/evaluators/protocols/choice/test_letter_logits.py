@@ -121,8 +121,8 @@ def test_what_is_below_the_table_and_in_the_report(tmp_path, refusable):
     lines = [line for line in caveat_lines([found]) if "calibration" in line or "letter probability" in line]
     assert lines[0].startswith("ql_bench/single: calibration: ECE 30.0 % (")
     assert lines[1].startswith(
-        "ql_bench/single: answering as many questions (50.0 %) by letter probability: accuracy 35.0 %, by own refusals "
-        "35.0 %, difference 0.0 ("
+        "ql_bench/single: if the model answered as many questions (50.0 %) but chose them by letter probability: "
+        "accuracy 35.0 %, with its own refusals 35.0 %, difference 0.0 ("
     )
     write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
     curve = next(chart for chart in task_charts(read_runs([tmp_path / "run"])) if "coverage" in chart.key)

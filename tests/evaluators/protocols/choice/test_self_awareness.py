@@ -180,7 +180,7 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
     assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
     assert not left.complete and found.complete
-    assert left.caveats[-1] == "1 of 2 refused questions have no second answer, and so are not refused rightly."
+    assert left.caveats[-1] == "1 of 2 refused questions have no second reply and count as incorrect refusals."
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == found.scores["answer_rate"]
     assert left.scores["score_cc"] == found.scores["score_cc"]
@@ -260,7 +260,7 @@ def test_private_answers_give_no_score_but_both_passes(refusable):
 @pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])
 def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_row(refusable, refusal):
     broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
-    with pytest.raises(DataError, match=rf"q0.*its refusal is '{refusal}'"):
+    with pytest.raises(DataError, match=rf"q0.*column 'refusal' is '{refusal}'"):
         run(Model("Good"), broken)
 
 

@@ -189,7 +189,7 @@ def test_temperature_and_ties_reach_the_metric_and_the_settings(photographs):
 
 
 def test_a_variant_whose_arithmetic_overflows_is_left_out_and_told(photographs):
-    with pytest.warns(UserWarning, match=r"variant ties=paper-code is left out: predictions\[\d+\] is"):
+    with pytest.warns(UserWarning, match=r"variant ties=paper-code left out: predictions\[\d+\] is"):
         found = run(says(random_logits()), photographs, temperature=0.001)
     assert "ties=paper-code" not in found.variants and "argmax" in found.variants
 
@@ -282,10 +282,10 @@ def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path)
     assert found.settings["prediction"] == "precomputed score"
     assert found.settings["word_pair"] is None and found.settings["prompt_id"] is None
     assert [record["quality_score"] for record in found.predictions] == pytest.approx(numbers)
-    with pytest.raises(UsageError, match="word_pair='high/low' is for logits of words, and the answers are scores"):
+    with pytest.raises(UsageError, match="word_pair='high/low' has no effect: the predictions are scores"):
         run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, word_pair="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
-    with pytest.raises(DataError, match="item 'p1' has a score and others have logits"):
+    with pytest.raises(DataError, match="item 'p1' has a score, but other items have logits"):
         run(file_of(tmp_path, mixed), photographs)
 
 
@@ -316,7 +316,7 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
     assert found.scores["n"] == 38 and not found.complete
     assert found.diagnostics["unread"] == 2
     assert [(item["id"], item["reason"]) for item in found.left_out] == [
-        (name, "its reply gives no number from 1 to 5, or several") for name in ("p0", "p1")
+        (name, "the reply does not give exactly one number from 1 to 5") for name in ("p0", "p1")
     ]
     assert " ".join(found.caveats).startswith(
         "2 of 40 answers cannot be scored, and the scores are made of the others; the first: "
@@ -355,10 +355,10 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
     assert found.scores["unread"] == shares and found.scores["n"] == 35
     assert (found.diagnostics["unread"], found.diagnostics["replies"]) == (5, 40)
     assert [item["reason"] for item in found.left_out] == [
-        *["its reply was cut off before it gave a number"] * 2,
-        "its reply is unfinished reasoning",
-        "its reply is a refusal",
-        "its reply gives no number from 1 to 5, or several",
+        *["the reply was truncated before it gave a number"] * 2,
+        "the reply is unfinished reasoning",
+        "the reply is a refusal",
+        "the reply does not give exactly one number from 1 to 5",
     ]
     labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
     shown = dict(zip(labels, values, strict=True))
@@ -446,7 +446,7 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
         "suggested_word_pair": "high/low",
     }
     assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
-    assert " ".join(found.caveats).endswith("go on with --set word_pair=high/low.")
+    assert " ".join(found.caveats).endswith("(suggested: --set word_pair=high/low).")
     assert found.settings["prediction"] == "likeliest token"
 
 
