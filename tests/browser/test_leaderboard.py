@@ -323,6 +323,9 @@ def test_edges_say_where_there_is_more(open_page, screenshot):
 
     driver = open_page("#board=mmbench%2Fen", size=(1280, 900))
     assert edges() == []
+    # A table that fits has no scroll bar.
+    room = "const t = document.getElementById('table'); return [t.scrollWidth - t.clientWidth, t.offsetHeight - t.clientHeight]"
+    assert driver.execute_script(room) == [0, 0]
     driver.find_element(By.ID, "parts").click()
     wait(driver, lambda: edges() == ["right"])
     driver.execute_script("document.getElementById('table').scrollLeft = 100")
