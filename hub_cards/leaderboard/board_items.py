@@ -1,4 +1,4 @@
-"""What the items of a board's entries gave, and where entries disagree on what these items are."""
+"""The item scores of a board's entries, and where entries disagree about the items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.hub_cards.leaderboard.entries import BoardRow
 
 NEARLY_ALL = 0.99
-"""Share of either entry's items that both must have for a paired test."""
+"""The share of each entry's items that both must have for a paired test."""
 
 
 @dataclass(frozen=True)
@@ -20,42 +20,42 @@ class Part:
     """An entry's items on one data set."""
 
     place: str
-    """Of the task, the data and the score, from which the draws of a bootstrap follow, as those of `compare` do."""
+    """Names task, data and score, and so seeds the bootstrap in the same way as in `compare`."""
     key: str
-    """Of the board's headline."""
+    """Key of the board's headline score."""
     scores: ItemScores
 
     @cached_property
     def items(self) -> frozenset[str]:
-        """The items that have the score."""
+        """The ids of the items that have the score."""
         return frozenset(self.scores.values[self.key])
 
     @cached_property
     def names(self) -> list[str]:
-        """The same in the order in which they are compared."""
+        """The same ids, in the order in which items are compared."""
         return sorted(self.items)
 
     @cached_property
     def partition(self) -> list[int]:
-        """Which items share something, as numbers, whatever the shared thing is called."""
+        """The cluster number of each item; cluster names do not matter."""
         return shared_clusters([self.scores], self.names).numbers.tolist()
 
     @cached_property
     def unread(self) -> frozenset[str]:
-        """The items of which nothing says what they share."""
+        """The items whose cluster is unknown."""
         return frozenset(item for item in self.items if item in self.scores.clusters and not self.scores.clusters[item])
 
 
 def board_items(rows: Sequence[BoardRow]) -> list[list[Part]]:
-    """What the items of each entry gave: one part, or for an average one for each of its databases.
+    """The item scores of each entry: one part, or for an average one part for each database.
 
-    Entries that do not say what an item shares with others, such as its image, take it from the first one that does.
+    If an entry names no clusters (such as images), those of the first entry that names them count.
 
     Args:
-        rows: Of one board.
+        rows: The rows of one board.
 
     Returns:
-        Empty for an entry without answers.
+        A list of parts for each row; empty for an entry without predictions.
     """
     found = [_parts(row) for row in rows]
     known: dict[str, dict[str, str]] = {}
@@ -68,7 +68,7 @@ def board_items(rows: Sequence[BoardRow]) -> list[list[Part]]:
 
 def _completed(part: Part, known: Mapping[str, str]) -> Part:
     clusters = part.scores.clusters
-    # Where some items are known, those that are not may lie in any cluster.
+    # If an entry names some clusters, the others may be any cluster: nothing is filled in.
     if not clusters or any(clusters.values()):
         return part
     return replace(part, scores=replace(part.scores, clusters={item: known.get(item) for item in clusters}))
@@ -92,42 +92,43 @@ class Disagreement:
     """How the items of two entries differ."""
 
     shared: float
-    """The share of either's items that both have, the smallest of all parts; 0 where one has no answers."""
+    """The share of items that both have, relative to the larger entry; the minimum over parts. 0 if either has no
+    predictions."""
     changed: int
-    """Items that both have, with other right answers or opinion scores."""
+    """The number of common items whose reference (correct answer or opinion score) differs."""
     regrouped: bool
-    """Whether they say of other items that these share something."""
+    """Whether they group the common items into different clusters."""
     has_answers: bool
-    """Whether both have answers."""
+    """Whether both have predictions."""
 
     @property
     def allows_test(self) -> bool:
-        """Whether a paired test says something of the difference."""
+        """Whether a paired test of the difference is valid."""
         return self.shared >= NEARLY_ALL and not self.changed
 
     def words(self) -> list[str]:
-        """In which ways items differ and what follows; the names of the other models belong in place of `{}`."""
+        """How the items differ, and the consequence; `{}` stands for the names of the other models."""
         if not self.has_answers:
             return []
         found = []
         if self.shared < NEARLY_ALL:
-            found.append(f"only {100 * self.shared:.2f} % of the items in common with {{}}: tested by intervals")
+            found.append(f"only {100 * self.shared:.2f} % of the items in common with {{}}: compared by intervals")
         elif self.shared < 1:
-            found.append(f"tested on the {100 * self.shared:.2f} % of the items in common with {{}}")
+            found.append(f"paired test on the {100 * self.shared:.2f} % of the items in common with {{}}")
         if self.changed:
             items = f"{self.changed:,} item{'' if self.changed == 1 else 's'}"
-            found.append(f"another right answer to {items} than {{}}: tested by intervals")
+            found.append(f"reference differs from {{}} for {items}: compared by intervals")
         if self.regrouped and self.allows_test:
-            found.append("other items share an image than for {}: the larger p-value of both groupings counts")
+            found.append("groups items by image differently than {}: the larger p-value of both groupings counts")
         return found
 
 
 def compare_items(first: Sequence[Part], second: Sequence[Part]) -> Disagreement:
-    """Where two entries disagree on what their items are.
+    """Find out how the items of two entries differ.
 
     Args:
-        first: The parts of an entry, of `board_items`.
-        second: Those of another one.
+        first: The parts of an entry, from `board_items`.
+        second: The parts of another entry.
     """
     if not first or [part.place for part in first] != [part.place for part in second]:
         return Disagreement(0.0, 0, False, bool(first and second))

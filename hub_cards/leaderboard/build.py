@@ -1,4 +1,4 @@
-"""Builds the folder of the Space: the page, the boards it shows, and the results that stand on them."""
+"""Builds the folder of the Space: the page, its boards, and the results on them."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,42 +20,42 @@ from eyechart.metrics.score_spec import value_at
 
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))
-"""Files of the Space that are the same for all boards."""
+"""Files of the Space that do not depend on the entries."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A result that stands on no board, or a whole entry."""
+    """A rejected result, or a rejected entry."""
 
     entry: str
     """Its folder."""
     task: str = ""
-    """"" for the whole entry, as is `dataset`."""
+    """"" if the entire entry is rejected; then `dataset` is "" too."""
     dataset: str = ""
     reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A result in whose place a newer one of the same model stands."""
+    """A result that a newer one of the same model replaced."""
 
     model: str
     board: str
     entry: str
     by: str
-    """The entry of the newer one."""
+    """The entry of the newer result."""
 
 
 @dataclass
 class Outcome:
-    """What became of the entries."""
+    """What was accepted, replaced and rejected."""
 
     accepted: list[BoardRow] = field(default_factory=list)
-    """What stands on the boards."""
+    """The rows of the boards."""
     replaced: list[Replacement] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What rows say of items that are not those of other entries, with board and model."""
+    """Each row's notes on how its items differ from those of other entries, with board and model."""
 
 
 def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[str, str] | None = None) -> Outcome:
@@ -63,17 +63,17 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
 
     Args:
         folder: Folders of runs, or one run; if it is empty, the boards have the papers' rows only.
-        out: Must not exist, be empty, or hold an earlier build, which is replaced; hidden files in it are left alone.
-        now: With time zone; runs that began later are rejected.
-        data_dirs: Folders of releases by data set, with which predictions are compared; under "" that of all others.
-            Without a folder, they are compared with what was downloaded before, where it was.
+        out: The folder to write: new, empty, or an earlier build, which is replaced. Hidden files in it are kept.
+        now: The present, with time zone; runs that began later are rejected.
+        data_dirs: Folders of releases by dataset, to compare predictions with; "" for all other datasets. Without a
+            folder, predictions are compared with the downloaded release, if there is one.
 
     Returns:
         What was accepted, replaced and rejected.
 
     Raises:
         MissingFileError: `folder` does not exist, or it has contents but no entry.
-        UsageError: `out` holds something else, or lies among the entries.
+        UsageError: `out` contains other files, or is inside `folder`.
     """
     folders = find_entries(folder)
     _check_out(folder, out)
@@ -84,11 +84,11 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
             entry = read_entry(path, folder)
             started = started_at(entry.run.results.environment, now)
             if not entry.run.results.tasks:
-                raise DataError("it holds no finished task")
+                raise DataError("no finished task in it")
             rows, rejected = _sort_out(entry, started, data_dirs or {})
         except UsageError:
             raise
-        # Others wrote the entry: whatever it leads to, the other ones are to stand.
+        # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
             rows, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(_reason(error),))]
         found += rows
@@ -102,30 +102,30 @@ def _check_out(folder: Path, out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"out='{out}' is a file; expected a folder to write")
     if out.resolve().is_relative_to(folder.resolve()):
-        raise UsageError(f"out='{out}' lies among the entries in '{folder}'; choose another folder")
-    # Hidden files are those of a clone of the Space.
+        raise UsageError(f"out='{out}' is inside the folder of entries '{folder}'; choose another folder")
+    # A clone of the Space has hidden files.
     there = {path.name for path in out.iterdir() if not path.name.startswith(".")} if out.is_dir() else set()
     if there - {*PAGE, "results"} or (there and not set(PAGE) <= there):
-        raise UsageError(f"out='{out}' holds something else than a leaderboard; choose a new or an empty folder")
+        raise UsageError(f"out='{out}' contains files that are not part of a leaderboard; choose a new or empty folder")
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, DataError):
         return error.reason
-    return str(error) if isinstance(error, OSError) else f"it cannot be checked: {type(error).__name__}: {error!s:.200}"
+    return str(error) if isinstance(error, OSError) else f"cannot be checked: {type(error).__name__}: {error!s:.200}"
 
 
 def _sort_out(
     entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str]
 ) -> tuple[list[BoardRow], list[Rejection]]:
-    """Each result of an entry, as what can stand on a board or what is rejected."""
+    """Split the results of an entry into accepted and rejected ones."""
     found, rejected = [], []
     recomputing = Recomputing(entry.run, data_dirs)
     for key, result in entry.run.tasks.items():
         board = find_board(result.task, result.dataset, result.split)
         reasons = [_no_board(result)] if board is None else misfits(board, result)
         reasons += _served_misfits(made_of(entry.run.results.tasks, result))
-        # Scores are computed again only where nothing else is wrong, as that takes a while.
+        # Recomputing takes a while, so it comes last.
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()
         if board is None or check is None or reasons:
@@ -136,25 +136,25 @@ def _sort_out(
 
 
 def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
-    """Names of servers' models that are not the one asked for, and were not confirmed."""
+    """Model names reported by servers that differ from the requested name and were not confirmed."""
     for result in results:
         for name in unconfirmed_names(result.settings):
             asked = brief(value_at(result.settings, "model.name"))
-            yield f"the server answered as {brief(name)}, and {asked} was asked for; --served-name did not confirm it"
+            yield f"the server answered as {brief(name)}, but {asked} was requested; --served-name did not confirm it"
 
 
 def _no_board(result: TaskResult) -> str:
     datasets = [board.dataset for board in BOARDS if board.task.name == result.task]
     if datasets:
-        return f"no board takes the data set {result.dataset!a:.80} of this task, but {', '.join(datasets)}"
+        return f"no board for the dataset {result.dataset!a:.80} of this task; it has boards for {', '.join(datasets)}"
     tasks = ", ".join(dict.fromkeys(board.task.name for board in BOARDS))
-    return f"no board takes the task {result.task!a:.80}; there are boards of {tasks}"
+    return f"no board for the task {result.task!a:.80}; tasks with boards: {tasks}"
 
 
 def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
-    """Of several results of a model on a board, by one judge where that matters, keep the one that began last.
+    """Keep only the newest result of each model on a board; on judged boards, the newest for each judge.
 
-    Of those that began together the one of the last folder counts, in order of names.
+    If several began at the same time, the last folder in order of names counts.
     """
     kept: dict[tuple[str, str, str], BoardRow] = {}
     for row in sorted(found, key=lambda row: row.started):
@@ -169,7 +169,7 @@ def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
 
 
 def _write(accepted: Sequence[BoardRow], out: Path) -> list[str]:
-    """Write everything aside, and move it to its place when it is whole; gives the notes of the boards."""
+    """Write everything to a temporary folder, move it into place when complete, and return the boards' notes."""
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as place:
         (place / BOARD_FOLDER).mkdir(parents=True)
@@ -186,7 +186,7 @@ def _write(accepted: Sequence[BoardRow], out: Path) -> list[str]:
 
 
 def _runs(accepted: Sequence[BoardRow]) -> dict[str, Results]:
-    """The accepted part of each entry, by the file in which it is published."""
+    """The accepted results of each entry, by the file that publishes them."""
     found: dict[str, Results] = {}
     for row in accepted:
         empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})

@@ -1,4 +1,4 @@
-"""Whether a result can stand on its board, and if not, every reason why."""
+"""Whether a board accepts a result, and if not, every reason."""
 
 import datetime
 import unicodedata
@@ -16,37 +16,42 @@ from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 LONGEST_NAME = 160
-"""In characters; the Hub's own names have at most 96 on each side of the slash."""
+"""Characters in a model's name; names on the Hub have at most 96 on each side of the slash."""
 MOST_MARKS = 3
-"""Marks that one letter can carry in a name, as some do in Thai and Vietnamese."""
+"""Combining marks on one letter of a name; Thai and Vietnamese need several."""
 _CLOCKS = datetime.timedelta(days=1)
-"""How far the clock of an entry's machine may be ahead."""
+"""How far the clock of the submitter's machine may be ahead."""
 _INVISIBLE = {"Cc": "a control character", "Cf": "an invisible formatting mark", "Zl": "a line break"}
 _BLANK = "\u00a0\u034f\u115f\u1160\u17b4\u17b5\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f"
 _BLANK += "\u205f\u2800\u3000\u3164\uffa0"
-"""Characters that show nothing, though Unicode counts some of them as letters and signs."""
-_INVISIBLE |= {"Zp": "a line break", "Cs": "half a character", "Co": "a private character", "Cn": "no character"}
+"""Characters that show nothing, although Unicode classifies some of them as letters or symbols."""
+_INVISIBLE |= {
+    "Zp": "a line break",
+    "Cs": "a lone surrogate",
+    "Co": "a private-use character",
+    "Cn": "an unassigned character",
+}
 
 
 def misfits(board: Board, result: TaskResult) -> list[str]:
-    """Every reason why a result cannot stand on its board.
+    """Every reason why a board does not accept a result.
 
     Args:
-        board: The board of the result's task and data set.
-        result: From `read_results`, so that its scores are such as metrics return.
+        board: The board of the result's task and dataset.
+        result: From `read_results`, so its scores have the form that metrics return.
 
     Returns:
-        Empty if it can.
+        The reasons; empty if the board accepts it.
     """
     reasons = [*_name_misfits(result.model), *_setting_misfits(board, result)]
     if result.split != board.split:
-        reasons.append(f"split is {brief(result.split)}; the board takes '{board.split}'")
+        reasons.append(f"split is {brief(result.split)}; this board requires '{board.split}'")
     if result.scores is None:
-        return [*reasons, "it has no scores, as of a private split"]
+        return [*reasons, "no scores: the answers of this split are private"]
     if not result.complete:
-        reasons.append("its scores were made of less than was to be asked (complete is false)")
+        reasons.append("incomplete: the scores are based on fewer requests than planned (complete is false)")
     if not is_number(board.main.of(result.scores)[0]):
-        reasons.append(f"scores.{board.main.name}, which ranks, is undefined or not there")
+        reasons.append(f"scores.{board.main.name}, the ranking score, is missing or undefined")
     reasons += contradictions(result.scores)
     return [*reasons, *_count_misfits(board, result, result.scores), *_judge_misfits(board, result)]
 
@@ -55,59 +60,59 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     """When a run began.
 
     Args:
-        environment: That of the results.
-        now: With time zone; later runs are not believed.
+        environment: The environment in the results.
+        now: The present, with time zone; a start after it is an error.
 
     Raises:
-        DataError: It does not say, or says a time to come.
+        DataError: The start is missing, unreadable or in the future.
     """
     given = environment.get("started")
     try:
         started = datetime.datetime.fromisoformat(given) if isinstance(given, str) else None
-        # The first and the last hours of the calendar have no time in other zones.
+        # The first and last hours of the calendar cannot be converted to every time zone.
         started = started.astimezone(datetime.UTC) if started is not None and started.tzinfo is not None else None
     except (ValueError, OverflowError):
         started = None
     if started is None:
         raise DataError(
-            f"environment.started is {brief(given)}; expected a time with its zone, as 2026-01-31T12:00:00+00:00"
+            f"environment.started is {brief(given)}; expected a time with time zone, such as 2026-01-31T12:00:00+00:00"
         )
     if started > now + _CLOCKS:
-        raise DataError(f"environment.started is {brief(given)}, which is yet to come")
+        raise DataError(f"environment.started is {brief(given)}, which is in the future")
     return started
 
 
 def _name_misfits(name: str) -> Iterator[str]:
     if not name.strip() or name != name.strip():
-        yield f"model is {brief(name)}; expected a name without blanks around it"
+        yield f"model is {brief(name)}; expected a name without leading or trailing spaces"
     if len(name) > LONGEST_NAME:
-        yield f"model is a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
-    # Such marks make one name look like another, or turn the line around in which it stands.
+        yield f"model has a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
+    # Such characters make one name look like another, or reverse the text around it.
     marks = 0
     for character in name:
         category = unicodedata.category(character)
-        kind = "a blank that is no space" if character in _BLANK else _INVISIBLE.get(category)
+        kind = "a blank other than the space" if character in _BLANK else _INVISIBLE.get(category)
         marks = marks + 1 if category in ("Mn", "Me") else 0
         if marks > MOST_MARKS:
-            kind = f"more than {MOST_MARKS} marks on one letter"
+            kind = f"more than {MOST_MARKS} combining marks on one letter"
         if kind:
-            yield f"model holds {kind} (U+{ord(character):04X}): {name!a:.80}"
+            yield f"model contains {kind} (U+{ord(character):04X}): {name!a:.80}"
             return
 
 
 def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
     for name, allowed in board.settings.items():
         value = value_at(result.settings, name)
-        # A bool is an int in Python, not in a result.
+        # In Python True == 1; in a result they differ.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
-            yield f"settings.{name} is {brief(value)}; the board takes {' or '.join(map(repr, allowed))}"
+            yield f"settings.{name} is {brief(value)}; this board requires {' or '.join(map(repr, allowed))}"
     sampling = value_at(result.settings, "model.sampling")
     if sampling is not None or value_at(result.settings, "repeats") is not None:
-        yield f"settings.model.sampling is {brief(sampling)}; the board takes greedy replies, asked for once"
+        yield f"settings.model.sampling is {brief(sampling)}; this board requires greedy decoding without repeats"
     given = value_at(result.settings, "data.options") or {}
     known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
     if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
-        yield f"settings.data.options is {brief(given)}; the data set has no such options"
+        yield f"settings.data.options is {brief(given)}; the dataset does not have these options"
 
 
 def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) -> Iterator[str]:
@@ -120,20 +125,20 @@ def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) 
         source = value_at(result.settings, "data.source")
         if source != OFFICIAL:
             yield (
-                f"settings.data.source is {brief(source)}; the board takes {OFFICIAL!r}, a download whose checksum was "
-                "compared, as the number of items of this split is not known"
+                f"settings.data.source is {brief(source)}; this board requires {OFFICIAL!r} (a download with "
+                "verified checksum), because the number of items of this split is unknown"
             )
         if result.left_out:
             first = result.left_out[0]
-            yield f"{len(result.left_out)} items were left out; the first: {brief(first.id)}: {brief(first.reason)}"
+            yield f"{len(result.left_out)} items were left out; first: {brief(first.id)}: {brief(first.reason)}"
     elif count != board.items:
-        expected = f"all {board.items:,} items of the present release"
-        yield f"scores.{board.count} is {brief(count)}; the board takes results on {expected}"
+        expected = f"all {board.items:,} items of the current release"
+        yield f"scores.{board.count} is {brief(count)}; this board requires {expected}"
 
 
 def _judge_misfits(board: Board, result: TaskResult) -> Iterator[str]:
     judge = judge_of(result)
     if board.judged and judge in ("", LEXICAL):
-        yield f"its judge is {brief(judge or None)}; the board takes scores of a judge on a server"
+        yield f"the judge is {brief(judge or None)}; this board requires a judge model on a server"
     if judge:
         yield from (f"judge: {reason}" for reason in _name_misfits(judge))

@@ -1,4 +1,4 @@
-"""Leaderboard entries: folders of finished runs, each perhaps with a file of links."""
+"""Leaderboard entries: folders of finished runs, each optionally with a `links.json`."""
 
 import datetime
 import hashlib
@@ -24,20 +24,20 @@ from eyechart.metrics.score_spec import value_at
 
 LINKS_FILE = "links.json"
 MAX_BYTES = 64_000_000
-"""A larger results file is not read; that of a run of everything takes some megabytes."""
+"""Limit for `results.json`; a run of every task needs a few megabytes."""
 MAX_PREDICTIONS_BYTES = 1_000_000_000
-"""A larger table of predictions is not read; that of a run of everything takes some tens of megabytes."""
+"""Limit for `predictions.parquet`; a run of every task needs tens of megabytes."""
 MAX_UNPACKED_BYTES = 4_000_000_000
-"""Nor is one that takes more memory; that of a run of everything takes some hundreds of megabytes."""
+"""Limit for the predictions in memory; a run of every task needs hundreds of megabytes."""
 _LONGEST_URL = 500
 _DEEPEST = 10
 _LICENSE = r"^[a-z0-9][a-z0-9.+-]{0,39}$"
 
 
 def _without_user(url: AnyUrl) -> AnyUrl:
-    # What stands before an @ looks like the address that a link leads to.
+    # The part before an @ could pass for the host of the link.
     if url.username is not None or url.password is not None:
-        raise ValueError("an address with a user name is not allowed")
+        raise ValueError("addresses with a user name are not allowed")
     return url
 
 
@@ -49,26 +49,26 @@ HttpsUrl = Annotated[
 
 
 class Links(BaseModel):
-    """The contents of `links.json`: what results do not say of a model, and where a reader finds more. All optional."""
+    """The contents of `links.json`: facts about the model that results do not contain, and links. All optional."""
 
     model_config = ConfigDict(extra="forbid")
 
     model_url: HttpsUrl | None = None
     """The model's page."""
     run_url: HttpsUrl | None = None
-    """Where the run is kept, with its predictions."""
+    """Where the run and its predictions are published."""
     license: Annotated[str, Field(pattern=_LICENSE)] | None = None
     """The weights' licence, by its identifier on the Hub, such as "apache-2.0", or "proprietary"."""
     parameters: Annotated[int, Field(strict=True, gt=0, lt=10**15)] | None = None
-    """How many parameters the model has; that of the results counts where they have it."""
+    """The number of parameters; used only if the results do not contain it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished run, as it was handed in."""
+    """A finished run, as submitted."""
 
     source: str
-    """Its folder's place below the folder of entries."""
+    """Its folder, relative to the folder of entries."""
     digest: str
     """SHA-256 of its `results.json`."""
     run: Run
@@ -87,18 +87,18 @@ class BoardRow:
 
     @property
     def judge(self) -> str:
-        """The judge that its scores are of, where those of several are not to be mixed; else ""."""
+        """The judge that gave its scores, on boards that rank each judge separately; else ""."""
         return judge_of(self.result) if self.board.judged else ""
 
     @property
     def is_precomputed(self) -> bool:
-        """Whether its predictions were read from a file, or any of those that it is an average of."""
+        """Whether its predictions, or those of any result that it averages, were read from a file."""
         parts = made_of(self.entry.run.results.tasks, self.result)
         return any(value_at(one.settings, "model.backend") == FROM_FILE for one in parts)
 
 
 def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:
-    """The results that say which model a result is of: an average has none in its settings, its databases have."""
+    """The results whose settings describe the model: the result itself, or the results that an average is based on."""
     if result.dataset != AVERAGE:
         return [result]
     return [one for one in results if (one.task, one.model) == (result.task, result.model)]
@@ -142,7 +142,7 @@ def read_entry(folder: Path, root: Path) -> Entry:
         root: The folder of entries.
 
     Raises:
-        DataError: A file is too large, not in its form, or no regular file.
+        DataError: A file is too large, malformed, or not a regular file.
     """
     results = folder / RESULTS_FILE
     _check_file(results, MAX_BYTES)
@@ -155,26 +155,26 @@ def read_entry(folder: Path, root: Path) -> Entry:
 
 
 def _check_file(path: Path, most: int) -> None:
-    """Refuse what must not be opened, or not be read whole."""
+    """Refuse a file that is too large or not a regular file."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
-        raise BadResultsError("it is no regular file; an entry holds no links, pipes or devices", path=path)
+        raise BadResultsError("not a regular file; symbolic links, pipes and devices are not allowed", path=path)
     if status.st_size > most:
-        raise BadResultsError(f"it has {status.st_size:,} bytes; an entry's has at most {most:,}", path=path)
+        raise BadResultsError(f"has {status.st_size:,} bytes; at most {most:,} are allowed in an entry", path=path)
 
 
 def _read_links(path: Path) -> Links:
     if path.is_symlink() or not path.is_file():
         return Links()
     if path.stat().st_size > 10 * _LONGEST_URL:
-        raise DataError("it is too large for two addresses", path=path)
+        raise DataError(f"has {path.stat().st_size:,} bytes; at most {10 * _LONGEST_URL:,} are allowed", path=path)
     try:
         return Links.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
-            f"{where}: {first['msg']}; allowed are model_url and run_url, https addresses of at most {_LONGEST_URL} "
-            "characters, license, an identifier such as apache-2.0, and parameters, a whole number",
+            f"{where}: {first['msg']}; allowed fields: model_url and run_url (https addresses of at most "
+            f"{_LONGEST_URL} characters), license (an identifier such as apache-2.0), parameters (a whole number)",
             path=path,
         ) from error

@@ -1,4 +1,4 @@
-"""The page's first view: every model against the five benchmarks, each by one board that stands for it."""
+"""The page's first view: all models on the five benchmarks, with one board for each benchmark."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,18 +10,19 @@ from eyechart.hub_cards.leaderboard.page_rows import chance_level, facets, score
 
 _NAMES = ("q_bench/perception", "mmbench/en", "ql_bench/single", "aes_bench/perception", "two_afc/coarse")
 HEADLINE_BOARDS: tuple[Board, ...] = tuple(board for board in BOARDS if board.name in _NAMES)
-"""The first board of each benchmark."""
+"""The board that represents each benchmark."""
 
 
 def overview(by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
-    """What the first view shows.
+    """The contents of the first view.
 
     Args:
-        by_board: What was accepted, by the board's name.
+        by_board: The accepted rows by the board's name.
 
     Returns:
-        `columns`, one a headline board with its chance level; `rows`, one a model with `[value, low, high]` in every
-        column where it has a result, else None; and `elsewhere`, how many models have results on other boards alone.
+        `columns`: one for each headline board, with its chance level. `rows`: one for each model, with
+        `[value, low, high]` in each column, None if it has no result. `elsewhere`: the number of models with results
+        only on other boards.
     """
     found: dict[str, dict[str, BoardRow]] = {}
     for place in HEADLINE_BOARDS:
@@ -50,7 +51,7 @@ def _column(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
 
 def _row(model: str, rows: Mapping[str, BoardRow]) -> dict[str, Any]:
     cells = [score_of(board.main, rows[board.name]) if board.name in rows else None for board in HEADLINE_BOARDS]
-    # Of several entries each may say something else of the model; the newest that says anything counts.
+    # Entries may contradict each other about a model; for each fact, the newest entry that has it counts.
     newest = sorted(rows.values(), key=lambda row: row.started, reverse=True)
     about = facets(newest[0])
     for row in newest[1:]:

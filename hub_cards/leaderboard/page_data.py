@@ -30,7 +30,7 @@ SCHEMA = 1
 
 
 def run_file(entry: Entry) -> str:
-    """Where the results of an entry are published."""
+    """The file that publishes the results of an entry."""
     return f"results/{entry.digest[:20]}.json"
 
 
@@ -38,11 +38,11 @@ def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
     """Write the list of boards, the overview, and the files of each board, as a reader wants one at a time.
 
     Args:
-        accepted: What stands on them.
-        out: A folder with `BOARD_FOLDER`.
+        accepted: The rows of the boards.
+        out: A folder that contains `BOARD_FOLDER`.
 
     Returns:
-        What rows say of items that are not those of other entries, with board and model.
+        Each row's notes on how its items differ from those of other entries, with board and model.
     """
     by_board: dict[str, list[BoardRow]] = {board.name: [] for board in BOARDS}
     for row in accepted:
@@ -90,7 +90,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
 
 
 def _breakdowns(board: Board, shown: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Take the breakdowns' values, which come last, out of the rows; a list for each row, in the same order."""
+    """Move the breakdowns' values, which are last, out of the rows into lists in the same order."""
     first = len(board.columns) - sum(bool(column.part) for column in board.columns)
     found = {}
     for name in ("rows", "references"):
@@ -113,7 +113,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
-    """The rows of a board, best first, ranked among those of the same judge where all scores are a judge's."""
+    """The rows of a board, best first; on judged boards, each judge has its own ranks."""
     by_judge: dict[str, list[BoardRow]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, []).append(row)
@@ -150,7 +150,7 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
 
 
 def _interval_note(row: BoardRow) -> str | None:
-    """What the interval of the main score rests on; None where that is nothing but the items."""
+    """How the interval of the main score was computed; None if it simply treats items as independent."""
     key = row.board.main.score.key
     scores = with_nan(row.result.scores or {})
     about = {name: found for name, found in scores.get(INTERVALS, {}).items() if name == key}

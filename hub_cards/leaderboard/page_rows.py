@@ -1,4 +1,4 @@
-"""What the page says of one result, on its board and in the overview."""
+"""What the page shows of one result, on its board and in the overview."""
 
 import datetime
 import re
@@ -16,28 +16,28 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.AS
 
 
 def without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row says, without what is unknown, empty or false: the page takes that for granted, and loads less."""
+    """A row without unknown, empty and false values, which are the page's defaults, so that it loads less."""
     return {name: value for name, value in row.items() if value is not None and value is not False and value != ""}
 
 
 def score_of(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None.
 
-    With the digits that are shown and no more, as a page of many models is read over a network.
+    Rounded to the shown digits, so that the page loads less.
     """
     digits = column.digits + (2 if column.scale == 100 else 0)
     return [None if value is None else round(value, digits) for value in column.of(row.result.scores or {})]
 
 
 def chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
-    """What random answers give by the board's headline, None where that is not known.
+    """The chance level of the board's headline score; None if unknown.
 
-    That of its entries, which answer the same questions; on a board without entries that of the paper.
+    It comes from the entries, which answer the same questions; on a board without entries, from the paper.
     """
     found = [board.main.score.chance_level(row.result.scores or {}) for row in rows]
     known = [value for value in found if value is not None]
     if known:
-        # Of entries that were recomputed no other value is possible; one that was not may say anything.
+        # Recomputed entries agree; one that was not recomputed may contain any value.
         return round(mode(known), 6)
     if isinstance(board.main.score.chance, float):
         return board.main.score.chance
@@ -52,9 +52,9 @@ def chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
 
 
 def facets(row: BoardRow) -> dict[str, Any]:
-    """What readers choose models by: their page, size and licence, None where unknown, and when the run began.
+    """The model's page, size and licence, None if unknown, and the date of the run.
 
-    `is_on_hub` stands for an address that the page can make of the name, so that it loads less.
+    `is_on_hub` replaces an address that the page can build from the name, so that it loads less.
     """
     links = row.entry.links
     return {
@@ -67,12 +67,12 @@ def facets(row: BoardRow) -> dict[str, Any]:
 
 
 def _parameters(row: BoardRow) -> int | None:
-    """As counted when the model was loaded; None for those of servers and files."""
+    """The number counted when the model was loaded; None for servers and precomputed predictions."""
     parts = made_of(row.entry.run.results.tasks, row.result)
     found = [value_at(one.settings, "model.parameters") for one in parts]
     return next((value for value in found if type(value) is int and value > 0), None)
 
 
 def _is_hub_name(model: str) -> bool:
-    """Whether a model's name can be that of a page on the Hub, as those of folders and bare names cannot."""
+    """Whether a model's name can be a repository on the Hub, unlike folders and names without an owner."""
     return _HUB_NAME.fullmatch(model) is not None and ".." not in model

@@ -1,8 +1,8 @@
-"""Paired tests between the models of a board, of the answers that were handed in with the results.
+"""Paired tests between the models of a board, from the predictions submitted with the results.
 
-They are those of `eyechart compare`, on the same draws, so that both rank the same runs alike. Two models are tested on
-the items that both have where these are nearly all of either's. On other items, or where right answers differ, nothing
-says item by item which model is better: they are tested as models that met other items, from their intervals.
+The tests and their bootstrap draws are those of `eyechart compare`, so both rank the same runs alike. Two models are
+tested on the items that both have, if these are nearly all of their items. If too few items are in common or references
+differ, a paired test is invalid: the models are compared by their intervals, as if on independent items.
 """
 
 import math
@@ -28,24 +28,24 @@ from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
 from eyechart.metrics.scoring.statistics.significance import paired_bootstrap
 
 _NAMED = 3
-"""Models that a note names; of others only the number is given."""
+"""Models that a note names; further models are only counted."""
 
 
 @dataclass(frozen=True)
 class PairedTests:
-    """Tests of the difference of each two models of a board by its headline."""
+    """Tests of the difference in the headline score between every two models of a board."""
 
     p_values: FloatArray
-    """Corrected over all of them (Holm), shape (k, k), symmetric; 1 where models have answers but too few for a test;
-    nan where one of them has neither answers nor an interval."""
+    """Holm-adjusted, shape (k, k), symmetric; 1 if two models have too few common items for a test; nan if a model has
+    neither predictions nor an interval."""
     n: int
     """Number of tests."""
     notes: list[list[str]]
-    """Of each model, where its items differ from those of others and what follows."""
+    """For each model, how its items differ from those of others, and the consequence."""
 
 
 def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
-    """Test each two models.
+    """Test every two models.
 
     Args:
         rows: k rows of one board.
@@ -72,7 +72,7 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     for own, parts in zip(notes, entries, strict=True):
         unread, n = sum(len(part.unread) for part in parts), sum(len(part.items) for part in parts)
         if unread:
-            own.append(f"{unread:,} of {n:,} items count as independent, as no entry says which share an image")
+            own.append(f"{unread:,} of {n:,} items count as independent: no entry says which items share an image")
     return PairedTests(adjusted, int(np.sum(~np.isnan(found))), notes)
 
 
@@ -84,13 +84,15 @@ def _listed(models: Sequence[str]) -> str:
 def _p_value(
     first: Sequence[Part], second: Sequence[Part], disagreement: Disagreement, replicates: dict[int, FloatArray]
 ) -> float:
-    """Of the difference of two entries, by either's clusters the larger one; nan where there are too few items.
+    """The p-value of the difference of two entries; nan if there are too few items.
+
+    If the entries group items into different clusters, the larger p-value of both groupings.
 
     Args:
-        first: The parts of one.
-        second: Those of the other.
-        disagreement: Of both.
-        replicates: Of parts by `id`, so that each is resampled once.
+        first: The parts of one entry.
+        second: The parts of the other.
+        disagreement: How their items differ.
+        replicates: Bootstrap replicates by the `id` of their part, so that each part is resampled only once.
     """
     try:
         orders = [(first, second), (second, first)] if disagreement.regrouped else [(first, second)]
@@ -108,7 +110,7 @@ def _p_value(
 
 
 def _share_p_value(first: Part, second: Part) -> float:
-    """On the items that both have, in the first one's clusters."""
+    """The p-value on the common items, with the clusters of the first entry."""
     one, other, shared = first.scores, second.scores, sorted(first.items & second.items)
     right, also = (np.array([of.values[first.key][item] for item in shared], dtype=bool) for of in (one, other))
     images = [one.images[item] for item in shared] if one.images else []
@@ -116,7 +118,7 @@ def _share_p_value(first: Part, second: Part) -> float:
 
 
 def _bootstrap_p_value(parts: Sequence[Part], gaps: Sequence[FloatArray]) -> float:
-    """From replicates of the difference in each part; the score is the mean over parts."""
+    """The p-value from replicates of the difference in each part; the score is the mean over parts."""
     units = len(set(parts[0].partition))
     return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(parts[0].items), units).p_value
 
@@ -132,14 +134,14 @@ def _replicates(key: str, place: str, runs: Sequence[ItemScores], shared: Sequen
 
 
 def _unpaired(one: BoardRow, other: BoardRow) -> float:
-    """The p-value of a difference as of models that met other items, from their intervals; nan without these.
+    """The p-value of the difference of two models from their intervals, as if on independent items; nan without them.
 
-    It is too large for models that are right on the same items, so that answers which are not handed in gain nothing.
+    It is conservative for models that are correct on the same items, so withholding predictions gives no advantage.
     """
     (a, *first), (b, *second) = (row.board.main.of(row.result.scores or {}) for row in (one, other))
     if any(not is_number(end) for end in (*first, *second)):
         return math.nan
-    # Of the better one the lower half of the interval faces the other, and of the worse one the upper half.
+    # The lower half of the better model's interval faces the upper half of the worse model's.
     (better, low), (worse, high) = ((a, first[0]), (b, second[1])) if a >= b else ((b, second[0]), (a, first[1]))
     deviation = math.hypot(better - low, high - worse) / NORMAL
     return float(2 * ndtr(-(better - worse) / deviation)) if deviation > 0 else math.nan

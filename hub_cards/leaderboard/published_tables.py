@@ -11,12 +11,12 @@ def reference_rows(table: PublishedTable, board: str, columns: tuple[Column, ...
     """The rows of a table in a board's columns.
 
     Args:
-        table: One that is not set apart, of the board or with a part of it.
+        table: A table of the board, or one with a part for it, that is not set apart.
         board: The board's name.
-        columns: The board's.
+        columns: The board's columns.
 
     Returns:
-        For each row its model, table, values in the scores' own units (None where the table has none), and notes.
+        For each row: model, table, values in the scores' own units (None if the table lacks the column), and notes.
     """
     before = f"{table.parts[board]}." if board in table.parts else ""
     places = {
@@ -35,5 +35,5 @@ def reference_rows(table: PublishedTable, board: str, columns: tuple[Column, ...
 def _score(value: float | None, table: PublishedTable, column: Column) -> float | None:
     if value is None or table.unit != "percent":
         return value
-    # Scores in percent of their own are shown as they are.
+    # Scores whose own unit is percent have scale 1 and stay as they are.
     return round(value / column.scale, 6)

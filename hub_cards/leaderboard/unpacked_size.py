@@ -1,4 +1,4 @@
-"""What a Parquet file takes once it is read, found without reading it whole: a small file can stand for any amount."""
+"""The memory that a Parquet file needs, found without loading all of it: a small file can unpack to any size."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,33 +15,33 @@ _NUMBER_BYTES = 8
 
 
 def check_unpacked_size(path: Path, columns: Sequence[str], most: int) -> None:
-    """Refuse a file whose columns take too much memory.
+    """Refuse a file whose columns need too much memory.
 
-    The sizes that the file states are checked first. They may be wrong, and count a text that many rows share once. So
-    the rows are then counted, with shared texts left shared.
+    The sizes stated in the file are checked first. They may be wrong, and count a text shared by many rows only once.
+    The actual sizes are therefore summed batch by batch, without unpacking shared texts.
 
     Args:
         path: The file.
-        columns: Those that will be read; the others do not count.
-        most: Bytes.
+        columns: The columns that will be read; others do not count.
+        most: The limit in bytes.
 
     Raises:
-        BadResultsError: They take more, or the file cannot be read.
+        BadResultsError: The columns need more, or the file cannot be read.
     """
     from pyarrow import ArrowException, parquet
 
-    reason = f"it unpacks to more than {most:,} bytes; an entry's takes at most that"
+    reason = f"unpacks to more than {most:,} bytes, the limit for an entry"
     try:
         with parquet.ParquetFile(path) as file:
             every = map(file.schema.column, range(len(file.schema)))
             known = [column for column in every if column.path.split(".")[0] in columns]
-            # Not of single columns: where the file is damaged, asking for these ends the process.
+            # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
             groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
             stated = sum(group.total_byte_size + _NUMBER_BYTES * len(known) * group.num_rows for group in groups)
             names = [name for name in file.schema_arrow.names if name in columns]
         for column in known:
             if column.physical_type == "FIXED_LEN_BYTE_ARRAY":
-                raise BadResultsError(f"its column {column.path} holds texts of one length", path=path)
+                raise BadResultsError(f"column {column.path} has fixed-length texts; expected strings", path=path)
         texts = [column.path for column in known if column.physical_type == "BYTE_ARRAY"]
         if stated > most:
             raise BadResultsError(reason, path=path)
@@ -56,7 +56,7 @@ def check_unpacked_size(path: Path, columns: Sequence[str], most: int) -> None:
 
 
 def _size(values: "Array") -> int:
-    """The bytes of a column's values, with each text as often as it is there."""
+    """The bytes of a column's values, counting each repeated text every time."""
     from pyarrow import compute, types
 
     if types.is_dictionary(values.type):

@@ -143,7 +143,7 @@ def test_it_opens_without_errors_and_shows_every_board(open_page, console_errors
 
 
 def test_tests_and_where_items_differ_are_said(open_page):
-    note = "another right answer to 1 item than <b>rival</b>: tested by intervals"
+    note = "reference differs from <b>rival</b> for 1 item: compared by intervals"
 
     def change(index, boards):
         for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
@@ -204,7 +204,7 @@ def test_headings_sort_and_say_so(open_page):
 def test_filters_choose_rows_and_are_counted(open_page):
     driver = open_page()
     query, status = driver.find_element(By.ID, "query"), driver.find_element(By.ID, "status")
-    assert status.text == "12 of 12 models, 15 published rows"
+    assert status.text == "12 of 12 models, 15 published results"
     query.send_keys("ORG-1/")
     assert models(driver) == ["org-1/model-01", "org-1/model-04", "org-1/model-07", "org-1/model-10"]
     assert status.text == "4 of 12 models"
@@ -253,7 +253,7 @@ def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open
     assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\n.* unknown\s+precomputed\s+not recomputed", marked[0])
     notes = [driver.find_element(By.ID, one.get_attribute("aria-describedby")) for one in find(driver, "#table .chip")]
     assert all(note.is_displayed() for note in notes)
-    assert "is the submitter's claim" in notes[0].text and "cannot be computed again" in notes[1].text
+    assert "The submitter states" in notes[0].text and "cannot be recomputed" in notes[1].text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
@@ -324,8 +324,8 @@ def test_edges_say_where_there_is_more(open_page, screenshot):
     driver = open_page("#board=mmbench%2Fen", size=(1280, 900))
     assert edges() == []
     # A table that fits has no scroll bar.
-    room = "const t = document.getElementById('table'); return [t.scrollWidth - t.clientWidth, t.offsetHeight - t.clientHeight]"
-    assert driver.execute_script(room) == [0, 0]
+    room = "const t = arguments[0]; return [t.scrollWidth - t.clientWidth, t.offsetHeight - t.clientHeight]"
+    assert driver.execute_script(room, driver.find_element(By.ID, "table")) == [0, 0]
     driver.find_element(By.ID, "parts").click()
     wait(driver, lambda: edges() == ["right"])
     driver.execute_script("document.getElementById('table').scrollLeft = 100")
@@ -623,7 +623,7 @@ def test_the_overview_shows_models_against_five_benchmarks_above_chance(open_pag
     assert cells[0] == "67.8\n64.6 to 71.1" and cells[2] == "80.0\n78.0 to 82.0" and cells[4] == "73.3\n70.7 to 76.0"
     assert [one.get_attribute("class") for one in first.find_elements(By.CSS_SELECTOR, "td")][0::2] == ["shade-4"] * 3
     assert (
-        "No chance level is known for MMBench (English) and QL-Bench (Single images)"
+        "The chance level of MMBench (English) and QL-Bench (Single images) is unknown"
         in driver.find_element(By.ID, "about").text
     )
     driver.find_element(By.ID, "raw").click()
@@ -642,7 +642,7 @@ def test_models_of_other_boards_alone_are_counted_and_not_called_none(open_page)
         boards[""] |= {"rows": [], "elsewhere": 1}
 
     driver = open_page("", change=change)
-    assert driver.find_element(By.ID, "legend").text.startswith("1 model has results on other boards only")
+    assert driver.find_element(By.ID, "legend").text.startswith("1 model has results only on other boards")
     assert not driver.find_element(By.ID, "empty").is_displayed()
 
 
@@ -711,13 +711,13 @@ def emptied(index, views):
 
 def test_a_board_without_entries_shows_the_papers_rows(open_page, console_errors, screenshot):
     driver = open_page(change=emptied)
-    assert driver.find_element(By.ID, "empty").text.startswith("There is no entry yet.")
+    assert driver.find_element(By.ID, "empty").text.startswith("This board has no entries yet.")
     assert len(models(driver)) == len(find(driver, "#table .reference .forest")) == 15
     # No heading stands above nothing.
     assert [one.text for one in find(driver, "#head td")[:2]] == ["Model", "Accuracy, %"] and len(
         find(driver, "#head td")
     ) == 3
-    assert driver.find_element(By.ID, "status").text == "15 published rows"
+    assert driver.find_element(By.ID, "status").text == "15 published results"
     screenshot(driver, "page")
     assert console_errors(driver) == []
 
@@ -751,7 +751,7 @@ def test_axe_finds_nothing_without_entries(open_page, axe, hash_, dark):
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"), [(lambda index, boards: index.update(schema=2), "its schema is 2, and this page reads 1")]
+    ("change", "reason"), [(lambda index, boards: index.update(schema=2), "unsupported schema 2 (this page reads 1)")]
 )
 def test_data_of_another_schema_are_not_shown(open_page, change, reason):
     driver = open_page(change=change)
@@ -766,7 +766,7 @@ def test_missing_data_are_named(serve, browser, tmp_path, space):
     driver.get(serve(tmp_path))
     problem = driver.find_element(By.ID, "problem")
     wait(driver, lambda: problem.text)
-    assert problem.text == "results/index.json cannot be shown: the server says 404"
+    assert problem.text == "Cannot load results/index.json: HTTP status 404"
 
 
 def test_five_hundred_models_are_shown_sorted_and_searched_with_no_needless_work(open_page, screenshot):
@@ -855,6 +855,6 @@ def test_a_board_whose_breakdowns_cannot_be_read_is_shown_without_them(open_page
     driver = open_page("#board=mmbench%2Fen&parts=1", change=change)
     problem = driver.find_element(By.ID, "problem")
     wait(driver, lambda: problem.text and find(driver, "#table tbody tr"))
-    assert problem.text == "results/boards/nowhere.json cannot be shown: the server says 404"
+    assert problem.text == "Cannot load results/boards/nowhere.json: HTTP status 404"
     assert not driver.find_element(By.ID, "parts").is_selected() and not find(driver, "#head button small")
     assert "parts" not in driver.current_url

@@ -59,11 +59,21 @@ def one(**changes):
         row("results that are no text", REJECTED, "\x00\xff", "cannot be read as results"),
         row("results of 100,000 nested lists", REJECTED, "[" * 100_000, "cannot be read as results"),
         row("a result without fields", REJECTED, '{"schema": 1, "environment": {}, "tasks": [{}]}', "field required"),
-        row("results without a task", REJECTED, json.dumps(results_file([])), "it holds no finished task"),
-        row("a task of 10,000 letters that no board has", REJECTED, one(task="x" * 10_000), "no board takes the task"),
-        row("a data set that its task has no board of", REJECTED, one(dataset="spaq"), "no board takes the data set"),
-        row("NaN for the score that ranks", REJECTED, one().replace("0.4,", "NaN,"), "which ranks, is undefined"),
-        row("1e999 for the score that ranks", REJECTED, one().replace("0.4,", "1e999,"), "which ranks, is undefined"),
+        row("results without a task", REJECTED, json.dumps(results_file([])), "no finished task in it"),
+        row("a task of 10,000 letters that no board has", REJECTED, one(task="x" * 10_000), "no board for the task"),
+        row("a data set that its task has no board of", REJECTED, one(dataset="spaq"), "no board for the dataset"),
+        row(
+            "NaN for the score that ranks",
+            REJECTED,
+            one().replace("0.4,", "NaN,"),
+            "the ranking score, is missing",
+        ),
+        row(
+            "1e999 for the score that ranks",
+            REJECTED,
+            one().replace("0.4,", "1e999,"),
+            "the ranking score, is missing",
+        ),
         row("a negative accuracy", REJECTED, one().replace("0.4,", "-0.5,"), "expected a number from 0 to 1"),
         row("half of a character in a name", REJECTED, one(model="a\ud800"), "cannot be read as results"),
     ],
@@ -79,10 +89,10 @@ def test_unusable_files(folder, models, content, reason):
     ("started", "reason"),
     [
         row("a run of the year 1 of a zone east of Greenwich", REJECTED, "0001-01-01T00:00:00+14:00", "expected a"),
-        row("a run that does not say when it began", REJECTED, None, "is None; expected a time with its zone"),
+        row("a run that does not say when it began", REJECTED, None, "is None; expected a time with time zone"),
         row("a run that began at no time", REJECTED, "yesterday", "environment.started is 'yesterday'"),
-        row("a run that began without a zone", REJECTED, "2026-05-01T12:00:00", "expected a time with its zone"),
-        row("a run of next year", REJECTED, "2027-01-01T00:00:00+00:00", "which is yet to come"),
+        row("a run that began without a zone", REJECTED, "2026-05-01T12:00:00", "expected a time with time zone"),
+        row("a run of next year", REJECTED, "2027-01-01T00:00:00+00:00", "which is in the future"),
     ],
 )
 def test_times(folder, models, started, reason):
@@ -106,7 +116,7 @@ def test_times(folder, models, started, reason):
             extraction_shares(["exact"]) | {"declared": 0.5},
             "scores.by_question_type.how.extraction.exact",
         ),
-        row("more items than the split has", REJECTED, "n", 10**6, "the board takes results on all 1,495 items"),
+        row("more items than the split has", REJECTED, "n", 10**6, "this board requires all 1,495 items"),
     ],
 )
 def test_contradictions(folder, models, keys, value, reason):
@@ -125,13 +135,18 @@ def test_contradictions(folder, models, keys, value, reason):
         row("a name with blanks of no width", REJECTED, "zero\u200bwidth", "formatting mark (U+200B)"),
         row("a name on two lines", REJECTED, "two\nlines", "a control character (U+000A)"),
         row("a name with a line separator", REJECTED, "line\u2028s", "a line break (U+2028)"),
-        row("a name of a Hangul filler", REJECTED, "\u3164", "a blank that is no space (U+3164)"),
-        row("a name with a blank braille sign", REJECTED, "a\u2800", "a blank that is no space (U+2800)"),
-        row("a letter with 100 marks", REJECTED, "a" + "\u0301" * 100, "more than 3 marks on one letter (U+0301)"),
+        row("a name of a Hangul filler", REJECTED, "\u3164", "a blank other than the space (U+3164)"),
+        row("a name with a blank braille sign", REJECTED, "a\u2800", "a blank other than the space (U+2800)"),
+        row(
+            "a letter with 100 marks",
+            REJECTED,
+            "a" + "\u0301" * 100,
+            "more than 3 combining marks on one letter (U+0301)",
+        ),
         row("a name of 10,000 letters", REJECTED, "x" * 10_000, "a name of 10,000 characters; at most 160"),
         row("no name", REJECTED, "", "expected a name"),
-        row("a name with blanks around it", REJECTED, " padded ", "expected a name without blanks around it"),
-        row("a character that Unicode does not have", REJECTED, "a\U000e0080", "no character (U+E0080)"),
+        row("a name with blanks around it", REJECTED, " padded ", "expected a name without leading"),
+        row("a character that Unicode does not have", REJECTED, "a\U000e0080", "an unassigned character (U+E0080)"),
     ],
 )
 def test_names(folder, models, name, reason):
@@ -146,7 +161,7 @@ def test_judges_name(folder, models):
     bad = result_on(board_named("q_bench/description"), "org/bad")
     bad["settings"]["judge"]["name"] = bad["scores"]["judge"] = "\u3164"
     hand_in(folder, "bad", [bad])
-    assert "judge: model holds a blank that is no space" in models()[1]["bad"]
+    assert "judge: model contains a blank other than the space" in models()[1]["bad"]
 
 
 @fault("names that are markup, paths or addresses", "they are text in the data, and lead nowhere")
@@ -174,7 +189,7 @@ def test_names_as_text(folder, models, tmp_path):
         row("a link without encryption", REJECTED, {"run_url": "http://example.org"}, "URL scheme should be"),
         row("a link of an unknown kind", REJECTED, {"name": "x"}, "name: Extra inputs"),
         row("links that are no object", REJECTED, [], "the file: Input should be an object"),
-        row("links of 10 MB", REJECTED, {"run_url": "x" * 10_000_000}, "too large for two addresses"),
+        row("links of 10 MB", REJECTED, {"run_url": "x" * 10_000_000}, "bytes; at most 5,000 are allowed"),
     ],
 )
 def test_links(folder, models, links, reason):
@@ -220,15 +235,15 @@ def test_huge_results(folder, models, monkeypatch):
     monkeypatch.setattr(entries, "MAX_BYTES", 20_000)
     hand_in(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 20_000}])
     found, rejected = models()
-    assert found == {"org/good"} and "an entry's has at most 20,000" in rejected["huge"]
+    assert found == {"org/good"} and "at most 20,000 are allowed in an entry" in rejected["huge"]
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        row("predictions are a link to /dev/zero", REJECTED, "link", "no regular file; an entry holds no links"),
-        row("predictions are a named pipe", REJECTED, "pipe", "no regular file; an entry holds no links"),
-        row("predictions of 1 GB and more", REJECTED, "sparse", "1,000,000,001 bytes; an entry's has at most"),
+        row("predictions are a link to /dev/zero", REJECTED, "link", "not a regular file; symbolic links"),
+        row("predictions are a named pipe", REJECTED, "pipe", "not a regular file; symbolic links"),
+        row("predictions of 1 GB and more", REJECTED, "sparse", "1,000,000,001 bytes; at most"),
         row("predictions are no Parquet file", REJECTED, "text", "cannot be read as predictions"),
     ],
 )
@@ -289,7 +304,7 @@ def test_unforeseen(folder, models, monkeypatch):
 
     read = entries.read_entry
     monkeypatch.setattr("eyechart.hub_cards.leaderboard.build.read_entry", fail)
-    assert models() == ({"org/good"}, {"bad": "it cannot be checked: ZeroDivisionError: division by zero"})
+    assert models() == ({"org/good"}, {"bad": "cannot be checked: ZeroDivisionError: division by zero"})
 
 
 @fault("the disk is full while the Space is built", "the former Space is there, whole, and nothing beside it")
@@ -310,11 +325,11 @@ def test_other_folders(folder, tmp_path):
     (other / "results").mkdir(parents=True)
     (other / "results" / "index.json").write_text("{}")
     for out, reason in (
-        (other, "holds something else than a leaderboard"),
-        (taken, "holds something else than a leaderboard"),
+        (other, "contains files that are not part of a leaderboard"),
+        (taken, "contains files that are not part of a leaderboard"),
         (taken / "thesis.txt", "is a file"),
-        (folder / "space", "lies among the entries"),
-        (folder, "lies among the entries"),
+        (folder / "space", "is inside the folder of entries"),
+        (folder, "is inside the folder of entries"),
     ):
         with pytest.raises(UsageError, match=reason):
             build(folder, out, NOW)

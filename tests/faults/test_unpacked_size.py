@@ -88,7 +88,7 @@ def nested(path: Path) -> None:
         row(
             "the options and groups of predictions share their texts", REJECTED, nested, "unpacks to more than 20,000,"
         ),
-        row("texts of predictions are binary values of one length", REJECTED, one_length, "holds texts of one length"),
+        row("texts of predictions are binary values of one length", REJECTED, one_length, "has fixed-length texts"),
     ],
 )
 def test_predictions_that_unpack_to_more(tmp_path, monkeypatch, make, reason):

@@ -24,8 +24,8 @@ _BY_CONCERN = Breakdown("by concern", "by_concern", {name: name.capitalize() for
 _SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
 _BY_SOURCE = Breakdown("by source", "by_image_source", _SOURCES)
 _BY_ABILITY = Breakdown("by ability", "by_l2_category", L2_CODES, is_abbreviated=True)
-_JUDGED = "Scores of different judges are not ranked together."
-_ON_REQUEST = "The answers are given on request: entries come from those who hold them."
+_JUDGED = "Only results with the same judge are ranked together."
+_ON_REQUEST = "The authors provide the answers on request, so only people who have them can submit entries."
 
 
 def _mmbench(config: str, public: str, split: str = "dev") -> Board:
@@ -33,7 +33,7 @@ def _mmbench(config: str, public: str, split: str = "dev") -> Board:
     name, title = task, task_title(task)
     if split != "dev":
         name, title = f"{name}_{split}", f"{title}, {split}"
-    note = f"The {split} answers are public since {public}: later models may have seen them."
+    note = f"The {split} answers have been public since {public}, so later models may have seen them."
     meanings = "; ".join(f"{label}: {ability}" for ability, label in L2_CODES.items())
     abilities = () if config == "cc" else (_BY_ABILITY,)
     note = f"{note} Abilities: {meanings}." if abilities else note
@@ -46,7 +46,7 @@ BOARDS: tuple[Board, ...] = (
     _board(
         "q_bench/description",
         without=("mean", "precision.score"),
-        note=f"{_JUDGED} The experts' texts are private: entries come from those who hold them.",
+        note=f"{_JUDGED} The experts' texts are private, so only people who have them can submit entries.",
     ),
     _board(
         "q_bench/assessment",
@@ -74,7 +74,7 @@ BOARDS: tuple[Board, ...] = (
     _board(
         "aes_bench/interpretation",
         without=("sum", "preciseness.score"),
-        note=f"{_JUDGED} {_ON_REQUEST} The judge's instruction is not the paper's, which is not printed.",
+        note=f"{_JUDGED} {_ON_REQUEST} The paper does not print its judge prompt, so eyechart uses its own.",
     ),
     _board("two_afc/coarse", more_settings={"mm21_quality": "opinion score"}),
     _board("two_afc/fine_levels"),
@@ -85,12 +85,12 @@ BOARDS: tuple[Board, ...] = (
 
 
 def find_board(task: str, dataset: str, split: str) -> Board | None:
-    """The board of a task's results on a data set; None if there is none.
+    """The board for a task's results on a dataset; None if there is none.
 
     Args:
         task: The task.
-        dataset: The data set.
-        split: Chooses between boards of several splits; without one of this split, the first board is returned.
+        dataset: The dataset.
+        split: The split, if there are boards for several; if none has this split, the first board is returned.
     """
     boards = [board for board in BOARDS if (board.task.name, board.dataset) == (task, dataset)]
     return next((board for board in boards if board.split == split), boards[0] if boards else None)

@@ -1,8 +1,8 @@
-"""What a board is: which results stand next to each other, and what is shown of them.
+"""What a board is: which results it accepts, and what it shows of them.
 
-A board takes results on a whole official split with the task's own settings; only those in `FREE` may differ, and
-replies may have either length in `LENGTHS`. Its columns are the scores of the task's metric, the headline first, and
-its breakdowns.
+A board accepts results on a complete official split with the task's default settings. Only the settings in `FREE` may
+differ, and the reply length may be any in `LENGTHS`. Its columns are the scores of the task's metric, headline first,
+then the breakdowns.
 """
 
 import json
@@ -26,9 +26,9 @@ FREE = (
     *("seed", "judge", "early_stop", "grade_open_answers", "letter_logits"),
     *("blind_run", "exclude_blind_solved", "human_labels"),
 )
-"""Settings that change no score of a board, and the judge, which is shown."""
+"""Settings that do not change a board's scores, and the judge, which the board shows."""
 LENGTHS = (32, 4096)
-"""Longest replies where the task's own is 32 tokens: that, and one for models that reason first."""
+"""Accepted limits on reply tokens for tasks whose default is 32: the default, and one for reasoning models."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +39,25 @@ class Column:
     label: str
     """Its heading."""
     part: tuple[str, ...] = ()
-    """Where in the scores those of a part of the items stand: `("by_question_type", "what")`; empty for all items."""
+    """Path to a breakdown's scores, such as `("by_question_type", "what")`; empty for the scores of all items."""
     kind: str = ""
-    """The breakdown that it belongs to, such as "by type"."""
+    """Its breakdown, such as "by type"."""
     about: str = ""
-    """What its heading stands for, where that is an abbreviation."""
+    """The full name, if the heading is an abbreviation."""
 
     @property
     def name(self) -> str:
-        """Unique in its board: in the address of the page, and in the papers' tables."""
+        """Unique in its board; used in the page's address and in the papers' tables."""
         return ".".join((*self.part[1:], self.score.key))
 
     @property
     def scale(self) -> int:
-        """What the value is multiplied with to be shown."""
+        """The factor that turns the score into the shown value."""
         return 100 if self.score.unit is Unit.FRACTION else 1
 
     @property
     def is_percentage(self) -> bool:
-        """Whether it is shown in percent."""
+        """Whether the shown value is a percentage."""
         return self.score.unit in (Unit.FRACTION, Unit.PERCENT)
 
     @property
@@ -66,11 +66,11 @@ class Column:
         return 2 if self.is_percentage else 3
 
     def shown(self, value: float) -> str:
-        """A value as the page prints it."""
+        """The score as the page prints it."""
         return f"{value * self.scale:.{self.digits}f}"
 
     def of(self, scores: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-        """A result's value with the bounds of its interval, None where they are undefined."""
+        """A result's score and the bounds of its interval; None for undefined ones."""
         for key in self.part:
             scores = scores.get(key) or {}
         low, high = self.score.bounds(scores) or (None, None)
@@ -79,18 +79,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """Columns for the parts of a board's items."""
+    """Columns for groups of a board's items."""
 
     kind: str
     """What it is called: "by type"."""
     key: str
-    """Where the parts stand in the scores."""
+    """Key of the groups in the scores."""
     parts: Mapping[str, str]
-    """The parts with their headings."""
+    """The groups with their headings."""
     score: str = ""
-    """Key of the score that is shown; the board's headline if empty."""
+    """Key of the shown score; the board's headline if empty."""
     is_abbreviated: bool = False
-    """Whether the headings stand for the parts' names."""
+    """Whether the headings are abbreviations of the groups' names."""
 
 
 @dataclass(frozen=True)
@@ -98,41 +98,41 @@ class Board:
     """One table of the leaderboard."""
 
     task: Task
-    """The task whose results it takes."""
+    """The task whose results it accepts."""
     title: str
     """Its heading: the task's title, and the data or the split if there are several boards of the task."""
     dataset: str
-    """The data set of these results, or "average"."""
+    """The dataset of these results, or "average"."""
     split: str
     """The split of these results."""
     name: str
-    """Unique: in the address of the page."""
+    """Unique; used in the page's address."""
     breakdowns: tuple[Breakdown, ...] = ()
     without: tuple[str, ...] = ()
-    """Keys of scores that its metric returns for other tasks alone."""
+    """Keys of scores that its metric returns only for other tasks."""
     more_settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that results must have and that only the data tell."""
+    """Further required settings, which come from the data rather than the task."""
     note: str = ""
-    """What the reader has to know."""
+    """A note for readers, shown above the table."""
 
     @property
     def benchmark(self) -> str:
-        """The benchmark under which it stands."""
+        """The name of its benchmark."""
         return paper_of(self.task.name).name
 
     @property
     def about(self) -> str:
-        """What is measured."""
+        """What the board measures."""
         return f"{self.task.description[:1].upper()}{self.task.description[1:]}."
 
     @property
     def judged(self) -> bool:
-        """Whether all scores are a judge's, so that only those of one judge are ranked together."""
+        """Whether a judge gives all scores; then only results with the same judge are ranked together."""
         return self.task.metric == "judge_description"
 
     @property
     def main(self) -> Column:
-        """The column that ranks."""
+        """The column of the ranking score."""
         return self.columns[0]
 
     @property
@@ -142,14 +142,14 @@ class Board:
 
     @cached_property
     def items(self) -> int | None:
-        """How many items the split has; None where that is not known."""
+        """The number of items of the split; None if unknown."""
         datasets = tuple(DATABASES) if self.dataset == AVERAGE else (self.dataset,)
         counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
         return sum(count[0] for count in counts) if all(counts) else None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """What is shown; the first column ranks."""
+        """All columns; the first is the ranking score, the breakdowns are last."""
         shown = [one for one in table_scores(self.task) if one.key not in self.without]
         parts = [
             Column(
@@ -166,7 +166,7 @@ class Board:
 
     @cached_property
     def settings(self) -> dict[str, tuple[Any, ...]]:
-        """The settings that results must have, inner ones behind a dot, and the values that each can have."""
+        """The required settings and the values that each may have; a dot separates nested names."""
         own = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
         data: dict[str, Any] = {"is_mini": False}
         if self.dataset == AVERAGE:

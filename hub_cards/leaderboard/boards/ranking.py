@@ -1,4 +1,4 @@
-"""Ranks that do not tell apart what the scores do not."""
+"""Ranks in which models share a place unless their scores differ significantly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,26 +16,25 @@ class Rank:
     """A place on a board."""
 
     place: int
-    """From 1 on; behind a shared place as many are left out as share it."""
+    """One more than the number of models that are significantly better."""
     shared: bool
     """Whether another model has the same place."""
 
 
 def ranks(scores: Sequence[Sequence[Any]], column: Column, p_values: FloatArray | None = None) -> list[Rank]:
-    """Rank scores, of which higher ones are better, as `eyechart compare` does.
+    """Rank scores as `eyechart compare` does; higher scores are better.
 
-    The rank of a model is one more than the number of models that are better than it beyond chance. Two models are told
-    apart by a paired test of their answers, or by their intervals where answers were not handed in; where there is no
-    test, by the digits that are printed.
+    A model's rank is one more than the number of models that are significantly better. Two models are compared by a
+    paired test of their predictions; without predictions, by their intervals; without a test, by the printed digits.
 
     Args:
-        scores: `[value, low, high]` each; the bounds are None where there is no interval.
-        column: How they are printed.
-        p_values: Of these tests, corrected for their number, shape (k, k); nan where there is no test, None if
-            nothing was tested.
+        scores: `[value, low, high]` of each model; bounds are None if there is no interval.
+        column: The column that prints the scores.
+        p_values: The Holm-adjusted p-values of these tests, shape (k, k); nan for pairs without a test. None if there
+            are no tests.
 
     Returns:
-        One for each score, in the order given.
+        One rank for each score, in the same order.
 
     Examples:
         >>> from eyechart.metrics.scores import spec

@@ -1,4 +1,4 @@
-// The table of a board: ranks, models, scores, and all main scores on one axis.
+// The table of a board: ranks, models, scores, and a plot of the main scores on one axis.
 
 import { link, make, named } from "./elements.js";
 import { aboutModel } from "./facets.js";
@@ -50,12 +50,12 @@ export function boardTable(board, withParts, onSort) {
 
 function heading(column) {
   const isPlain = column.part || !column.unit;
-  // The space does not break, so that no unit stands on a line of its own.
+  // A non-breaking space keeps the unit on the line of the last word.
   const label = isPlain ? column.label : `${column.label},\u00a0${column.unit}`;
   return { name: column.name, label, part: column.part, about: column.about, key: (row) => scoreAt(row, column)[0] };
 }
 
-/** `[value, low, high]` of a row in a column; a paper's rows have no intervals. */
+/** `[value, low, high]` of a row in a column; published results have no intervals. */
 function scoreAt(row, column) {
   const found = row.values[column.at];
   return Array.isArray(found) ? found : [found, null, null];
@@ -74,18 +74,18 @@ function scoreCell(row, column) {
   return cell;
 }
 
-/** A model's name with what is known of it. */
+/** A model's name, size, licence, caveats and notes. */
 export function modelCell(row) {
   const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
   const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
   const address = row.model_url ?? (row.is_on_hub ? `https://huggingface.co/${row.model}` : null);
-  // On narrow screens there is no column of ranks.
+  // On narrow screens, the rank replaces the hidden column of ranks.
   const place = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
   const notes = (row.test_notes ?? []).map((text) => make("small", { className: "note" }, text));
   return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about, ...notes);
 }
 
-/** A caveat of a row; the note of the same name below the table says more. */
+/** A caveat of a row; the note of the same name below the table explains it. */
 function chip(text) {
   const element = make("span", { className: "chip" }, text);
   element.setAttribute("aria-describedby", text.replace(" ", "-"));
@@ -93,7 +93,7 @@ function chip(text) {
 }
 
 function paperCell(row, board) {
-  // One table is named once, below.
+  // If there is only one table, the sources below name it.
   const table = make("small", {}, board.sources.length > 1 ? row.table : "", row.notes.length ? " †" : "");
   return make("th", { scope: "row", className: "model" }, named(row.model), " ", table);
 }
@@ -104,6 +104,6 @@ function rank(row) {
 
 function runCell(row) {
   const cell = make("td", { className: "made" }, link(row.run, row.started), " ");
-  if (row.run_url) cell.append(link(row.run_url, "more"));
+  if (row.run_url) cell.append(link(row.run_url, "source"));
   return cell;
 }

@@ -1,4 +1,4 @@
-// Making elements. All text goes in as text: nothing here or elsewhere reads HTML.
+// Building elements. All text is inserted as text; the page never parses HTML.
 
 const RUN = /^results\/[0-9a-f]{20}\.json$/;
 
@@ -9,7 +9,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A link to an https address or to a run of this folder; nothing but the children for anything else. */
+/** A link to an https address or to a run in this folder; for any other address, the children without a link. */
 export function link(address, ...children) {
   const href = safeAddress(address);
   const properties = { href, target: "_blank", rel: "noopener noreferrer nofollow" };
@@ -27,9 +27,9 @@ function safeAddress(address) {
   }
 }
 
-/** A name that others chose: apart from its surroundings, whatever direction its letters run in; an address is its link. */
+/** A name that submitters chose, isolated from the surrounding text direction; with an address, a link. */
 export function named(text, address = null) {
-  // Lines break behind a slash rather than within a word.
+  // Break lines after a slash rather than within a word.
   const parts = String(text).split(/(?<=\/)/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
   return make("bdi", { className: "name" }, link(address, ...parts));
 }

@@ -1,4 +1,4 @@
-// What readers choose models by besides their scores: size, licence and the year of the run.
+// The filters of models: size, licence and the year of the run.
 
 const UNKNOWN = "unknown";
 const SIZES = [
@@ -8,7 +8,7 @@ const SIZES = [
   [Infinity, "over 40 B"],
 ];
 
-/** The value of a row by each facet. */
+/** The value of a row for each filter. */
 const FACETS = {
   size: (row) => (row.parameters ? SIZES.find(([most]) => row.parameters <= most)[1] : UNKNOWN),
   license: (row) => row.license ?? UNKNOWN,
@@ -16,14 +16,14 @@ const FACETS = {
 };
 export const FACET_NAMES = Object.keys(FACETS);
 
-/** The values that rows have by a facet, in order, "unknown" last. */
+/** The values of a filter that occur in rows, in order, "unknown" last. */
 export function facetValues(name, rows) {
   const found = new Set(rows.map(FACETS[name]));
   const ordered = name === "size" ? SIZES.map(([, label]) => label) : [...found].filter((value) => value !== UNKNOWN).sort();
   return [...ordered, UNKNOWN].filter((value) => found.has(value));
 }
 
-/** Whether a row has the chosen value by each facet; an empty choice takes all. */
+/** Whether a row has the chosen value of each filter; an empty choice accepts all. */
 export function fitsFacets(row, chosen) {
   return FACET_NAMES.every((name) => !chosen[name] || FACETS[name](row) === chosen[name]);
 }

@@ -1,17 +1,17 @@
-// One axis for all models of a board: a dot with its interval in each row, and the chance level as a line through all.
+// A forest plot on one axis: in each row a dot with its interval, and the chance level as a vertical line.
 
 import { make } from "./elements.js";
 
 export class Axis {
   /**
-   * @param values all scores and bounds that have a place on it
-   * @param chance the chance level, null where that is not known
-   * @param scale what values are multiplied with to be shown
+   * @param values all scores and bounds to plot
+   * @param chance the chance level, null if unknown
+   * @param scale the factor that turns values into shown values
    */
   constructor(values, chance, scale) {
     const known = [...values, chance].filter((value) => typeof value === "number");
     const [low, high] = [Math.min(...known), Math.max(...known)];
-    // Room for half a dot, and for labels of ticks near the ends.
+    // Space for half a dot, and for tick labels near the ends.
     const room = 0.06 * (high - low) || 0.05 / scale;
     [this.low, this.high] = [low - room, high + room];
     this.scale = scale;
@@ -26,7 +26,7 @@ export class Axis {
       element.style.left = this.#place(value);
       return element;
     };
-    // At an edge they would stand in the next column.
+    // Labels at an edge would overlap the next column.
     const inside = this.ticks.filter((tick) => Math.abs(this.#share(tick / this.scale) - 0.5) < 0.45);
     const axis = make("div", { className: "axis" }, ...inside.map((tick) => label(String(tick), tick / this.scale, "")));
     if (typeof this.chance === "number") {
@@ -35,7 +35,7 @@ export class Axis {
     return axis;
   }
 
-  /** Ticks and chance level as a background, the same in each row, so that they are lines. */
+  /** Draw ticks and chance level as the background of each row, so that they form lines. */
   drawOn(table) {
     const line = (value, color, width) =>
       `linear-gradient(${color}, ${color}) ${this.#place(value)} 0 / ${width}px 100% no-repeat`;
@@ -44,7 +44,7 @@ export class Axis {
     table.style.setProperty("--axis", [...chance, ...grid].join(", "));
   }
 
-  /** What stands in a row; nothing for a score that is undefined. */
+  /** The plot cell of a row; empty if the score is undefined. */
   mark(value, low, high) {
     const cell = make("td", { className: "plot" });
     if (typeof value !== "number") return cell;

@@ -1,4 +1,4 @@
-// The page: views, filters and tables, all of the files in results/ and of the address.
+// The page: views, filters and tables, from the files in results/ and the state in the address.
 
 import { boardTable } from "./board.js";
 import { make } from "./elements.js";
@@ -9,9 +9,9 @@ import { MainFrame } from "./scrolling.js";
 import { readState, showOutside, writeState } from "./state.js";
 
 const SCHEMA = 1;
-/** The first view, listed as a board is. */
+/** The first view, listed like a board. */
 const OVERVIEW = { name: "", benchmark: "Overview", title: "", file: "results/overview.json" };
-/** Where rows and settings of the controls are, by the name that they have in the state. */
+/** The names of the controls, in the state and as ids of their elements. */
 const CHOICES = ["judge", ...FACET_NAMES];
 const SWITCHES = ["papers", "parts", "raw"];
 const at = (id) => document.getElementById(id);
@@ -20,20 +20,20 @@ let index = null;
 let state = readState();
 /** The view whose tabs are shown. */
 let listed = null;
-/** The view whose table is shown, as read from its file. */
+/** The contents of the view whose table is shown. */
 let shown = null;
 let table = null;
 /** Views that were read, by name. */
 const loaded = new Map();
 /** Files that are being read. */
 const pending = new Set();
-/** Tables already made, by view and by what of it is shown. */
+/** Tables already built, by view and option. */
 const tables = new Map();
 
 async function start() {
   try {
     index = await readJson("results/index.json");
-    if (index.schema !== SCHEMA) throw new Error(`its schema is ${index.schema}, and this page reads ${SCHEMA}`);
+    if (index.schema !== SCHEMA) throw new Error(`unsupported schema ${index.schema} (this page reads ${SCHEMA})`);
   } catch (error) {
     showProblem("results/index.json", error);
     return;
@@ -44,7 +44,7 @@ async function start() {
   for (const name of SWITCHES) at(name).addEventListener("change", () => change({ [name]: at(name).checked ? "1" : "0" }, true));
   for (const jump of document.querySelectorAll("a.jump")) {
     jump.addEventListener("click", (event) => {
-      // The address holds the state, so that it cannot hold the place as well.
+      // The hash of the address contains the state, so it cannot name the target as well.
       event.preventDefault();
       const target = at(jump.hash.slice(1));
       target.scrollIntoView();
@@ -61,13 +61,13 @@ async function start() {
 
 async function readJson(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+  if (!answer.ok) throw new Error(`HTTP status ${answer.status}`);
   return answer.json();
 }
 
 function showProblem(address, error) {
   at("problem").hidden = false;
-  at("problem").textContent = `${address} cannot be shown: ${error.message}`;
+  at("problem").textContent = `Cannot load ${address}: ${error.message}`;
 }
 
 function change(changes, isStep) {
@@ -106,11 +106,11 @@ async function load(entry, view) {
   } finally {
     pending.delete(file);
   }
-  // Meanwhile another view may have been opened.
+  // The reader may have opened another view in the meantime.
   if (entry === listed) show();
 }
 
-/** Put the values of the breakdowns behind those of the rows. */
+/** Append the values of the breakdowns to the rows. */
 function addBreakdowns(view, found) {
   for (const name of ["rows", "references"]) {
     view[name].forEach((row, place) => row.values.push(...found[name][place]));
@@ -118,7 +118,7 @@ function addBreakdowns(view, found) {
   view.breakdowns = null;
 }
 
-/** Whether rows are still to come: for readers of the screen aloud, and for tests. */
+/** Whether more rows are coming, for screen readers and tests. */
 function setBusy(isBusy) {
   at("table").setAttribute("aria-busy", String(isBusy));
 }
@@ -140,17 +140,17 @@ function showView(wanted) {
   const sort = table.sorts(state.sort) ? state.sort : first;
   const order = ["ascending", "descending"].includes(state.order) ? state.order : table.firstOrder(sort);
   const counts = table.show(sort, order, chosen(), setBusy);
-  // Only now, so that a table is laid out once.
+  // After the rows, so that the table is laid out only once.
   frame.show(table);
   if (at("query").value !== state.q) at("query").value = state.q;
   for (const name of SWITCHES) at(name).checked = state[name] === "1";
   showStatus(counts);
 }
 
-/** Whether an entry is one of those that the filters choose. */
+/** A function that says whether an entry passes the filters. */
 function chosen() {
   const wanted = state.q.trim().toLowerCase();
-  // An address may name a judge whose results were replaced since, or a licence that no model has.
+  // The address may name a judge whose results have been replaced, or a licence that no model has.
   const choices = Object.fromEntries(CHOICES.map((name) => [name, optionsOf(name).includes(state[name]) ? state[name] : ""]));
   for (const name of CHOICES) at(name).value = choices[name];
   return ({ row, isReference }) => {
@@ -176,7 +176,7 @@ function sortBy(name) {
 }
 
 function showStatus({ models, references }) {
-  const published = `${references} published row${references === 1 ? "" : "s"}`;
+  const published = `${references} published result${references === 1 ? "" : "s"}`;
   const counted = `${models} of ${shown.rows.length} model${shown.rows.length === 1 ? "" : "s"}`;
   at("controls").hidden = !table.entries.length;
   at("status").textContent = [shown.rows.length && counted, references && published].filter(Boolean).join(", ");
@@ -196,7 +196,7 @@ function showControls() {
   }
 }
 
-/** What can be chosen among. */
+/** The values of a filter. */
 function optionsOf(name) {
   if (name !== "judge") return facetValues(name, shown.rows);
   return shown.judged ? [...new Set(shown.rows.map((row) => row.judge))] : [];
@@ -217,7 +217,7 @@ function showTabs() {
   at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === listed, one.models)));
   at("boards").parentElement.hidden = !own.length;
   for (const list of [at("benchmarks"), at("boards")]) {
-    // On a narrow screen they do not all fit.
+    // On a narrow screen, only some tabs fit.
     const current = list.querySelector("[aria-current]");
     if (current) list.scrollLeft += current.getBoundingClientRect().left - list.getBoundingClientRect().left;
   }
@@ -226,7 +226,7 @@ function showTabs() {
 function open(target) {
   const inTabs = document.activeElement.closest("ul")?.id;
   change({ board: target.name, sort: "", order: "", judge: "" }, true);
-  // The buttons were made anew: whoever came here by keyboard stays where they were.
+  // The buttons were replaced: keep the keyboard focus on the current one.
   if (inTabs) at(inTabs).querySelector("[aria-current]")?.focus();
 }
 

@@ -1,4 +1,4 @@
-// The first view: every model against the benchmarks, in shaded cells that lead to the boards.
+// The first view: all models on the five benchmarks, in shaded cells that link to the boards.
 
 import { make } from "./elements.js";
 import { modelCell } from "./board.js";
@@ -9,7 +9,7 @@ const SHADES = 5;
 
 /**
  * @param overview results/overview.json
- * @param isRaw whether scores are shown as on the boards, instead of above chance
+ * @param isRaw whether raw scores are shown instead of rescaled ones
  * @param onSort called with a column's name when its heading is pressed
  */
 export function overviewTable(overview, isRaw, onSort) {
@@ -29,7 +29,7 @@ export function overviewTable(overview, isRaw, onSort) {
   return new SortedTable(columns, overview.rows.map((row) => ({ row, isReference: false })), makeRow, onSort);
 }
 
-/** The share of the way from the chance level to a perfect score, in percent; a score without such a level from 0. */
+/** A score rescaled so that the chance level is 0 and a perfect score 100; an unknown chance level counts as 0. */
 function aboveChance(value, { chance, high }) {
   const zero = chance ?? 0;
   return (100 * (value - zero)) / (high - zero);

@@ -1,11 +1,11 @@
-// What is wider than the page scrolls by itself, and says at which edge there is more.
+// Tables wider than the page scroll sideways; shadows mark the edges that hide columns.
 
 import { make } from "./elements.js";
 
 /**
- * Mark the edges of a frame behind which its region has more.
+ * Mark the edges of a frame that hide a part of its region.
  *
- * @returns marks them anew, for when the region's contents were replaced
+ * @returns a function that updates the marks after the contents of the region were replaced
  */
 export function watchEdges(frame, region, onMove = () => {}) {
   const mark = () => {
@@ -26,7 +26,7 @@ export function framed(table, label) {
   return frame;
 }
 
-/** The page's table with its headings, which stay in sight and move with it sideways. */
+/** The page's table with its headings, which stay visible and scroll sideways with it. */
 export class MainFrame {
   #mark;
 
@@ -37,7 +37,7 @@ export class MainFrame {
       if (one.scrollLeft !== other.scrollLeft) one.scrollLeft = other.scrollLeft;
     };
     this.#mark = watchEdges(at("frame"), this.region, follow(this.head, this.region));
-    // The Tab key brings headings into sight.
+    // The Tab key may scroll the headings.
     this.head.addEventListener("scroll", follow(this.region, this.head));
   }
 

@@ -1,27 +1,27 @@
-// What is shown, as kept in the page's address: #board=...&sort=...&order=...&q=...&papers=0&parts=1 and so on.
+// The state of the page, stored in its address: #board=...&sort=...&order=...&q=...&papers=0&parts=1 and so on.
 
 const DEFAULTS = {
   board: "", sort: "", order: "", q: "", judge: "", size: "", license: "", year: "", papers: "1", parts: "0", raw: "0",
 };
 
-/** The state in the address; what is missing is as in DEFAULTS. */
+/** The state in the address, completed from DEFAULTS. */
 export function readState() {
   const found = new URLSearchParams(location.hash.slice(1));
   const names = Object.keys(DEFAULTS);
   return Object.fromEntries(names.map((name) => [name, found.get(name) ?? DEFAULTS[name]]));
 }
 
-/** The address of a state, of which what is as in DEFAULTS may be missing. */
+/** The address of a state, without values that equal DEFAULTS. */
 export function addressOf(state) {
   const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
   return `#${new URLSearchParams(changed)}`;
 }
 
 /**
- * Put the state into the address.
+ * Write the state into the address.
  *
  * @param state as from readState
- * @param isStep whether the browser's Back is to return to the state before
+ * @param isStep whether the browser's Back button returns to the previous state
  */
 export function writeState(state, isStep) {
   const hash = addressOf(state);
@@ -31,7 +31,7 @@ export function writeState(state, isStep) {
   showOutside();
 }
 
-/** In a Space the page is a frame, and the address that people copy is the outer one's. */
+/** In a Space the page is an iframe, and people copy the address of the outer page. */
 export function showOutside() {
   if (window.parent !== window) window.parent.postMessage({ hash: location.hash.slice(1) }, "https://huggingface.co");
 }

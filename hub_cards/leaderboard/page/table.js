@@ -1,18 +1,18 @@
-// A table that can be sorted. A row is made when it is first seen; many rows come in steps, the first of them at once.
+// A sortable table. A row is built when it is first shown; long tables are filled in steps, the first one immediately.
 
 import { make } from "./elements.js";
 
 const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-/** So many rows are laid out before the page answers again. */
+/** Number of rows per step; between steps the page responds to input. */
 const STEP = 60;
 
 export class SortedTable {
   /**
-   * @param columns each with `label`, `wide` and `narrow` (widths in rem), and if it can be sorted by, `name` and
-   *   `key(row)`; perhaps `part` (shown above the label), `about` (what it stands for), `className`, `takesRest` (what is
-   *   left of the page's width) and `head` (shown in place of the label)
-   * @param entries each with `row`, and `isReference` for rows of papers
-   * @param makeRow makes the row of an entry
+   * @param columns each with `label`, `wide` and `narrow` (widths in rem); sortable ones with `name` and `key(row)`;
+   *   optional: `part` (shown above the label), `about` (what an abbreviation means), `className`, `takesRest` (takes the
+   *   remaining width) and `head` (shown instead of the label)
+   * @param entries each with `row`, and `isReference` for published results
+   * @param makeRow builds the row of an entry
    * @param onSort called with a column's name when its heading is pressed
    */
   constructor(columns, entries, makeRow, onSort) {
@@ -24,30 +24,30 @@ export class SortedTable {
     this.body = make("tbody");
     this.element = this.#sized("table", make("thead", {}, this.#headings()), this.body);
     this.element.setAttribute("aria-labelledby", "title");
-    /** The same headings as buttons. They are outside of what scrolls sideways, so that they stay in sight of the page. */
+    /** The same headings as buttons, outside the region that scrolls sideways, so that they stay visible. */
     this.buttons = new Map();
     this.head = this.#sized("table", make("tbody", {}, this.#buttonRow(onSort)));
     this.head.setAttribute("role", "presentation");
   }
 
-  /** Whether there is such a column to sort by. */
+  /** Whether the table can be sorted by a column of this name. */
   sorts(name) {
     return this.headings.has(name);
   }
 
-  /** The order in which a column is sorted first: names from A, scores and dates from the top. */
+  /** The order of the first click on a heading: names from A, scores and dates from the highest. */
   firstOrder(name) {
     return name === "model" ? "ascending" : "descending";
   }
 
   /**
-   * Order and choose the rows.
+   * Sort and filter the rows.
    *
    * @param sort the column's name
    * @param order "ascending" or "descending"
    * @param fits whether an entry is shown
-   * @param setBusy called with whether rows are still to come
-   * @returns how many models and rows of papers are shown
+   * @param setBusy called with whether more rows are coming
+   * @returns the number of models and of published results shown
    */
   show(sort, order, fits, setBusy) {
     for (const [name, heading] of this.headings) {
@@ -63,7 +63,7 @@ export class SortedTable {
     return { models: visible.length - references, references };
   }
 
-  /** Let rows that are still to come be. */
+  /** Cancel the steps that are still to come. */
   stop() {
     cancelAnimationFrame(this.pending);
   }
@@ -82,7 +82,7 @@ export class SortedTable {
     return entry.element;
   }
 
-  /** A table whose columns have fixed widths, so that rows that come later move nothing. */
+  /** A table with fixed column widths, so that later rows do not move anything. */
   #sized(tag, ...children) {
     const cols = this.columns.map((column) => widths(make("col", { className: column.takesRest ? "rest" : column.className ?? "" }), [column]));
     return widths(make(tag, { className: "sized" }, make("colgroup", {}, ...cols), ...children), this.columns);
@@ -121,7 +121,7 @@ export class SortedTable {
     const { key } = this.columns.find((one) => one.name === sort);
     return (a, b) => {
       const [x, y] = [key(a.row), key(b.row)];
-      // What is undefined comes last in either order.
+      // Undefined scores come last in both orders.
       if (typeof x !== "number" || typeof y !== "number") return (typeof y === "number") - (typeof x === "number") || byName(a, b);
       return sign * (x - y) || (a.row.rank ?? 0) - (b.row.rank ?? 0) || byName(a, b);
     };

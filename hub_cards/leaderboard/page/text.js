@@ -1,4 +1,4 @@
-// What stands around a table: its title, what it is about, the meaning of its marks, and where it comes from.
+// The text around a table: its title, what it measures, the legend, and the sources.
 
 import { link, make, named } from "./elements.js";
 import { framed } from "./scrolling.js";
@@ -8,17 +8,19 @@ const at = (id) => document.getElementById(id);
 /** @param overview results/overview.json */
 export function showOverviewText(overview) {
   document.title = "eyechart leaderboard";
-  at("title").textContent = "Models against five benchmarks";
+  at("title").textContent = "Models on five benchmarks";
   const without = overview.columns.filter((column, place) => column.chance === null && overview.rows.some((row) => row.cells[place]));
   const names = without.map((column) => `${column.benchmark} (${column.title})`).join(" and ");
   at("about").textContent =
-    "One board stands for each benchmark, and each number leads to it. 0 is the chance level and 100 a perfect score; the 95 % " +
-    `interval stands below.${names && ` No chance level is known for ${names}: there, 0 is a score of 0.`}`;
+    "Each benchmark is represented by one board; click a score to open it. Scores are rescaled: 0 is the chance level and 100 a " +
+    `perfect score. The 95 % interval is below each score. There is no overall ranking.${
+      names && ` The chance level of ${names} is unknown; there, 0 is a score of 0.`}`;
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
   const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
-  at("legend").textContent = elsewhere ? `${more} results on other boards only; find them under the benchmarks.` : "";
+  at("legend").textContent = elsewhere ? `${more} results only on other boards; open a benchmark above to see them.` : "";
   at("empty").hidden = overview.rows.length + elsewhere > 0;
+  at("empty-text").textContent = "There are no entries yet. Open a benchmark above to see the results that its paper published.";
   at("precomputed").hidden = at("not-recomputed").hidden = at("settings").hidden = true;
   at("sources").replaceChildren();
   at("apart").replaceChildren();
@@ -26,7 +28,7 @@ export function showOverviewText(overview) {
 
 function shades() {
   const swatch = (place, label) => make("span", {}, make("span", { className: `swatch shade-${place}` }), label);
-  const labels = ["at or below chance", "to 20", "to 40", "to 60", "to 80", "to 100"];
+  const labels = ["at or below chance", "up to 20", "up to 40", "up to 60", "up to 80", "up to 100"];
   return labels.map((label, place) => swatch(place, label));
 }
 
@@ -41,9 +43,11 @@ export function showBoardText(board) {
   const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} test${String(tests) === "1" ? "" : "s"})` : "";
   const ranked =
     `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
-    `paired test of their answers tells them apart${adjusted}, or their intervals where answers are missing. Below a score stands its interval.`;
+    `paired test of their replies finds a significant difference${adjusted}. If replies are missing, the intervals are compared instead. ` +
+    "The 95 % interval is below each score.";
   at("legend").textContent = board.rows.length ? ranked : "";
   at("empty").hidden = board.rows.length > 0;
+  at("empty-text").textContent = "This board has no entries yet.";
   at("precomputed").hidden = !board.rows.some((row) => row.precomputed);
   at("not-recomputed").hidden = !board.rows.some((row) => row.unchecked);
   at("settings").hidden = false;
@@ -57,7 +61,7 @@ function marks(board) {
   const mark = (className, label) => make("span", {}, make("span", { className: `sample ${className}` }), label);
   const found = [];
   if (board.rows.length) found.push(mark("of-model", "score with its 95 % interval"));
-  if (board.references.length) found.push(mark("of-paper", `published in ${papers(board)}, without interval`));
+  if (board.references.length) found.push(mark("of-paper", `published in ${papers(board)}, no interval`));
   if (found.length && typeof board.chance === "number") {
     const chance = (board.chance * main.scale).toFixed(main.digits);
     found.push(mark("of-chance", `chance level, ${chance}${main.unit ? `\u00a0${main.unit}` : ""}`));
@@ -88,7 +92,7 @@ function showSettings(board) {
   at("settings-list").replaceChildren(...rows);
 }
 
-/** Papers' tables on other data; open where there is nothing else to see. */
+/** Papers' tables that are not comparable with the board; open if there is nothing else to see. */
 function apartTables(board) {
   const isOpen = !board.rows.length && !board.references.length;
   const details = board.set_apart.map((one) => {
@@ -105,7 +109,7 @@ function apartTables(board) {
 function apartTable(one) {
   const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, label)));
   head.firstChild.className = "model";
-  // As many as the paper prints.
+  // As many decimals as the paper prints.
   const printed = one.rows.flatMap((row) => row.slice(1)).map((value) => String(value).split(".")[1] ?? "");
   const decimals = Math.max(...printed.map((part) => part.length));
   const rows = one.rows.map(([model, ...values]) =>

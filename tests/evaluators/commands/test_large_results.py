@@ -59,4 +59,4 @@ def test_collecting_answer_files(run: Path) -> None:
 
 def test_the_leaderboard(run: Path, tmp_path: Path) -> None:
     output = call("leaderboard", "build", run, "--out", tmp_path / "space", code=1)
-    assert "the board takes" in output and len(output) < 1e4
+    assert "this board requires" in output and len(output) < 1e4

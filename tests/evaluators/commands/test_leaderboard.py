@@ -47,7 +47,7 @@ def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json")
     assert done.exit_code == 1
     assert "rejected bad, q_bench/perception on llvisionqa:" in done.output
-    assert "split is 'test'; the board takes 'dev'" in done.output
+    assert "split is 'test'; this board requires 'dev'" in done.output
     assert "replaced a, q_bench/perception, org/a: by b" in done.output
     assert "\x1b" not in done.output
     written = json.loads((tmp_path / "why.json").read_text())

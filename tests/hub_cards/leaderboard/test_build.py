@@ -165,7 +165,7 @@ def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(folder
         ("q_bench/assessment", average.dataset),
     }
     assert (
-        "the server answered as 'other.gguf', and 'org/doubtful' was asked for"
+        "the server answered as 'other.gguf', but 'org/doubtful' was requested"
         in rejected(outcome)["org/doubtful", "q_bench/perception"]
     )
     assert [row["model"] for row in boards[average.name]["rows"]] == ["org/confirmed"]
@@ -206,7 +206,7 @@ def test_a_licence_or_size_that_is_not_one_is_refused(folder, space, field):
     hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")])
     (folder / "bad" / "links.json").write_text(json.dumps(field))
     outcome, _ = space()
-    assert "identifier such as apache-2.0, and parameters, a whole number" in rejected(outcome)["bad", ""]
+    assert "identifier such as apache-2.0), parameters (a whole number)" in rejected(outcome)["bad", ""]
 
 
 def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):

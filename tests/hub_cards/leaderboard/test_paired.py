@@ -158,7 +158,7 @@ def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path)
         for one, other in (("good", "also"), ("good", "poor"), ("also", "poor"))
     ]
     assert found.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
-    tested = "tested on the 99.00 % of the items in common with"
+    tested = "paired test on the 99.00 % of the items in common with"
     assert found.notes == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
     assert written_board(rows, tmp_path / "out")[0]["test_notes"]
 
@@ -170,7 +170,7 @@ def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     # These results have no interval either.
     assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
-    assert found.notes[0] == ["only 98.00 % of the items in common with also: tested by intervals"]
+    assert found.notes[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
 
 
 def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Pat
     runs["also"].predictions[-1]["answer"] = "B"
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
-    words = "another right answer to 1 item than {}: tested by intervals"
+    words = "reference differs from {} for 1 item: compared by intervals"
     assert found.notes == [[words.format(names)] for names in ("also", "good, poor", "also")]
 
 
@@ -193,7 +193,7 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
         found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
         assert found.p_values[0, 1] == expected > 1e-3
         assert found.notes[0] == [
-            "other items share an image than for also: the larger p-value of both groupings counts"
+            "groups items by image differently than also: the larger p-value of both groupings counts"
         ]
     # Another name for each image changes nothing.
     renamed = runs | {"also": choices(marks["also"], [f"{name}!" for name in images(of=10)], model="also")}
@@ -205,7 +205,7 @@ def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> N
     marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
     older = {name: choices(own, model=name) for name, own in marks.items()}
     (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
-    assert note == "100 of 100 items count as independent, as no entry says which share an image"
+    assert note == "100 of 100 items count as independent: no entry says which items share an image"
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
     found = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))
     assert found.notes == [[], [], []]
