@@ -100,8 +100,9 @@ def test_a_paper_s_table_is_open_beside_its_figure_and_closed_below_it(opened):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing(opened, axe, dark):
+def test_axe_finds_nothing(opened, axe, screenshot, dark):
     driver = opened(1200, 900, dark=dark)
+    screenshot(driver, "dark" if dark else "light")
     driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert axe(driver) == []
 
