@@ -69,7 +69,7 @@ def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """2AFC, Tables II and V."""
     title = "2AFC, Table II: consistency, accuracy and correlation, coarse-grained"
     yield _pairs_table(key, "table_II", title, "Dataset", _PAIR_SCORES, results)
-    for label, result in results:
+    for place, (label, result) in enumerate(results, start=1):
         by_method = _by_aggregator(result)
         found = dict.fromkeys(name for pools in by_method.values() for name in pools)
         databases = sorted(found, key=_place_in_paper)
@@ -79,7 +79,8 @@ def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         ]
         title = f"2AFC, Table V: ranking methods, PLCC, of {label}"
         if rows:
-            yield table(key, "table_V", title, ("Method", *(_PAIR_NAMES.get(name, name) for name in databases)), rows)
+            number_of = "table_V" if len(results) == 1 else f"table_V_run_{place}"
+            yield table(key, number_of, title, ("Method", *(_PAIR_NAMES.get(name, name) for name in databases)), rows)
 
 
 def fine(key: TaskKey, results: Results) -> Iterator[PaperTable]:

@@ -12,7 +12,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
-from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
+from eyechart.evaluators.report.table_formats import to_csv, to_markdown
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import NONE, PERCEPTION, accuracies, scored
@@ -39,7 +39,7 @@ def test_ql_bench_tables_i_and_iii(tables):
         *("64.849", "0.334", "65.183"),
     )
     assert second.title.startswith("QL-Bench, Table III")
-    assert second.rows[0][1:] == ("65.392%", "100.000%", "69.546%", "98.905%", "60.572%", "100.000%")
+    assert second.rows[0][1:] == ("65.392 %", "100.000 %", "69.546 %", "98.905 %", "60.572 %", "100.000 %")
     pair = tables(scored("ql_bench/pair", "llsavisionqa", scores, split="dev"))
     assert [table.title[:18] for table in pair] == ["QL-Bench, Table II", "QL-Bench, Table IV"]
 
@@ -58,10 +58,10 @@ def test_aes_bench_tables(tables):
     perception, empathy, assessment, interpretation = found
     assert perception.columns[1:8] == ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "NIs", "AIs", "AGIs")
     assert perception.columns[8:] == ("Yes-No", "What", "How", "Why", "Overall")
-    assert perception.rows[1][1:8] == ("69.02%", NONE, "71.72%", "65.57%", "75.67%", "72.58%", "65.82%")
+    assert perception.rows[1][1:8] == ("69.02 %", NONE, "71.72 %", "65.57 %", "75.67 %", "72.58 %", "65.82 %")
     assert empathy.columns[1:5] == ("Emotion", "Interest", "Uniqueness", "Vibe")
     assert assessment.columns == ("MLLM", "NIs", "AIs", "AGIs", "Overall")
-    assert assessment.rows[1] == ("LLaVA-v1.5", "75.67%", "72.58%", "65.82%", "72.08%")
+    assert assessment.rows[1] == ("LLaVA-v1.5", "75.67 %", "72.58 %", "65.82 %", "72.08 %")
     assert interpretation.columns == ("MLLM", "Rele.", "Prec.", "Comp.", "Overall")
     assert interpretation.rows == (("LLaVA-v1.5", "1.385", "1.151", "1.366", "1.300"),)
 
@@ -87,11 +87,11 @@ def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_p
         return answer if right else "B" if answer == "A" else "A"
 
     table, _ = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
-    dimensions_and_sources = ("0.00%", "0.00%", "50.00%", "0.00%", "0.00%", "50.00%", NONE)
-    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67%", "16.67%")
+    dimensions_and_sources = ("0.00 %", "0.00 %", "50.00 %", "0.00 %", "0.00 %", "50.00 %", NONE)
+    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67 %", "16.67 %")
     levels = [1 / len(options) for options in data.dataset["options"][:24]]
     of_content = [level for level, dimension in zip(levels, dimensions, strict=True) if "ontent" in dimension]
-    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f}%"
+    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f} %"
 
 
 def pair_row(kappa, alpha, rho):
@@ -127,6 +127,17 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     ]
     assert fifth.columns == ("Method", "CSIQ")
     assert fifth.rows == (("MLE", NONE), ("MLE, ridge 0.01", "0.750"), ("MAP", "0.764"))
+
+
+def test_2afc_table_v_is_one_file_per_run(tables):
+    scores = {"consistency": 0.7, "aggregator": "map", "by_pool": {"CSIQ": {"plcc_fitted": 0.5}}}
+    one = scored("two_afc/coarse", "two_afc", scores)
+    found = tables(one, other=dataclasses.replace(one, model="GPT-4V"))
+    fifths = [(table.key, table.title[-10:]) for table in found if "Table V:" in table.title]
+    assert fifths == [
+        ("two_afc_coarse_two_afc_test_table_V_run_1", "LLaVA-v1.5"),
+        ("two_afc_coarse_two_afc_test_table_V_run_2", " of GPT-4V"),
+    ]
 
 
 def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
@@ -170,7 +181,7 @@ def test_csv_texts_are_no_formulas(text):
 
 
 @pytest.mark.parametrize(
-    "number", ["-24.9%", "-0.123", "-3", "+0.5", "-0.123/-0.456", f"-0.123/{NONE}", f"{NONE}/-0.1"]
+    "number", ["-24.9 %", "-0.123", "-3", "+0.5", "-0.123/-0.456", f"-0.123/{NONE}", f"{NONE}/-0.1"]
 )
 def test_csv_numbers_stay_numbers(number):
     assert to_csv(PaperTable("t", "T", (number,), ())) == f"{number}\n"
@@ -180,12 +191,3 @@ def test_markdown_texts_are_no_markup_and_stay_in_their_cell():
     lines = to_markdown(TABLE).splitlines()
     assert lines[2:5] == ["| Model | κ |", "|---|---|", r"| a\|b\_\<i\>\* , \\50%\~ | 0.5 |"]
     assert lines[-1] == "A note."
-
-
-def test_latex_texts_are_no_commands():
-    latex = to_latex(TABLE)
-    assert r"\caption{Title\_1 \& " in latex and "A note.}" in latex
-    assert r"Model & $\kappa$ \\" in latex
-    assert r"a|b\_<i>* , \textbackslash{}50\%\textasciitilde{} & 0.5 \\" in latex
-    assert r"\begin{tabular}{lc}" in latex
-    assert r"\begin{tabular}{ll}" in to_latex(dataclasses.replace(TABLE, labels=2))
