@@ -165,6 +165,16 @@ def shown(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
 
 
+def one_line(text: str) -> str:
+    r"""A text of unknown origin on one line, without control characters.
+
+    Examples:
+        >>> one_line("a\x07  b\n")
+        'a b'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
 def finite(series: Sequence[Series]) -> list[float]:
     """All values that are defined."""
     return [value for one in series for value in one.values if math.isfinite(value)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import CHANCE, Chart, Scatter, Series, finite
+from eyechart.evaluators.report.charts import CHANCE, Chart, Scatter, Series, finite, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -274,8 +274,7 @@ def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
 
 def _cut(text: str, length: int) -> str:
     """A text on one line, without control characters, which no SVG may hold; a dash where nothing is left."""
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    line = line or "\N{EN DASH}"
+    line = one_line(text) or "\N{EN DASH}"
     # A leading underscore keeps a series out of matplotlib's legends.
     line = f"\u200b{line}" if line.startswith("_") else line
     return line if len(line) <= length else f"{line[: length - 1]}\N{HORIZONTAL ELLIPSIS}"

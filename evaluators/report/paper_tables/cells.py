@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eyechart.evaluators.report.names import data_title
+from eyechart.evaluators.report.names import OWN, data_title, paper_of, task_title
 from eyechart.evaluators.report.paper_tables.published import are_comparable, published_rows, published_table, source_of
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
@@ -51,6 +51,16 @@ class PaperTable:
         return f"{self.title} ({data_title(self.key_of_task)})" if self.key_of_task else self.title
 
     @property
+    def caption(self) -> str:
+        """The title with paper, task and data, for a table that stands by itself."""
+        key = self.key_of_task
+        paper = paper_of(key.task) if key else OWN
+        if key is None or paper == OWN:
+            return self.whole_title
+        title = self.title if self.title.startswith(paper.name) else f"{paper.name}: {self.title}"
+        return f"{title} ({task_title(key.task)}; {data_title(key)})"
+
+    @property
     def all_rows(self) -> tuple[tuple[str, ...], ...]:
         """The runs' rows, then the paper's."""
         return (*self.rows, *self.published)
@@ -82,7 +92,7 @@ class Column:
     def cell(self, scores: Mapping[str, Any] | None) -> str:
         """The score as text."""
         value = number(scores, *self.path)
-        return formatted(100 * value, self.digits, "%") if self.is_percent else formatted(value, self.digits)
+        return formatted(100 * value, self.digits, " %") if self.is_percent else formatted(value, self.digits)
 
 
 def group_columns(
@@ -181,7 +191,7 @@ def judges(results: Results) -> str:
 
 def percent(scores: Mapping[str, Any] | None, *path: str, digits: int = 2) -> str:
     """A fraction among some scores as a percentage."""
-    return formatted(100 * number(scores, *path), digits, "%")
+    return formatted(100 * number(scores, *path), digits, " %")
 
 
 def decimal(digits: int, scores: Mapping[str, Any] | None, *path: str) -> str:

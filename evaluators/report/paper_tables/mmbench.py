@@ -49,7 +49,7 @@ def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
         left = number(shares, "random") + number(shares, "unmatched")
         # Where the rules read everything, nothing is left for a judge.
         second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
-        rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, "%")))
+        rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, " %")))
     over = ", ".join(dict.fromkeys(str((result.scores or {}).get("distribution_over")) for _, result in results))
     note = (
         f"Over {over}. Step-2: replies read by exact matching, as declared answers or by the judge, whose X, for no "
@@ -64,7 +64,7 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
     both = {"VanillaEval": "vanilla_accuracy", "CircularEval": "circular_accuracy"}
     rows = [(name, *(percent(result.scores, score, digits=1) for _, result in results)) for name, score in both.items()]
     differences = [
-        formatted(100 * (number(r.scores, "circular_accuracy") - number(r.scores, "vanilla_accuracy")), 1, "%")
+        formatted(100 * (number(r.scores, "circular_accuracy") - number(r.scores, "vanilla_accuracy")), 1, " %")
         for _, r in results
     ]
     rows.append((DELTA, *differences))
@@ -75,7 +75,7 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
         return replace(table(key, "table_2", title, columns, rows), across=1)
     values = [[math.nan if value is None else value for value in row.values] for row in printed.rows]
     across = zip(*((vanilla, circular, circular - vanilla) for vanilla, circular in values), strict=True)
-    rows = [(*row, *(formatted(value, 1, "%") for value in more)) for row, more in zip(rows, across, strict=True)]
+    rows = [(*row, *(formatted(value, 1, " %") for value in more)) for row, more in zip(rows, across, strict=True)]
     columns = (*columns, *(row.model for row in printed.rows))
     found = table(key, "table_2", title, columns, rows)
     return replace(

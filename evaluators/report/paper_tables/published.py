@@ -59,4 +59,4 @@ def are_comparable(key: TaskKey, table: PublishedTable, results: Sequence[tuple[
 
 
 def _shown(value: float | None, digits: int, is_percent: bool) -> str:
-    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}{'%' if is_percent else ''}"
+    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}{' %' if is_percent else ''}"

@@ -52,7 +52,7 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     """Q-Bench, Table 8: questions whose right answer is yes or no."""
     # Those on single images have two options. One of the pairs has a single one.
-    rows = [("chance level", *["50.00%"] * 4, UNDEFINED)] if key.task == _SINGLE else []
+    rows = [("chance level", *["50.00 %"] * 4, UNDEFINED)] if key.task == _SINGLE else []
     means = [number(parts(result.scores, "yes_no"), "mean") for _, result in results]
     for (label, result), own in zip(results, means, strict=True):
         found = parts(result.scores, "yes_no")

@@ -44,16 +44,16 @@ def test_mmbench_tables(tables):
     both = found["MMBench, Table 2"]
     assert both.columns[:3] == ("Eval \\ VLM", "LLaVA-v1.5", "OpenFlamingo") and both.published_columns == 16
     assert [row[:3] for row in both.rows] == [
-        ("VanillaEval", "56.9%", "34.6%"),
-        ("CircularEval", "32.0%", "4.6%"),
-        ("Δ", "-24.9%", "-30.0%"),
+        ("VanillaEval", "56.9 %", "34.6 %"),
+        ("CircularEval", "32.0 %", "4.6 %"),
+        ("Δ", "-24.9 %", "-30.0 %"),
     ]
     second = found["MMBench, Table 8 (dev)"]
     assert second.columns == ("VLM", "Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
-    assert second.rows == (("LLaVA-v1.5", "32.0%", "44.3%", "40.6%", NONE, NONE, NONE, "13.9%"),)
+    assert second.rows == (("LLaVA-v1.5", "32.0 %", "44.3 %", "40.6 %", NONE, NONE, NONE, "13.9 %"),)
     leaves = found["MMBench, Table 9"]
     assert leaves.columns[:4] == ("Split", "VLM", "CP", "Image Style")
-    assert leaves.rows[0][:4] == ("DEV", "LLaVA-v1.5", "44.3%", "37.7%")
+    assert leaves.rows[0][:4] == ("DEV", "LLaVA-v1.5", "44.3 %", "37.7 %")
     assert found["MMBench, Table 10"].columns[-1] == "OCR"
     assert list(found) == [f"MMBench, Table {name}" for name in ("1", "2", "8 (dev)", *range(9, 15))]
 
@@ -70,7 +70,11 @@ def test_mmbench_table_1_has_no_second_step_without_a_judge(tables):
     exact = mmbench(model="exact", scores={**scores, "extraction": shares})
     table = by_place(tables(mmbench(), other=judged, exact=exact))["MMBench, Table 1"]
     assert table.columns == ("Model Name", "Step-1", "Step-2")
-    assert table.rows == (("LLaVA-v1.5", "71.6%", NONE), ("judged", "71.6%", "99.0%"), ("exact", "100.0%", "100.0%"))
+    assert table.rows == (
+        ("LLaVA-v1.5", "71.6 %", NONE),
+        ("judged", "71.6 %", "99.0 %"),
+        ("exact", "100.0 %", "100.0 %"),
+    )
     assert table.note.startswith("Over all passes.")
 
 
@@ -81,7 +85,7 @@ def test_mmbench_table_4_has_models_across(tables):
     one = mmbench(variants=marked(0.336, 2.75))
     table = by_place(tables(one, other=mmbench(model="MiniGPT-4", variants=marked(0.224, 2.74))))["MMBench, Table 4"]
     assert table.columns == ("Model", "LLaVA-v1.5", "MiniGPT-4")
-    assert table.rows == (("Accuracy", "33.6%", "22.4%"), ("Average score (1 to 5)", "2.75", "2.74"))
+    assert table.rows == (("Accuracy", "33.6 %", "22.4 %"), ("Average score (1 to 5)", "2.75", "2.74"))
     assert table.note.endswith("Graded by gpt-3.5.")
 
 
@@ -191,9 +195,9 @@ def judged(data, tmp_path_factory):
 def test_a_real_run_fills_table_1_and_4(tables, judged):
     found = by_place(tables(judged))
     # Of 9 passes, exact matching reads the 2 of q2 and the 4 of q4; the judge reads the 3 of q3.
-    assert found["MMBench, Table 1"].rows[0][1:] == ("66.7%", "100.0%")
+    assert found["MMBench, Table 1"].rows[0][1:] == ("66.7 %", "100.0 %")
     # The open answers "?", "crimson" and "?" are none of the options.
-    assert found["MMBench, Table 4"].rows == (("Accuracy", "0.0%"), ("Average score (1 to 5)", "4.00"))
+    assert found["MMBench, Table 4"].rows == (("Accuracy", "0.0 %"), ("Average score (1 to 5)", "4.00"))
 
 
 def charts(make_run, *evaluations, **others):

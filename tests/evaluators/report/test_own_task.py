@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.report.table_formats import to_latex
+from eyechart.evaluators.report.latex import to_latex
 from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import choice, scored
@@ -51,7 +51,7 @@ def test_its_tables_have_all_scores_and_the_headline_by_group(tables):
     assert [row[1:] for row in whole.rows] == [("50.00 %", "0.00 % to 100.00 %", "62.50 %", "")] * 2
     assert groups.columns == ("Model", "maths", "logic")
     assert groups.rows[0] == ("LLaVA-v1.5", "75.00 %", "25.00 %")
-    assert r"LLaVA-v1.5 & \textbf{75.00 \%} & \textbf{25.00 \%} \\" in to_latex(groups)
+    assert r"LLaVA-v1.5 & \textbf{75.00\,\%} & \textbf{25.00\,\%} \\" in to_latex(groups)
 
 
 def test_those_of_pairs_and_of_quality(tables):

@@ -44,8 +44,8 @@ def test_q_bench_table_2(tables):
         *("Distortion", "Other", "In-context Distortion", "In-context Other", "Overall"),
     )
     assert table.rows == (
-        ("chance level", "50.00%", "28.48%", "33.30%", "37.24%", "38.50%", "39.13%", "37.10%", "37.94%"),
-        ("LLaVA-v1.5", "64.60%", "59.22%", "55.76%", "47.98%", "67.30%", "58.90%", "73.76%", "60.07%"),
+        ("chance level", "50.00 %", "28.48 %", "33.30 %", "37.24 %", "38.50 %", "39.13 %", "37.10 %", "37.94 %"),
+        ("LLaVA-v1.5", "64.60 %", "59.22 %", "55.76 %", "47.98 %", "67.30 %", "58.90 %", "73.76 %", "60.07 %"),
     )
 
 
@@ -59,8 +59,8 @@ def test_the_dev_split_is_table_7_with_its_own_chance_level(tables):
     (table,) = tables(perception(split="dev", scores=scores))
     assert table.whole_title == "Q-Bench, Table 7: perception (LLVisionQA, dev)"
     assert table.rows == (
-        ("chance level", "50.00%", "27.86%", "33.31%", "37.89%", "38.48%", "38.28%", "35.82%", "37.80%"),
-        ("LLaVA-v1.5", "66.36%", "58.19%", "50.51%", "49.42%", "65.74%", "54.61%", "70.61%", "58.66%"),
+        ("chance level", "50.00 %", "27.86 %", "33.31 %", "37.89 %", "38.48 %", "38.28 %", "35.82 %", "37.80 %"),
+        ("LLaVA-v1.5", "66.36 %", "58.19 %", "50.51 %", "49.42 %", "65.74 %", "54.61 %", "70.61 %", "58.66 %"),
     )
 
 
@@ -109,9 +109,9 @@ def test_q_bench_table_8_has_all_questions_between_the_two_answers(tables):
         "de-biased #",
     )
     assert table.rows == (
-        ("chance level", "50.00%", "50.00%", "50.00%", "50.00%", NONE),
-        ("LLaVA-v1.5", "65.33%", "75.00%", "50.00%", "62.50%", "1"),
-        ("other", "100.00%", "100.00%", NONE, NONE, NONE),
+        ("chance level", "50.00 %", "50.00 %", "50.00 %", "50.00 %", NONE),
+        ("LLaVA-v1.5", "65.33 %", "75.00 %", "50.00 %", "62.50 %", "1"),
+        ("other", "100.00 %", "100.00 %", NONE, NONE, NONE),
     )
 
 
@@ -128,8 +128,8 @@ def test_q_bench_table_3(tables):
     }
     (table,) = tables(scored("q_bench/description", "lldescribe", scores))
     assert table.rows[0][1:] == (
-        *("27.48%", "54.74%", "17.78%", "0.90", "30.51%", "26.04%", "43.45%", "1.13"),
-        *("10.85%", "60.34%", "28.81%", "1.18", "3.21"),
+        *("27.48 %", "54.74 %", "17.78 %", "0.90", "30.51 %", "26.04 %", "43.45 %", "1.13"),
+        *("10.85 %", "60.34 %", "28.81 %", "1.18", "3.21"),
     )
     assert table.columns[5] == "Precision P_0" and table.columns[-1] == "Sum."
     assert table.note == "Judged by gpt-4."
@@ -145,7 +145,7 @@ def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
     seventh, eighth, _ = tables(done)
 
     def share(chosen):
-        return f"{100 * sum(row['candidates'][0] == row['correct_ans'] for row in chosen) / len(chosen):.2f}%"
+        return f"{100 * sum(row['candidates'][0] == row['correct_ans'] for row in chosen) / len(chosen):.2f} %"
 
     by_type = [share([row for row in rows if row["type"] == kind]) for kind in range(3)]
     by_concern = [share([row for row in rows if row["concern"] == concern]) for concern in range(4)]

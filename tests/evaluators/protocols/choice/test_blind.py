@@ -257,11 +257,11 @@ def test_table_and_report_show_the_gain(data, tmp_path):
     tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
     (table,) = [one for one in tables if "Multimodal gain" in one.title]
     assert table.columns[2:4] == ("Without images", "95 % interval") and table.columns[4] == "Gain"
-    assert table.rows[0][2] == "25.00%" and table.rows[0][4:6] == ("75.00%", "58.38 to 85.62")
+    assert table.rows[0][2] == "25.00 %" and table.rows[0][4:6] == ("75.00 %", "58.38 to 85.62")
     (positions,) = [one for one in tables if "Position bias" in one.title]
-    assert positions.rows[0][1:] == (*["100.00%"] * 4, "0.00%", "0.00%")
+    assert positions.rows[0][1:] == (*["100.00 %"] * 4, "0.00 %", "0.00 %")
     assert positions.rows[1][0].endswith("(without images)")
-    assert positions.rows[1][1:6] == ("100.00%", "0.00%", "0.00%", "0.00%", "43.30%")
+    assert positions.rows[1][1:6] == ("100.00 %", "0.00 %", "0.00 %", "0.00 %", "43.30 %")
 
 
 @pytest.mark.slow
