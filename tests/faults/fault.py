@@ -1,8 +1,8 @@
-"""The form of a row of the fault list: what is done to eyechart, and what must happen then.
+"""Marks tests as rows of the fault list: a fault, and the behaviour that is expected.
 
-Each file of this folder is a family of faults, and each of its tests a row: `@fault(done, expected)` above a test, or
-`row(done, expected, *values)` in a table of `pytest.mark.parametrize`. The run that CI makes writes them all, with
-their outcomes, to `docs/faults.md`.
+Each file in this folder is a family of faults, and each of its tests is a row: put `@fault(done, expected)` above a
+test, or use `row(done, expected, *values)` in `pytest.mark.parametrize`. CI writes all rows with their outcomes to
+`docs/faults.md`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,25 +12,26 @@ from typing import Any
 import pytest
 
 HEAD = """\
-# What was tried to break it
+# Fault list
 
-{count} faults, each a test in `tests/faults`, with the outcome of the last run of CI, which writes this file
-(`pytest tests/faults --faults-table=docs/faults.md`). A row is what is done and what must happen.
+This page lists {count} faults that eyechart must survive, and the expected behaviour for each. Each row is a test in
+`tests/faults`. CI runs these tests on every change and writes this page with their outcomes
+(`pytest tests/faults --faults-table=docs/faults.md`). [Security](topics/security.md) shows which promises they support.
 """
 
 
 def fault(done: str, expected: str) -> pytest.MarkDecorator:
-    """Makes a test a row of the list."""
+    """Mark a test as a row of the list."""
     return pytest.mark.fault(done, expected)
 
 
 def row(done: str, expected: str, *values: Any) -> Any:
-    """A row of a table of such tests, with the values that the test takes."""
+    """A row of a parametrized test, with the values that the test takes."""
     return pytest.param(*values, id=done, marks=fault(done, expected))
 
 
 class Outcomes:
-    """Collects the outcomes of a run, in whichever process a test ran, and writes the table at its end."""
+    """Collects the outcomes of a run from all its processes, and writes the table at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -48,9 +49,9 @@ class Outcomes:
         for name, value in report.user_properties:
             if name == "fault":
                 family, done, expected = value
-                before = self.found.get((family, done, expected), "held")
-                now = {"passed": "held", "skipped": "not tried here", "failed": "**did not hold**"}[report.outcome]
-                self.found[family, done, expected] = before if now == "held" else now
+                before = self.found.get((family, done, expected), "passed")
+                now = {"passed": "passed", "skipped": "skipped here", "failed": "**failed**"}[report.outcome]
+                self.found[family, done, expected] = before if now == "passed" else now
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if not hasattr(session.config, "workerinput"):
@@ -58,21 +59,19 @@ class Outcomes:
 
 
 def table(found: Mapping[tuple[str, str, str], str]) -> str:
-    """The list as a document, one table a family."""
+    """The list as a document, with one table per family."""
     parts = [HEAD.format(count=len(found))]
     for family in sorted({family for family, _, _ in found}):
         rows = sorted((done, expected, outcome) for (of, done, expected), outcome in found.items() if of == family)
         lines = [f"| {_cell(done)} | {_cell(expected)} | {outcome} |" for done, expected, outcome in rows]
         parts.append(
-            "\n".join(
-                [f"\n## {family}\n", "| what is done | what must happen | outcome |", "|---|---|---|", *lines, ""]
-            )
+            "\n".join([f"\n## {family}\n", "| fault | expected behaviour | outcome |", "|---|---|---|", *lines, ""])
         )
     return "".join(parts)
 
 
 def check_rows(items: Iterable[pytest.Item]) -> None:
-    """Refuse a test of this folder without a row, and rows that appear twice."""
+    """Refuse a test in this folder without a row, and duplicate rows."""
     seen: dict[tuple[str, ...], str] = {}
     for item in items:
         if "faults" not in item.path.parts:

@@ -1,4 +1,4 @@
-"""Archives: tar and zip files of a release."""
+"""Archives: tar and zip files of a data set."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tests.faults.disk import full_disk
 from tests.faults.fault import fault, row
 
 pytestmark = pytest.mark.datasets36
-REFUSED = "the archive is refused, and nothing of it is left"
+REFUSED = "the archive is refused; no unpacked files remain"
 UNPACKING = """
 import sys
 from eyechart.datasets_scripts.common.files.archives import unpack
@@ -38,10 +38,10 @@ def refused(archive: Path, out: Path, reason: str, **options: int) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        row("a member up from a folder within", REFUSED, "images/../../evil.png"),
-        row("a member with a place of its own", REFUSED, "/tmp/evil.png"),
-        row("a member on a drive of Windows", REFUSED, "C:\\evil.png"),
-        row("a member on another computer, as Windows writes it", REFUSED, "\\\\host\\evil.png"),
+        row("a member path that leads out of the folder", REFUSED, "images/../../evil.png"),
+        row("a member with an absolute path", REFUSED, "/tmp/evil.png"),
+        row("a member with a Windows drive path", REFUSED, "C:\\evil.png"),
+        row("a member with a Windows network path", REFUSED, "\\\\host\\evil.png"),
     ],
 )
 def test_outside(tmp_path, name):
@@ -55,13 +55,13 @@ def test_outside(tmp_path, name):
     ("members", "reason"),
     [
         row(
-            "a symbolic link to a folder of the machine, and a file in it",
+            "a symbolic link to a system folder, and a file inside it",
             REFUSED,
             [special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")],
             "'link' is refused: .* absolute path",
         ),
         row(
-            "a symbolic link that leads up",
+            "a symbolic link to a parent folder",
             REFUSED,
             [special("a/link", tarfile.SYMTYPE, "../../..")],
             "'a/link' is refused: .* outside the destination",
@@ -75,7 +75,7 @@ def test_outside(tmp_path, name):
         row("a device", REFUSED, [special("null", tarfile.CHRTYPE)], "'null' is refused: .* special file"),
         row("a named pipe", REFUSED, [special("pipe", tarfile.FIFOTYPE)], "'pipe' is refused: .* special file"),
         row("a name of 5,000 letters", REFUSED, [("x" * 5000, b"x")], "cannot be unpacked: File name too long"),
-        row("a file in the place of a folder", REFUSED, [("a", b"x"), ("a/b", b"x")], "cannot be unpacked: "),
+        row("a file where a folder is expected", REFUSED, [("a", b"x"), ("a/b", b"x")], "cannot be unpacked: "),
     ],
 )
 def test_members(tmp_path, members, reason):
@@ -84,7 +84,7 @@ def test_members(tmp_path, members, reason):
     assert contents(tmp_path) == {"bad.archive": archive.read_bytes()}
 
 
-@fault("a member that everyone may write and that starts with its owner's rights", "it is a plain file of the user")
+@fault("a world-writable setuid member", "it is unpacked as a normal file of the user")
 def test_rights(tmp_path):
     member = special("a", tarfile.REGTYPE)
     member.mode = 0o6777
@@ -92,7 +92,7 @@ def test_rights(tmp_path):
     assert not stat.S_IMODE((Path(folder) / "a").stat().st_mode) & 0o6022
 
 
-@fault("a symbolic link in a zip file", "it comes out as a small text file")
+@fault("a symbolic link in a zip file", "it is unpacked as a small text file")
 def test_zip_link(tmp_path):
     info = zipfile.ZipInfo("link")
     info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
@@ -102,7 +102,7 @@ def test_zip_link(tmp_path):
     assert not (folder / "link").is_symlink() and (folder / "link").read_text() == "/etc/passwd"
 
 
-@fault("an archive unpacks to more than the largest size allowed", REFUSED)
+@fault("an archive unpacks to more than the allowed size", REFUSED)
 def test_size(tmp_path):
     for name, write in WRITERS.items():
         archive = write(tmp_path / name, FILES)
@@ -110,14 +110,14 @@ def test_size(tmp_path):
         assert contents(unpack(str(archive), str(tmp_path / "out2"), max_bytes=6005)) == dict(FILES)
 
 
-@fault("a header understates what a member unpacks to", REFUSED)
+@fault("a header understates the unpacked size of a member", REFUSED)
 def test_understated(tmp_path):
     archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
     archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
     refused(archive, tmp_path / "out", r"corrupt, .*CRC", max_bytes=1000)
 
 
-@fault("an encrypted zip file", "it is refused, and the message says how to go on")
+@fault("an encrypted zip file", "it is refused; the message says what to do")
 def test_encrypted(tmp_path):
     archive = write_zip(tmp_path / "a.zip", [("a.png", b"x")])
     data = bytearray(archive.read_bytes())
@@ -130,8 +130,8 @@ def test_encrypted(tmp_path):
 @pytest.mark.parametrize(
     "contents",
     [
-        row("an archive of 0 bytes, or of the first two bytes of one", REFUSED, [b"", b"PK", b"\x1f\x8b"]),
-        row("a page that asks to sign in, under an archive's name", REFUSED, [b"<html>Sign in</html>" * 100]),
+        row("an archive of 0 bytes or of only two bytes", REFUSED, [b"", b"PK", b"\x1f\x8b"]),
+        row("a sign-in page saved as an archive", REFUSED, [b"<html>Sign in</html>" * 100]),
         row("a zip file without its list of members", REFUSED, [b"PK\x03\x04" + bytes(600)]),
     ],
 )
@@ -145,9 +145,9 @@ def test_no_archive(tmp_path, contents):
 @pytest.mark.parametrize(
     "name",
     [
-        row("a tar file that is cut off", REFUSED, "images.tar"),
-        row("a gzip file that is cut off", REFUSED, "images.tar.gz"),
-        row("a zip file that is cut off", REFUSED, "images.zip"),
+        row("a truncated tar file", REFUSED, "images.tar"),
+        row("a truncated gzip file", REFUSED, "images.tar.gz"),
+        row("a truncated zip file", REFUSED, "images.zip"),
     ],
 )
 def test_truncated(tmp_path, name):
@@ -157,20 +157,23 @@ def test_truncated(tmp_path, name):
     refused(archive, tmp_path / "out", "corrupt, or not")
 
 
-@fault("no archive where one is to be", "the message says so")
+@fault("a missing archive", "the message gives the reason")
 def test_missing(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.tar: the archive is not there"):
         unpack(str(tmp_path / "none.tar"), str(tmp_path / "out"))
 
 
-@fault("a named pipe in the place of an archive", "it is not opened, and taken for none")
+@fault("a named pipe where an archive is expected", "it is not opened and not used as an archive")
 def test_pipe(tmp_path):
     os.mkfifo(tmp_path / "images.tar")
     with pytest.raises(MissingFileError, match=r"images\.tar: the archive is not there"):
         unpack(str(tmp_path / "images.tar"), str(tmp_path / "out"))
 
 
-@fault("a file in the place of the folder to unpack into", "the message says so, and does not blame the archive")
+@fault(
+    "a file exists where the archive is to be unpacked",
+    "the message names the folder's problem and does not blame the archive",
+)
 def test_in_the_way(tmp_path):
     archive = write_zip(tmp_path / "a.zip", FILES)
     (tmp_path / "out").write_bytes(b"a file is in the way")
@@ -178,14 +181,17 @@ def test_in_the_way(tmp_path):
         unpack(str(archive), str(tmp_path / "out"))
 
 
-@fault("the disk is full while an archive is unpacked", "the message says so, and nothing is left")
+@fault("the disk is full while an archive is unpacked", "the message gives the reason; no files remain")
 def test_full_disk(tmp_path):
     archive = write_zip(tmp_path / "a.zip", FILES)
     with full_disk(2000):
         refused(archive, tmp_path / "out", r"a\.zip: cannot be unpacked: File too large")
 
 
-@fault("a kill while an archive is unpacked", "the next start unpacks it whole, and nothing hidden is left")
+@fault(
+    "a process is killed while it unpacks an archive",
+    "the next start unpacks the entire archive; no hidden files remain",
+)
 def test_killed(tmp_path):
     members = [(f"{number}.png", os.urandom(2000)) for number in range(4000)]
     archive, out = write_zip(tmp_path / "a.zip", members), tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Command line: arguments and files of one's own that cannot be, and what others wrote on the terminal."""
+"""Command line: invalid arguments and files, and untrusted text on the terminal."""
 
 import io
 import os
@@ -22,7 +22,7 @@ from eyechart.hub_cards.model_card.card import merged_card
 from tests.evaluators.finished_runs import ACCURACY, answer, evaluated, write
 from tests.faults.fault import fault, row
 
-REFUSED = "one line names it and how to go on; exit code 2"
+REFUSED = "one line names the value and what to do; exit code 2"
 PERCEPTION = ["run", "q_bench/perception", "--mini", "--limit", "1", "--no-store"]
 SERVER = [*PERCEPTION, "--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
 TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {options}"\ndata: {path: x.jsonl}\n'
@@ -41,8 +41,18 @@ def said(done):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        row("a task with a letter less", REFUSED, ["run", "q_bench/percepton"], "did you mean 'q_bench/perception'?"),
-        row("a data set with a letter less", REFUSED, ["run", "--dataset", "kadis700"], "did you mean 'kadis700k'?"),
+        row(
+            "a task name with a missing letter",
+            REFUSED,
+            ["run", "q_bench/percepton"],
+            "did you mean 'q_bench/perception'?",
+        ),
+        row(
+            "a data set name with a missing letter",
+            REFUSED,
+            ["run", "--dataset", "kadis700"],
+            "did you mean 'kadis700k'?",
+        ),
         row(
             "a data set of another task",
             REFUSED,
@@ -50,13 +60,18 @@ def said(done):
             "unknown data set 'kadis700k'",
         ),
         row(
-            "a split that there is not",
+            "an unknown split",
             REFUSED,
             ["run", "q_bench/perception", "--split", "tset"],
             "unknown split of q_bench/perception 'tset'",
         ),
-        row("a folder of no data set", REFUSED, ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
-        row("a folder for every task", REFUSED, ["run", "--data-dir", "."], "does not say which data set it holds"),
+        row("a data folder without a data set", REFUSED, ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
+        row(
+            "one data folder for several tasks",
+            REFUSED,
+            ["run", "--data-dir", "."],
+            "does not say which data set it holds",
+        ),
         row(
             "two folders for one data set",
             REFUSED,
@@ -64,52 +79,70 @@ def said(done):
             "given twice",
         ),
         row(
-            "a data set that a suite lacks",
+            "a data set that is not in the suite",
             REFUSED,
             ["run", "--suite", "mmbench", "--dataset", "koniq10k"],
             "unknown data set 'koniq10k'; Available: mmbench",
         ),
         row(
-            "a split that one of two tasks lacks",
+            "a split that only one of two tasks has",
             REFUSED,
             ["run", "mmbench/en", "mmbench/cc", "--split", "test"],
             "unknown split of mmbench/cc 'test'",
         ),
         row(
-            "an option of another data set",
+            "an option that belongs to another data set",
             REFUSED,
             ["run", "q_bench/perception", "--data-option", "place=1"],
             "unknown option of data set 'llvisionqa' 'place'",
         ),
-        row("a batch of 0", REFUSED, ["run", "--batch-size", "0"], "--batch-size"),
-        row("fewer than no items", REFUSED, ["run", "--limit", "-3"], "--limit"),
+        row("a batch size of 0", REFUSED, ["run", "--batch-size", "0"], "--batch-size"),
+        row("a negative number of items", REFUSED, ["run", "--limit", "-3"], "--limit"),
         row("a negative seed", REFUSED, ["run", "--seed", "-1"], "--seed"),
         row("a seed of 5,000 digits", REFUSED, ["run", "--seed", "9" * 5000], "--seed"),
-        row("answers are to be scored, and none given", REFUSED, ["score", "q_bench/perception"], "--predictions"),
-        row("a server that is waited for without end", REFUSED, [*SERVER, "--timeout", "inf"], "timeout=inf is not"),
-        row("a judge that is waited for 1e300 s", REFUSED, ["run", "--judge-timeout", "1e300"], "--judge-timeout"),
-        row("nested values for the data", REFUSED, [*PERCEPTION, "--data-option", f"a={NESTED}"], "nested too deeply"),
-        row("nested fields for a server", REFUSED, [*SERVER, "--extra-body", '{"a":' + NESTED], "nested too deeply"),
+        row("`eyechart score` without predictions", REFUSED, ["score", "q_bench/perception"], "--predictions"),
+        row("an infinite server timeout", REFUSED, [*SERVER, "--timeout", "inf"], "timeout=inf is not"),
+        row("a judge timeout of 1e300 s", REFUSED, ["run", "--judge-timeout", "1e300"], "--judge-timeout"),
+        row(
+            "nested values for a data option",
+            REFUSED,
+            [*PERCEPTION, "--data-option", f"a={NESTED}"],
+            "nested too deeply",
+        ),
+        row("nested fields for the server", REFUSED, [*SERVER, "--extra-body", '{"a":' + NESTED], "nested too deeply"),
         row(
             "fields nested as deep as JSON allows",
             REFUSED,
             [*SERVER, "--extra-body", '{"a":' + "[" * 400 + "]" * 400 + "}"],
             "at most 50 levels",
         ),
-        row("an infinity for a server", REFUSED, [*SERVER, "--extra-body", '{"a": 1e999}'], "is no JSON"),
-        row("half of a character for a server", REFUSED, [*SERVER, "--extra-body", '{"a": "\\ud800"}'], "is no JSON"),
+        row(
+            "an infinite number in a field for the server",
+            REFUSED,
+            [*SERVER, "--extra-body", '{"a": 1e999}'],
+            "is no JSON",
+        ),
+        row(
+            "a lone surrogate in a field for the server",
+            REFUSED,
+            [*SERVER, "--extra-body", '{"a": "\\ud800"}'],
+            "is no JSON",
+        ),
         row(
             "a setting of 5,000 digits", REFUSED, [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "expected whole"
         ),
-        row("a device that there is not", REFUSED, [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
+        row("an unknown device", REFUSED, [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
+        row("an unknown device map", REFUSED, [*PERCEPTION, "--device-map", "all"], "unknown device_map 'all'"),
+        row("an unknown attention implementation", REFUSED, [*PERCEPTION, "--attention", "x"], "unknown attention 'x'"),
+        row("an unknown dtype", REFUSED, [*PERCEPTION, "--dtype", "b16"], "unknown dtype 'b16'"),
+        row("a path of 5,000 characters", REFUSED, ["report", "x" * 5000], "File name too long"),
+        row("a suite file name of 5,000 characters", REFUSED, ["run", "--suite", "x" * 5000], "File name too long"),
         row(
-            "a device map that there is not", REFUSED, [*PERCEPTION, "--device-map", "all"], "unknown device_map 'all'"
+            "a suite file without an end, such as /dev/zero",
+            REFUSED,
+            ["run", "--suite", "/dev/zero"],
+            "expected a regular file",
         ),
-        row("an attention that there is not", REFUSED, [*PERCEPTION, "--attention", "x"], "unknown attention 'x'"),
-        row("a number format that there is not", REFUSED, [*PERCEPTION, "--dtype", "b16"], "unknown dtype 'b16'"),
-        row("a path of 5,000 letters", REFUSED, ["report", "x" * 5000], "File name too long"),
-        row("a suite file of 5,000 letters", REFUSED, ["run", "--suite", "x" * 5000], "File name too long"),
-        row("a suite file that never ends", REFUSED, ["run", "--suite", "/dev/zero"], "expected a regular file"),
     ],
 )
 def test_arguments(arguments, message):
@@ -121,10 +154,10 @@ def test_arguments(arguments, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        row("a judge of infinite temperature", REFUSED, {"temperature": float("inf")}, "temperature=inf"),
-        row("a limit on spending that is no number", REFUSED, {"max_cost": float("nan")}, "max_cost=nan"),
+        row("an infinite judge temperature", REFUSED, {"temperature": float("inf")}, "temperature=inf"),
+        row("a cost limit that is not a number", REFUSED, {"max_cost": float("nan")}, "max_cost=nan"),
         row("an infinite price", REFUSED, {"price": (1.0, float("inf"))}, r"price=\(1.0, inf\)"),
-        row("a limit on spending without a price", REFUSED, {"max_cost": 1.0}, "max_cost is given without price"),
+        row("a cost limit without a price", REFUSED, {"max_cost": 1.0}, "max_cost is given without price"),
         row("a judge without a name", REFUSED, {"model": ""}, "model='' is not allowed"),
     ],
 )
@@ -141,14 +174,14 @@ def test_judge(values, message):
         ),
         row("a number of 5,000 digits in a suite file", REFUSED, "seed: " + "9" * 5000, "put a text into quotes"),
         row("a key that is a list", REFUSED, "? [a]\n: b", "found unhashable key"),
-        row("a key that is there twice", REFUSED, "seed: 1\nseed: 2", "found the key 'seed' for the second time"),
-        row("aliases that stand for millions of values", REFUSED, "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
-        row("an alias of itself", REFUSED, "name: &a [*a]", "found the alias 'a' within what has an anchor"),
+        row("a duplicate key", REFUSED, "seed: 1\nseed: 2", "found the key 'seed' for the second time"),
+        row("aliases that expand to millions of values", REFUSED, "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
+        row("a self-referencing alias", REFUSED, "name: &a [*a]", "found the alias 'a' within what has an anchor"),
         row("the name of a Python function", REFUSED, "name: !!python/name:os.system", "could not determine a constr"),
         row("lists nested 5,000 times", REFUSED, "tasks: " + "[" * 5_000, "too deeply nested for a suite file"),
-        row("a file that is no text", REFUSED, "name: \xff\xfe", "cannot be read"),
+        row("a binary file", REFUSED, "name: \xff\xfe", "cannot be read"),
         row(
-            "a folder of 5,000 letters in a suite file",
+            "a folder name of 5,000 characters in a suite file",
             REFUSED,
             f"tasks: [{{task: q_bench/perception, data_dir: {'x' * 5000}}}]",
             "File name too long",
@@ -169,7 +202,7 @@ def test_suite_files(tmp_path, text, message):
             "a task's description of 1 MB", REFUSED, f"description: {'x' * 10**6}", "has 1,000,000 characters; at most"
         ),
         row(
-            "half of a character in a task file",
+            "a lone surrogate in a task file",
             REFUSED,
             'note: "\\ud800"',
             "note of the task holds half of a character",
@@ -192,11 +225,13 @@ def test_task_files(tmp_path, text, message):
 @pytest.mark.parametrize(
     "metadata",
     [
-        row("an impossible date in a model's card", "one line says so", "date: 2026-02-31"),
-        row("a number of 5,000 digits in a model's card", "one line says so", "size: " + "9" * 5000),
-        row("lists nested 5,000 times in a model's card", "one line says so", "tags: " + "[" * 5000),
+        row("an impossible date in a model's card", "one line reports it", "date: 2026-02-31"),
+        row("a number of 5,000 digits in a model's card", "one line reports it", "size: " + "9" * 5000),
+        row("lists nested 5,000 times in a model's card", "one line reports it", "tags: " + "[" * 5000),
         row(
-            "a hexadecimal number of 6,000 digits in a model's card", "one line says so", "{size: 0x" + "f" * 6000 + "}"
+            "a hexadecimal number of 6,000 digits in a model's card",
+            "one line reports it",
+            "{size: 0x" + "f" * 6000 + "}",
         ),
     ],
 )
@@ -216,15 +251,15 @@ def test_model_cards(metadata):
             "It holds no weights: expected model.safetensors",
         ),
         row(
-            "a model's weights are a pickle that is damaged",
-            "one line says what is read; exit code 1",
+            "a model's weights are a damaged pickle",
+            "one line says that only tensors are read; exit code 1",
             "pytorch_model.bin",
             b"rubbish",
             "Its weights are a pickle (pytorch_model.bin), of which only tensors are read",
         ),
         row(
             "a model's weights are a pickle that starts a program",
-            "it is not started; one line; exit code 1",
+            "the program is not started; one line reports it; exit code 1",
             "pytorch_model.bin",
             None,
             "Its weights are a pickle (pytorch_model.bin), of which only tensors are read",
@@ -256,14 +291,14 @@ class Program:
         return os.system, (f"touch {self.path}",)
 
 
-@fault("a model's folder that is not there", "one line says so before any data are loaded; exit code 1")
+@fault("a missing model folder", "one line reports it before any data are loaded; exit code 1")
 def test_missing_model(tmp_path):
     done = invoke("run", "--mini", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
     assert done.exit_code == 1
     assert "nowhere' does not exist" in done.output and "loading" not in done.output
 
 
-@fault("the working directory is gone", "one line says so; exit code 1")
+@fault("the working directory was deleted", "one line reports it; exit code 1")
 def test_working_directory(tmp_path):
     code = "import os, sys; os.rmdir(os.getcwd()); from eyechart.evaluators.cli import main; main()"
     (tmp_path / "gone").mkdir()
@@ -276,22 +311,22 @@ def test_working_directory(tmp_path):
     )
 
 
-SHOWN = "it is shown as text, its marks as escapes"
+SHOWN = "it is shown as plain text, with control characters escaped"
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        row("a model's name turns the direction of writing", SHOWN, "\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"),
+        row("a model's name reverses the text direction", SHOWN, "\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"),
         row(
-            "a model's name clears the terminal and rings its bell",
+            "a model's name contains control sequences that clear the terminal and ring its bell",
             SHOWN,
             "\x1b[2J\x07\x9b31m",
             "\\x1b[2J\\x07\\x9b31m",
         ),
-        row("a model's name is half of a character", SHOWN, "a\ud800", "a\\ud800"),
+        row("a model's name contains a lone surrogate", SHOWN, "a\ud800", "a\\ud800"),
         row("a model's name is markup of the table", SHOWN, "[red]", "[red]"),
-        row("a model's name ends markup that nobody began", SHOWN, "[/red] and [/x]", "[/red] and [/x]"),
+        row("a model's name closes markup that was never opened", SHOWN, "[/red] and [/x]", "[/red] and [/x]"),
         row(
             "a model's name is a link in the table's markup",
             SHOWN,
@@ -312,13 +347,13 @@ def test_terminal(text, shown):
     assert to.getvalue().endswith(f"line {shown} end\n")
 
 
-@fault("an error names a path with such marks", SHOWN)
+@fault("an error names a path with control characters", SHOWN)
 def test_path(tmp_path):
     done = invoke("report", tmp_path / "a\u202eb\x1b[2J")
     assert done.exit_code == 1 and "a\\u202eb\\x1b[2J" in done.stderr
 
 
-@fault("a reply and a model's name turn the direction of writing", "the report shows the marks as escapes")
+@fault("a reply and a model's name reverse the text direction", "the report shows these characters escaped")
 def test_report(tmp_path):
     reply = answer("1", text="\u202eA\r\nB", options=["x", "y"], answer="A", question="Which?\u2066")
     folder = write(tmp_path / "run", [evaluated(scores=ACCURACY, predictions=[reply], caveats=["\u2067caveat"])])

@@ -30,24 +30,24 @@ def mounts(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "kind"),
     [
-        row("stored answers on a local disk", "no warning", "/var/cache/eyechart", ""),
-        row("stored answers in a home folder on NFS", "a warning that names NFS", "/home/me/.cache/eyechart", "nfs4"),
-        row("a local disk below a folder on NFS", "no warning", "/home/me/scratch/eyechart", ""),
-        row("a folder whose name begins like that of a network drive", "no warning", "/home-of-me", ""),
-        row("a network drive with a blank in its place", "a warning", "/mnt/team data/eyechart", "cifs"),
-        row("a file system in memory below a network drive", "no warning", "/mnt/far/quick/eyechart", ""),
+        row("the store on a local disk", "no warning", "/var/cache/eyechart", ""),
+        row("the store in a home folder on NFS", "a warning that names NFS", "/home/me/.cache/eyechart", "nfs4"),
+        row("a local disk mounted inside an NFS folder", "no warning", "/home/me/scratch/eyechart", ""),
+        row("a folder whose name starts with the name of a network drive", "no warning", "/home-of-me", ""),
+        row("a network drive with a space in its mount point", "a warning", "/mnt/team data/eyechart", "cifs"),
+        row("an in-memory file system mounted inside a network drive", "no warning", "/mnt/far/quick/eyechart", ""),
     ],
 )
 def test_stored_answers_on_network_drives(mounts, folder, kind):
     assert network_drive(folder, mounts) == kind
 
 
-@fault("a system that does not list its file systems", "no warning")
+@fault("a system that does not list its mounted file systems", "no warning")
 def test_no_list_of_file_systems(tmp_path):
     assert network_drive(tmp_path, tmp_path / "none") == ""
 
 
-@fault("a run whose stored answers are on a network drive", "it says so before it starts, and how to go on")
+@fault("a run with the store on a network drive", "it warns before it starts and says what to do")
 def test_a_run_says_so(tmp_path, monkeypatch):
     (tmp_path / "mounts").write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
     monkeypatch.setattr(drives, "MOUNTS", tmp_path / "mounts")

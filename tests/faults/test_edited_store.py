@@ -1,4 +1,4 @@
-"""Edited store: rows and tables that were changed by hand, or that a disk lost bits of."""
+"""Edited store: rows and tables that were changed by hand or corrupted on disk."""
 
 import contextlib
 import math
@@ -25,24 +25,24 @@ def path(tmp_path):
     return tmp_path / "home" / "responses.sqlite"
 
 
-NAMED = "it is left alone; the error names what differs"
-READ_ON = "the error names the store and the fix, which removes that answer alone"
+NAMED = "it is not changed; the error names the difference"
+READ_ON = "the error names the store and the command that removes only this answer"
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        row("a stored answer is no JSON", READ_ON, "value = x'7b'", "an answer is no JSON"),
+        row("a stored answer is not JSON", READ_ON, "value = x'7b'", "an answer is no JSON"),
         row("a stored answer is a number", READ_ON, "value = 7", "an answer is 7; expected JSON"),
         row("a stored answer is a JSON list", READ_ON, "value = '[1]'", r"an answer is \[1\]; expected a JSON object"),
-        row("a stored answer has a field of another version", READ_ON, """value = '{"a": 1}'""", "holds 'a' as 1"),
-        row("a stored answer's text is a number", READ_ON, """value = '{"text": 5}'""", "holds 'text' as 5"),
+        row("a stored answer has a field from another version", READ_ON, """value = '{"a": 1}'""", "holds 'a' as 1"),
+        row("the text of a stored answer is a number", READ_ON, """value = '{"text": 5}'""", "holds 'text' as 5"),
         row("a stored logit is infinite", READ_ON, """value = '{"logits": {"good": 1e999}}'""", "'good': inf"),
-        row("a stored loss is of no tokens", READ_ON, """value = '{"losses": [[0.5, 0]]}'""", "holds 'losses'"),
+        row("a stored loss covers no tokens", READ_ON, """value = '{"losses": [[0.5, 0]]}'""", "holds 'losses'"),
         row("a stored count of tokens is negative", READ_ON, """value = '{"usage": {"n": -1}}'""", "holds 'usage'"),
         row("a stored answer nests lists deeply", READ_ON, f"value = '{'[' * 9000}'", "no JSON"),
-        row("a stored answer's time is infinite", READ_ON, "stored_at = 9e999", "the time inf"),
-        row("a stored answer's model is no text", READ_ON, "model = x'00'", "the model b"),
+        row("the time of a stored answer is infinite", READ_ON, "stored_at = 9e999", "the time inf"),
+        row("the model of a stored answer is not text", READ_ON, "model = x'00'", "the model b"),
     ],
 )
 def test_answers_that_were_edited(path, change, reason):
@@ -61,7 +61,7 @@ def test_answers_that_were_edited(path, change, reason):
         assert [model.answers for model in store.models()] == [2]
 
 
-@fault("a judge's stored reply is a model's answer", READ_ON)
+@fault("a stored judge reply is replaced by a model's answer", READ_ON)
 def test_a_reply_that_is_an_answer(path):
     with ResponseStore.open(path) as store:
         store.put("a/b", {b"one": {"logits": {"good": 1.0}}})
@@ -69,7 +69,7 @@ def test_a_reply_that_is_an_answer(path):
             store.get([b"one"], REPLY)
 
 
-@fault("a stored answer was written by hand, as text", "it is read")
+@fault("a stored answer was edited by hand and is stored as text", "it is accepted")
 def test_an_answer_as_text(path):
     fill(path, 1)
     with ResponseStore.open(path) as store:
@@ -78,7 +78,7 @@ def test_an_answer_as_text(path):
         assert store.get(keys(1)) == {keys(1)[0]: {"text": "B"}}
 
 
-@fault("a stored answer lacks what is asked for", "it is asked for again")
+@fault("a stored answer lacks the requested value", "it is asked for again")
 def test_an_answer_that_is_empty(path):
     def answer(messages):
         return "B"
@@ -128,14 +128,14 @@ def test_a_table_that_was_changed(path, change, reason):
     ("change", "reason"),
     [
         row(
-            "a trigger removes each answer that is stored",
-            "the store is refused before anything is asked",
+            "a database trigger deletes each stored answer",
+            "the store is refused before any request",
             "CREATE TRIGGER gone AFTER INSERT ON responses BEGIN DELETE FROM responses; END",
             "trigger 'gone'",
         ),
         row(
-            "a view, which takes nothing, is in the place of the store's table",
-            "the store is refused before anything is asked",
+            "the store's table is replaced by a view, which accepts no rows",
+            "the store is refused before any request",
             "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT * FROM others",
             "view 'responses'",
         ),
@@ -148,7 +148,7 @@ def test_what_would_lose_answers(path, change, reason):
     assert f"was changed: it has the {reason}. " in open_error(path)
 
 
-@fault("answers whose rows are edited are removed by `eyechart store prune --unreadable`", "the others stay")
+@fault("answers in edited rows are removed with `eyechart store prune --unreadable`", "the other answers are kept")
 def test_the_command_that_removes_what_cannot_be_read():
     fill(responses.default_path(), 3)
     with ResponseStore.open() as store:
@@ -159,7 +159,7 @@ def test_the_command_that_removes_what_cannot_be_read():
     assert "2 answers" in CliRunner().invoke(app, ["store", "info"]).output
 
 
-@fault("a store with an edited row is cleared by `eyechart store prune --all`", "it is")
+@fault("a store with an edited row is cleared by `eyechart store prune --all`", "all answers are removed")
 def test_a_store_with_an_edited_row_can_be_cleared(path):
     fill(path, 3)
     with ResponseStore.open(path) as store:
@@ -167,7 +167,7 @@ def test_a_store_with_an_edited_row_can_be_cleared(path):
     assert responses.clear(path) == {"a/b": 3}
 
 
-@fault("a backend of one's own gives a logit of NaN", "it is not stored, so that no later run ends at it")
+@fault("a custom backend returns a logit of NaN", "it is not stored, so no later run fails because of it")
 def test_what_cannot_be_scored_is_not_stored(path):
     class Broken(FunctionBackend):
         def identity(self):

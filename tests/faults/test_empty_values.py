@@ -1,4 +1,4 @@
-"""Empty values: a shell variable that is not set must not stand for the current folder, OpenAI or no model."""
+"""Empty values: an unset shell variable must not mean the current folder, OpenAI or no model."""
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +9,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from tests.faults.fault import fault, row
 
-REFUSED = "wrong usage (exit code 2); the message names the option"
+REFUSED = "usage error (exit code 2); the message names the option"
 PERCEPTION = ("run", "q_bench/perception")
 
 
@@ -22,12 +22,12 @@ PERCEPTION = ("run", "q_bench/perception")
             (*PERCEPTION, "--data-dir", ""),
             None,
         ),
-        row("--data-dir= would do the same", REFUSED, (*PERCEPTION, "--data-dir="), None),
+        row("--data-dir= would take the current folder", REFUSED, (*PERCEPTION, "--data-dir="), None),
         row("--out '' would write into the current folder", REFUSED, (*PERCEPTION, "--mini", "--out", ""), None),
         row("--model '' would run the bundled model", REFUSED, (*PERCEPTION, "--mini", "--model", ""), None),
         row("--base-url '' would send all images to OpenAI", REFUSED, (*PERCEPTION, "--base-url", ""), None),
-        row("--system-prompt '' says nothing", REFUSED, (*PERCEPTION, "--mini", "--system-prompt", ""), None),
-        row("--adapter '' would leave it out", REFUSED, (*PERCEPTION, "--model", "m", "--adapter", ""), None),
+        row("--system-prompt '' is empty", REFUSED, (*PERCEPTION, "--mini", "--system-prompt", ""), None),
+        row("--adapter '' would omit the adapter", REFUSED, (*PERCEPTION, "--model", "m", "--adapter", ""), None),
         row("score --predictions '' would read the current folder", REFUSED, ("score", "t", "--predictions", ""), None),
         row("report '' would take the current folder for a run", REFUSED, ("report", ""), "an argument"),
         row("leaderboard build '' would take the current folder", REFUSED, ("leaderboard", "build", ""), "argument"),
@@ -39,7 +39,7 @@ PERCEPTION = ("run", "q_bench/perception")
             "exclude_blind_solved",
         ),
         row(
-            "an option of a data set that names a folder is empty",
+            "a data option that names a folder is empty",
             REFUSED,
             ("run", "two_afc/coarse", "--mini", "--data-option", "mm21_dir="),
             "mm21_dir='' is empty",
@@ -64,17 +64,17 @@ def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
     "load",
     [
         row(
-            "load_dataset has data_dir=''",
+            "load_dataset gets data_dir=''",
             "a UsageError that names the argument",
             lambda: load_dataset("llvisionqa", data_dir=""),
         ),
         row(
-            "compute has a model ''",
+            "compute gets model=''",
             "a UsageError that names the argument",
             lambda: evaluator("q_bench/perception").compute(""),
         ),
         row(
-            "compute has data=''",
+            "compute gets data=''",
             "a UsageError that names the argument",
             lambda: evaluator("q_bench/perception").compute(len, data=""),
         ),
@@ -86,7 +86,7 @@ def test_an_empty_argument_in_python(load, tmp_path, monkeypatch):
         load()
 
 
-@fault("--serve-args '' is given", "it is no mistake: the server has no options of its own")
+@fault("--serve-args '' is passed", "it is valid: the server gets no options")
 def test_the_options_of_a_server_may_be_none(tmp_path):
     done = CliRunner().invoke(app, [*PERCEPTION, "--serve", "vllm", "--serve-args", "", "--out", str(tmp_path / "out")])
     assert done.exit_code == 2 and "--serve needs --model" in done.output

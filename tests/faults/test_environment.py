@@ -1,4 +1,4 @@
-"""Command line, its surroundings: where its output goes, and what variables of the environment say."""
+"""Command line: its environment, standard output and environment variables."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ def command(*arguments, **options):
     return subprocess.run([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, **options)
 
 
-@fault("the output goes to a full disk", "one line says so; exit code 1")
+@fault("the output goes to a full disk", "one line reports it; exit code 1")
 def test_output_to_a_full_disk():
     for arguments in (["tasks"], ["--version"]):
         with open("/dev/full", "w") as full:
@@ -25,7 +25,7 @@ def test_output_to_a_full_disk():
         assert done.stderr.count("\n") == 1
 
 
-@fault("whoever reads the output stops reading", "the command ends without a word")
+@fault("the reader of the output closes the pipe", "the command ends without a message")
 def test_output_that_nobody_reads():
     reading, writing = os.pipe()
     os.close(reading)
@@ -34,7 +34,7 @@ def test_output_that_nobody_reads():
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@fault("the output is closed", "the command does its work")
+@fault("the output is closed", "the command completes")
 def test_output_that_is_closed():
     done = subprocess.run(
         f"{sys.executable} -c 'from eyechart.evaluators.cli import main; main()' tasks >&-",
@@ -46,7 +46,7 @@ def test_output_that_is_closed():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@fault("EYECHART_HOME is the home of a user who is unknown", "one line says so; exit code 2")
+@fault("EYECHART_HOME names the home folder of an unknown user", "one line reports it; exit code 2")
 def test_home_of_nobody(monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", "~nobody-has-this-name/x")
     done = CliRunner().invoke(app, ["store", "info"])

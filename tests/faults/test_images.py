@@ -1,4 +1,4 @@
-"""Images: files that are no image, or one that must not be opened."""
+"""Images: files that are not images, or that must not be opened."""
 
 import io
 import os
@@ -15,19 +15,26 @@ from eyechart.datasets_scripts.own_data import load_own
 from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
 from tests.faults.fault import fault, row
 
-REFUSED = "the image is refused, and its file named"
+REFUSED = "the image is refused; the error names its file"
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         row("a file of 0 bytes", REFUSED, b"", r"empty \(0 bytes\)"),
-        row("the first bytes of a PNG, and zeros", REFUSED, b"\x89PNG\r\n\x1a\n" + bytes(50), "not an image|corrupt"),
-        row("a PNG whose header tells more pixels than it has", REFUSED, png_header(100, 100), "corrupt or truncated"),
-        row("a PNG of no width", REFUSED, png_header(0, 100), "not an image|corrupt"),
-        row("a PNG of 200 megapixels in some bytes", REFUSED, png_header(20_000, 10_000), "the image has .*pixels"),
-        row("a PNG of 3.6 gigapixels in some bytes", REFUSED, png_header(60_000, 60_000), "the image has .*pixels"),
-        row("an SVG, which may hold scripts", REFUSED, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
+        row(
+            "the first bytes of a PNG, followed by zeros",
+            REFUSED,
+            b"\x89PNG\r\n\x1a\n" + bytes(50),
+            "not an image|corrupt",
+        ),
+        row(
+            "a PNG whose header declares more pixels than it has", REFUSED, png_header(100, 100), "corrupt or truncated"
+        ),
+        row("a PNG with a width of 0", REFUSED, png_header(0, 100), "not an image|corrupt"),
+        row("a tiny PNG file of 200 megapixels", REFUSED, png_header(20_000, 10_000), "the image has .*pixels"),
+        row("a tiny PNG file of 3.6 gigapixels", REFUSED, png_header(60_000, 60_000), "the image has .*pixels"),
+        row("an SVG, which may contain scripts", REFUSED, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
         row("a TIFF of floats", REFUSED, encoded(Image.new("F", (4, 4)), "TIFF"), r"32 bits \(mode F\)"),
     ],
 )
@@ -41,7 +48,7 @@ def test_bytes(data, reason, tmp_path):
     assert (caught.value.path, seen) == (str(path), [])
 
 
-@fault("an image of any kind is cut off", REFUSED)
+@fault("a truncated image in any supported format", REFUSED)
 def test_truncated():
     for kind in ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF"):
         data = encoded(noise(), kind)
@@ -53,11 +60,11 @@ def test_truncated():
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        row("no file", REFUSED, "none", "the image cannot be read: No such file"),
+        row("a missing file", REFUSED, "none", "the image cannot be read: No such file"),
         row("a folder", REFUSED, "folder", "the image cannot be read: it is a folder, a pipe or a device"),
         row("a named pipe", REFUSED, "pipe", "the image cannot be read: it is a folder, a pipe or a device"),
         row("a link to /dev/zero", REFUSED, "device", "the image cannot be read: it is a folder, a pipe or a device"),
-        row("a link that leads to itself", REFUSED, "loop", "the image cannot be read: Too many levels"),
+        row("a link to itself", REFUSED, "loop", "the image cannot be read: Too many levels"),
         row("a file of 5 GB", REFUSED, "sparse", "the image cannot be read: it has 5,000,000,000 bytes; at most"),
     ],
 )
@@ -79,13 +86,13 @@ def test_files(kind, reason, tmp_path):
         open_image(path)
 
 
-@fault("a cell without bytes and without a path", REFUSED)
+@fault("an image cell without bytes and without a path", REFUSED)
 def test_empty_cell():
     with pytest.raises(BadImageError, match="row 7: the image has neither bytes nor a path"):
         open_image({"bytes": None, "path": None}, name="row 7")
 
 
-@fault("a PostScript file under an image's name, which Pillow hands to another program", "no program is started")
+@fault("a PostScript file with an image's suffix, which Pillow passes to another program", "no program is started")
 def test_program(monkeypatch, tmp_path):
     (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
     (tmp_path / "gs").chmod(0o755)
@@ -97,13 +104,13 @@ def test_program(monkeypatch, tmp_path):
     assert not (tmp_path / "started").exists()
 
 
-@fault("an image that cannot be decoded is to be sent to a server", "it is refused before it is sent")
+@fault("an undecodable image for a request to a server", "it is refused before it is sent")
 def test_sent():
     with pytest.raises(BadImageError, match=r"a\.png: the image is corrupt or truncated"):
         encoded_image(encoded(noise(), "PNG")[:500], name="a.png")
 
 
-@fault("a picture of 10,000 frames", "its first frame alone is decoded")
+@fault("an image of 10,000 frames", "only its first frame is decoded")
 def test_frames():
     frames = [Image.new("P", (2, 2), number % 256) for number in range(10_000)]
     file = io.BytesIO()
@@ -111,7 +118,7 @@ def test_frames():
     assert open_image(file.getvalue()).size == (2, 2)
 
 
-@fault("a text chunk of 100 MB in a PNG of some kB", "it is not unpacked to memory without end")
+@fault("a text chunk of 100 MB in a PNG of a few kB", "the memory used to unpack it is limited")
 def test_text_chunk():
     from PIL import PngImagePlugin
 
@@ -123,7 +130,7 @@ def test_text_chunk():
         open_image(data, name="a.png")
 
 
-@fault("a named pipe and a link to /dev/zero in a release's folder", "the fingerprint passes them over")
+@fault("a named pipe and a link to /dev/zero in a release's folder", "the fingerprint ignores them")
 def test_fingerprint(tmp_path):
     (tmp_path / "a.json").write_text("[]")
     os.mkfifo(tmp_path / "pipe.json")
@@ -133,14 +140,14 @@ def test_fingerprint(tmp_path):
     assert folder_fingerprint(str(tmp_path)) != before
 
 
-@fault("data of one's own are a named pipe", "one line says so, and nothing is read")
+@fault("the user's own data file is a named pipe", "one line reports it; nothing is read")
 def test_own_data(tmp_path):
     os.mkfifo(tmp_path / "data.jsonl")
     with pytest.raises(MissingFileError, match="it is a pipe or a device; expected a regular file"):
         load_own(str(tmp_path / "data.jsonl"), "quality")
 
 
-@fault("a release's annotations are a link to /dev/zero", "one line says so, and nothing is read")
+@fault("a release's annotations are a link to /dev/zero", "one line reports it; nothing is read")
 def test_annotations(tmp_path):
     (tmp_path / "a.json").symlink_to("/dev/zero")
     with pytest.raises(BadAnnotationError, match=r"a\.json: cannot be read: it is a folder, a pipe or a device"):

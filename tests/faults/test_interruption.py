@@ -1,4 +1,4 @@
-"""Interruption: processes that are killed while they write, and processes that write at once."""
+"""Interruption: processes that are killed while writing, and processes that write at the same time."""
 
 import json
 import random
@@ -34,8 +34,13 @@ def hidden(folder):
 @pytest.mark.parametrize(
     ("kind", "before"),
     [
-        row("a kill while a file of a run is replaced", "the former file is whole", "file", b"former"),
-        row("a kill while a folder is made", "it is not there, and made by the next start", "folder", None),
+        row("a process is killed while it replaces a file of a run", "the previous file is intact", "file", b"former"),
+        row(
+            "a process is killed while it creates a folder",
+            "the folder does not exist; the next start creates it",
+            "folder",
+            None,
+        ),
     ],
 )
 def test_killed(kind, before, tmp_path):
@@ -56,7 +61,7 @@ def test_killed(kind, before, tmp_path):
         assert (target / "a").read_bytes() == b"whole"
 
 
-@fault("a kill leaves a hidden folder", "the next one that writes there removes it")
+@fault("a killed process leaves a hidden folder", "the next process that writes there removes it")
 def test_left(tmp_path):
     with writing("folder", tmp_path / "one") as child:
         child.kill()
@@ -66,7 +71,7 @@ def test_left(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
-@fault("two processes write into a folder at once", "neither removes what the other has begun")
+@fault("two processes write into the same folder at the same time", "neither removes the other's unfinished files")
 def test_alive(tmp_path):
     with writing("folder", tmp_path / "one"):
         begun = hidden(tmp_path)
@@ -74,7 +79,7 @@ def test_alive(tmp_path):
         assert hidden(tmp_path) == begun and len(begun) == 1
 
 
-@fault("Ctrl-C while a file is written", "the former file is whole, and nothing is left beside it")
+@fault("Ctrl-C while a file is being written", "the previous file is intact; no temporary files remain")
 def test_interrupted(tmp_path):
     (tmp_path / "target").write_bytes(b"former")
     with writing("file", tmp_path / "target") as child:
@@ -126,7 +131,7 @@ def stored(folder, copy):
 
 
 @pytest.mark.slow
-@fault("a run is killed at eight random moments", "no answer that it got is lost, and none is asked for again")
+@fault("a run is killed at eight random moments", "no received answer is lost, and none is requested again")
 def test_killed_run(tmp_path):
     rng = random.Random(20)
     (tmp_path / "whole").mkdir()
@@ -152,7 +157,7 @@ def test_killed_run(tmp_path):
     assert len(stored(folder, tmp_path / "copy")) == COUNT
 
 
-@fault("two runs store answers at once", "both get all of theirs, and each answer is stored once")
+@fault("two runs store answers at the same time", "both get all answers, and each answer is stored once")
 def test_two_runs(tmp_path):
     children = [start(tmp_path, out, seconds=0) for out in ("one", "two")]
     for child in children:

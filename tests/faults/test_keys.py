@@ -1,4 +1,4 @@
-"""Keys: an API key reaches nothing that is shown, stored or written."""
+"""Keys: an API key is never shown, stored or written."""
 
 import json
 import logging
@@ -20,10 +20,10 @@ from tests.faults.fault import fault, row
 from tests.faults.server_answers import body
 
 KEY = "sk-this-is-the-secret-key"
-REFUSED = "it is refused before anything is sent, and not shown"
+REFUSED = "it is refused before anything is sent, and is not shown"
 
 
-@fault("a server's errors hold the API key", "it reaches no reply, setting, error, log or traceback")
+@fault("a server's error messages contain the API key", "it appears in no reply, setting, error, log or traceback")
 def test_the_key_is_sent_and_never_shown(script, backend, caplog, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
     caplog.set_level(logging.DEBUG)
@@ -57,7 +57,7 @@ def spelled(value):
 
 @fault(
     "a server writes the API key into its replies, its reasoning and its name",
-    "no file of the run, not the store and no line on the terminal has it",
+    "no file of the run, no stored answer and no terminal output contains it",
 )
 def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -71,7 +71,7 @@ def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch
     assert b"[API key]" in written and KEY.encode() not in written
 
 
-@fault("a judge writes its API key into its replies", "neither the replies nor the store have it")
+@fault("a judge writes its API key into its replies", "neither the replies nor the store contain it")
 def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkeypatch):
     monkeypatch.setenv("EYECHART_JUDGE_API_KEY", KEY)
     script.say(completion(f"{KEY} Score: 2"))
@@ -79,7 +79,7 @@ def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkey
     assert KEY.encode() not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
 
 
-@fault("an error shows the beginning of an answer in which the API key is cut off", "no part of the key is shown")
+@fault("an error shows the start of a response, which ends inside the API key", "no part of the key is shown")
 def test_a_key_that_is_cut_off(script, ask, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     script.say(Response("x" * 70 + KEY, 200))
@@ -88,7 +88,7 @@ def test_a_key_that_is_cut_off(script, ask, monkeypatch):
     assert "x[API key" in str(caught.value) and KEY[:6] not in str(caught.value)
 
 
-@fault("a server of the run's own ends and has written the API key", "its last lines are shown without it")
+@fault("a server started by the run prints the API key and exits", "its last lines are shown without it")
 def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "server.log").write_text(f"Error: no such key {KEY}\n")
@@ -96,7 +96,7 @@ def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
     assert server.last_words() == "Error: no such key [API key]"
 
 
-@fault("the key is a word for a server that wants none, and a reply has it", "the reply stays as it is")
+@fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")
 def test_placeholders_are_no_keys(script, ask, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "ollama")
     script.say({"choices": [{"message": {"content": "An ollama."}}]})
@@ -106,9 +106,9 @@ def test_placeholders_are_no_keys(script, ask, monkeypatch):
 @pytest.mark.parametrize(
     "url",
     [
-        row("an address has a password", REFUSED, "http://me:passw0rd@host/v1"),
-        row("an address that is no URL has a password", REFUSED, "http://[me:passw0rd@"),
-        row("an address has a key as a query", REFUSED, "https://host/v1?key=passw0rd"),
+        row("an address contains a password", REFUSED, "http://me:passw0rd@host/v1"),
+        row("an invalid URL contains a password", REFUSED, "http://[me:passw0rd@"),
+        row("an address contains a key in its query", REFUSED, "https://host/v1?key=passw0rd"),
     ],
 )
 def test_an_address_with_a_password_is_refused_and_not_shown(url):
@@ -120,8 +120,8 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
 @pytest.mark.parametrize(
     "key",
     [
-        row("a key has letters that no header can hold", REFUSED, "schl\u00fcssel-geheim"),
-        row("a key has a line break in it", REFUSED, "two\nlines"),
+        row("a key contains characters that HTTP headers cannot contain", REFUSED, "schl\u00fcssel-geheim"),
+        row("a key contains a line break", REFUSED, "two\nlines"),
     ],
 )
 def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):

@@ -1,4 +1,4 @@
-"""Leaderboard: entries that others hand in."""
+"""Leaderboard: untrusted entries."""
 
 import datetime
 import json
@@ -19,7 +19,7 @@ from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, res
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 PERCEPTION = board_named("q_bench/perception")
-REJECTED = "the entry is rejected with the reason; others stand"
+REJECTED = "the entry is rejected with the reason; other entries are kept"
 
 
 @pytest.fixture
@@ -54,28 +54,33 @@ def one(**changes):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        row("results of another schema", REJECTED, '{"schema": 2, "tasks": []}', "its schema is 2"),
-        row("results that are cut off", REJECTED, '{"schema": 1', "cannot be read as results"),
-        row("results that are no text", REJECTED, "\x00\xff", "cannot be read as results"),
-        row("results of 100,000 nested lists", REJECTED, "[" * 100_000, "cannot be read as results"),
+        row("results with another schema version", REJECTED, '{"schema": 2, "tasks": []}', "its schema is 2"),
+        row("truncated results", REJECTED, '{"schema": 1', "cannot be read as results"),
+        row("results that are not text", REJECTED, "\x00\xff", "cannot be read as results"),
+        row("results with 100,000 nested lists", REJECTED, "[" * 100_000, "cannot be read as results"),
         row("a result without fields", REJECTED, '{"schema": 1, "environment": {}, "tasks": [{}]}', "field required"),
         row("results without a task", REJECTED, json.dumps(results_file([])), "no finished task in it"),
-        row("a task of 10,000 letters that no board has", REJECTED, one(task="x" * 10_000), "no board for the task"),
-        row("a data set that its task has no board of", REJECTED, one(dataset="spaq"), "no board for the dataset"),
         row(
-            "NaN for the score that ranks",
+            "an unknown task with a name of 10,000 characters",
+            REJECTED,
+            one(task="x" * 10_000),
+            "no board for the task",
+        ),
+        row("a data set without a board for its task", REJECTED, one(dataset="spaq"), "no board for the dataset"),
+        row(
+            "NaN as the headline score",
             REJECTED,
             one().replace("0.4,", "NaN,"),
             "the ranking score, is missing",
         ),
         row(
-            "1e999 for the score that ranks",
+            "1e999 as the headline score",
             REJECTED,
             one().replace("0.4,", "1e999,"),
             "the ranking score, is missing",
         ),
         row("a negative accuracy", REJECTED, one().replace("0.4,", "-0.5,"), "expected a number from 0 to 1"),
-        row("half of a character in a name", REJECTED, one(model="a\ud800"), "cannot be read as results"),
+        row("a lone surrogate in a name", REJECTED, one(model="a\ud800"), "cannot be read as results"),
     ],
 )
 def test_unusable_files(folder, models, content, reason):
@@ -88,11 +93,18 @@ def test_unusable_files(folder, models, content, reason):
 @pytest.mark.parametrize(
     ("started", "reason"),
     [
-        row("a run of the year 1 of a zone east of Greenwich", REJECTED, "0001-01-01T00:00:00+14:00", "expected a"),
-        row("a run that does not say when it began", REJECTED, None, "is None; expected a time with time zone"),
-        row("a run that began at no time", REJECTED, "yesterday", "environment.started is 'yesterday'"),
-        row("a run that began without a zone", REJECTED, "2026-05-01T12:00:00", "expected a time with time zone"),
-        row("a run of next year", REJECTED, "2027-01-01T00:00:00+00:00", "which is in the future"),
+        row(
+            "a run with a date in year 1 and a time zone east of Greenwich",
+            REJECTED,
+            "0001-01-01T00:00:00+14:00",
+            "expected a",
+        ),
+        row("a run without a start time", REJECTED, None, "is None; expected a time with time zone"),
+        row("a run with an invalid start time", REJECTED, "yesterday", "environment.started is 'yesterday'"),
+        row(
+            "a run whose start time has no time zone", REJECTED, "2026-05-01T12:00:00", "expected a time with time zone"
+        ),
+        row("a run with a date in the next year", REJECTED, "2027-01-01T00:00:00+00:00", "which is in the future"),
     ],
 )
 def test_times(folder, models, started, reason):
@@ -104,13 +116,23 @@ def test_times(folder, models, started, reason):
 @pytest.mark.parametrize(
     ("keys", "value", "reason"),
     [
-        row("a mean of shares that no share can have", REJECTED, "yes_no.mean", 1.5, "expected a number from 0 to 1"),
         row(
-            "a mean that is not that of its parts", REJECTED, "yes_no.mean", 0.9, "expected the mean of yes and no, 0.5"
+            "a mean of shares that is outside their range",
+            REJECTED,
+            "yes_no.mean",
+            1.5,
+            "expected a number from 0 to 1",
+        ),
+        row(
+            "a mean that differs from the mean of its parts",
+            REJECTED,
+            "yes_no.mean",
+            0.9,
+            "expected the mean of yes and no, 0.5",
         ),
         row("shares that add up to less than 1", REJECTED, "extraction.exact", 0.5, "add up to 0.5; expected 1"),
         row(
-            "shares of a part of the items that add up to more than 1",
+            "shares of a subset that add up to more than 1",
             REJECTED,
             "by_question_type.how.extraction",
             extraction_shares(["exact"]) | {"declared": 0.5},
@@ -131,22 +153,27 @@ def test_contradictions(folder, models, keys, value, reason):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        row("a name with a mark that turns it around", REJECTED, "a\u202eledom", "formatting mark (U+202E)"),
-        row("a name with blanks of no width", REJECTED, "zero\u200bwidth", "formatting mark (U+200B)"),
+        row(
+            "a name with a character that reverses the text direction",
+            REJECTED,
+            "a\u202eledom",
+            "formatting mark (U+202E)",
+        ),
+        row("a name with zero-width spaces", REJECTED, "zero\u200bwidth", "formatting mark (U+200B)"),
         row("a name on two lines", REJECTED, "two\nlines", "a control character (U+000A)"),
         row("a name with a line separator", REJECTED, "line\u2028s", "a line break (U+2028)"),
-        row("a name of a Hangul filler", REJECTED, "\u3164", "a blank other than the space (U+3164)"),
+        row("a name that is an invisible Hangul filler", REJECTED, "\u3164", "a blank other than the space (U+3164)"),
         row("a name with a blank braille sign", REJECTED, "a\u2800", "a blank other than the space (U+2800)"),
         row(
-            "a letter with 100 marks",
+            "a letter with 100 combining marks",
             REJECTED,
             "a" + "\u0301" * 100,
             "more than 3 combining marks on one letter (U+0301)",
         ),
-        row("a name of 10,000 letters", REJECTED, "x" * 10_000, "a name of 10,000 characters; at most 160"),
-        row("no name", REJECTED, "", "expected a name"),
-        row("a name with blanks around it", REJECTED, " padded ", "expected a name without leading"),
-        row("a character that Unicode does not have", REJECTED, "a\U000e0080", "an unassigned character (U+E0080)"),
+        row("a name of 10,000 characters", REJECTED, "x" * 10_000, "a name of 10,000 characters; at most 160"),
+        row("a missing name", REJECTED, "", "expected a name"),
+        row("a name with leading and trailing spaces", REJECTED, " padded ", "expected a name without leading"),
+        row("a character that is not in Unicode", REJECTED, "a\U000e0080", "an unassigned character (U+E0080)"),
     ],
 )
 def test_names(folder, models, name, reason):
@@ -164,7 +191,7 @@ def test_judges_name(folder, models):
     assert "judge: model contains a blank other than the space" in models()[1]["bad"]
 
 
-@fault("names that are markup, paths or addresses", "they are text in the data, and lead nowhere")
+@fault("names that look like markup, paths or addresses", "they appear only as text in the data, without links")
 def test_names_as_text(folder, models, tmp_path):
     names = [
         "<script>alert(1)</script>",
@@ -184,12 +211,17 @@ def test_names_as_text(folder, models, tmp_path):
 @pytest.mark.parametrize(
     ("links", "reason"),
     [
-        row("a link that is a script", REJECTED, {"model_url": "javascript:alert(1)"}, "URL scheme should be 'https'"),
-        row("a link that holds a page", REJECTED, {"run_url": "data:text/html,<script>"}, "URL scheme should be"),
-        row("a link without encryption", REJECTED, {"run_url": "http://example.org"}, "URL scheme should be"),
+        row("a javascript: link", REJECTED, {"model_url": "javascript:alert(1)"}, "URL scheme should be 'https'"),
+        row(
+            "a data: link that contains a page",
+            REJECTED,
+            {"run_url": "data:text/html,<script>"},
+            "URL scheme should be",
+        ),
+        row("an http: link", REJECTED, {"run_url": "http://example.org"}, "URL scheme should be"),
         row("a link of an unknown kind", REJECTED, {"name": "x"}, "name: Extra inputs"),
-        row("links that are no object", REJECTED, [], "the file: Input should be an object"),
-        row("links of 10 MB", REJECTED, {"run_url": "x" * 10_000_000}, "bytes; at most 5,000 are allowed"),
+        row("a links file that is not an object", REJECTED, [], "the file: Input should be an object"),
+        row("a links file of 10 MB", REJECTED, {"run_url": "x" * 10_000_000}, "bytes; at most 5,000 are allowed"),
     ],
 )
 def test_links(folder, models, links, reason):
@@ -202,10 +234,10 @@ def test_links(folder, models, links, reason):
 @pytest.mark.parametrize(
     "url",
     [
-        row("an address with a user's name", "it is refused", "https://huggingface.co@evil.example/"),
+        row("an address with a user name", "it is refused", "https://huggingface.co@evil.example/"),
         row("an address without a host", "it is refused", "https://"),
-        row("an address whose host is cut off", "it is refused", "https://["),
-        row("an address of over 500 characters", "it is refused", "https://example.org/" + "x" * 500),
+        row("an address with a truncated host", "it is refused", "https://["),
+        row("an address of more than 500 characters", "it is refused", "https://example.org/" + "x" * 500),
     ],
 )
 def test_addresses(url):
@@ -217,20 +249,20 @@ def test_addresses(url):
     ("url", "published"),
     [
         row(
-            "an address with a mark that turns it",
-            "the mark is encoded",
+            "an address with a character that reverses the text direction",
+            "the character is percent-encoded",
             "https://a.org/\u202e",
             "https://a.org/%E2%80%AE",
         ),
-        row("an address with a line break", "the break is dropped", "https://a.org/\n", "https://a.org/"),
-        row("an address in capitals", "it is published as usual", "HTTPS://A.ORG/", "https://a.org/"),
+        row("an address with a line break", "the line break is removed", "https://a.org/\n", "https://a.org/"),
+        row("an address in upper case", "it is published as usual", "HTTPS://A.ORG/", "https://a.org/"),
     ],
 )
 def test_addresses_in_plain_form(url, published):
     assert str(Links(model_url=url).model_url) == published
 
 
-@fault("results of 64 MB and more", "they are not read, and rejected")
+@fault("results of 64 MB and more", "they are rejected without being read")
 def test_huge_results(folder, models, monkeypatch):
     monkeypatch.setattr(entries, "MAX_BYTES", 20_000)
     hand_in(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 20_000}])
@@ -244,7 +276,7 @@ def test_huge_results(folder, models, monkeypatch):
         row("predictions are a link to /dev/zero", REJECTED, "link", "not a regular file; symbolic links"),
         row("predictions are a named pipe", REJECTED, "pipe", "not a regular file; symbolic links"),
         row("predictions of 1 GB and more", REJECTED, "sparse", "1,000,000,001 bytes; at most"),
-        row("predictions are no Parquet file", REJECTED, "text", "cannot be read as predictions"),
+        row("predictions are not a Parquet file", REJECTED, "text", "cannot be read as predictions"),
     ],
 )
 def test_predictions(folder, models, make, reason):
@@ -263,7 +295,7 @@ def test_predictions(folder, models, make, reason):
     assert found == {"org/good"} and reason in rejected["bad"]
 
 
-@fault("an entry is a folder in a folder in a folder, 1,500 times", "it is passed over; others stand")
+@fault("an entry is 1,500 nested folders", "it is skipped; other entries are kept")
 def test_deep_folders(folder, models, monkeypatch):
     hand_in(folder, "/".join("abcdefghi"), [result_on(PERCEPTION, "org/nine")])
     (folder / "deep").mkdir()
@@ -277,7 +309,10 @@ def test_deep_folders(folder, models, monkeypatch):
     subprocess.run(["rm", "-r", folder / "deep"], cwd=folder, check=True)
 
 
-@fault("links among the entries, hidden folders, other files, a named pipe", "none of them is opened or followed")
+@fault(
+    "symbolic links, hidden folders, other files and a named pipe among the entries",
+    "none of them is opened or followed",
+)
 def test_other_files(folder, models):
     hand_in(folder, ".git/hidden", [result_on(PERCEPTION, "org/hidden")])
     hand_in(folder, "deep/run", [result_on(PERCEPTION, "org/run")])
@@ -293,7 +328,7 @@ def test_other_files(folder, models):
     assert models() == ({"org/good", "org/run"}, {})
 
 
-@fault("checking one entry fails in a way that nobody foresaw", REJECTED)
+@fault("checking an entry raises an unexpected error", REJECTED)
 def test_unforeseen(folder, models, monkeypatch):
     hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")])
 
@@ -307,7 +342,7 @@ def test_unforeseen(folder, models, monkeypatch):
     assert models() == ({"org/good"}, {"bad": "cannot be checked: ZeroDivisionError: division by zero"})
 
 
-@fault("the disk is full while the Space is built", "the former Space is there, whole, and nothing beside it")
+@fault("the disk is full while the Space is built", "the previous Space is intact; no temporary files remain")
 def test_full_disk(folder, models, tmp_path):
     models()
     before = contents(tmp_path / "space")
@@ -317,7 +352,7 @@ def test_full_disk(folder, models, tmp_path):
     assert contents(tmp_path / "space") == before
 
 
-@fault("--out names a folder that holds something else, or the entries", "it is refused, and what is there stays")
+@fault("--out names a folder with other files, or the folder of entries", "it is refused; existing files are kept")
 def test_other_folders(folder, tmp_path):
     taken, other = tmp_path / "taken", tmp_path / "other"
     taken.mkdir()

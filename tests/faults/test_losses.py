@@ -1,4 +1,4 @@
-"""Losses: log-probabilities of given texts that a server returns, and that cannot be."""
+"""Losses: impossible log-probabilities of given texts from a server."""
 
 import math
 
@@ -28,30 +28,40 @@ GOES_ON = (said(("A", -0.1), (" blur", -0.2)), said((" blur", -0.2)))
 BEFORE = ((1, -1.0), (2, -2.0))
 
 
-OF_ITEM = "the item has an error that says so"
+OF_ITEM = "the item has an error that gives the reason"
 
 
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
         row(
-            "a server returns likelier tokens besides those of a text",
-            "the text's own count",
+            "a server returns more likely tokens in addition to those of a text",
+            "only the tokens of the text count",
             scored(*BEFORE, (3, -0.5), (4, -0.25)),
             None,
         ),
         row(
-            "a server's tokens of a text melt with those before it",
-            "the run stops and says so",
+            "a server merges the first token of a text with the token before it",
+            "the run stops and gives the reason",
             scored((1, -1.0), (5, -2.0), (3, -0.5)),
             "tokens of 'Blurry' cannot be separated from those of the text before",
         ),
-        row("a server gives a text no tokens", "the run stops and says so", scored(*BEFORE), "cannot be separated"),
-        row("a server gives a text a probability of 0", OF_ITEM, scored(*BEFORE, (3, -9999.0)), "a probability of 0"),
+        row(
+            "a server returns no tokens for a text",
+            "the run stops and gives the reason",
+            scored(*BEFORE),
+            "cannot be separated",
+        ),
+        row(
+            "a server returns a probability of 0 for a text",
+            OF_ITEM,
+            scored(*BEFORE, (3, -9999.0)),
+            "a probability of 0",
+        ),
         row("a log-probability of a text is NaN", OF_ITEM, scored(*BEFORE, (3, math.nan)), "this one is nan"),
         row("a log-probability of a text is positive", OF_ITEM, scored(*BEFORE, (3, 0.5)), "this one is 0.5"),
         row(
-            "a server returns no log-probabilities of a prompt any more",
+            "a server stops returning log-probabilities of the prompt",
             OF_ITEM,
             {"choices": [{"message": {"content": "x"}}]},
             "returned no prompt_logprobs, as it did before",

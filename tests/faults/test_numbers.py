@@ -18,15 +18,21 @@ from tests.faults.fault import fault, row
 @pytest.mark.parametrize(
     ("options", "reply", "letters"),
     [
-        row("a reply is another option's text, but for its signs", "that option is read", ["A", "A+", "A-"], "A+", "B"),
-        row("a reply is the text of an option that looks like a letter", "it is read", ["C++", "C#", "C"], "C#", "B"),
+        row(
+            "a reply equals another option's text except for punctuation",
+            "that option is extracted",
+            ["A", "A+", "A-"],
+            "A+",
+            "B",
+        ),
+        row("a reply is an option's text that looks like a letter", "it is accepted", ["C++", "C#", "C"], "C#", "B"),
     ],
 )
 def test_texts_that_look_like_letters(options, reply, letters):
     assert read_reply(reply, options)[0] == letters
 
 
-SAME = "all scores are those of the same values in the usual range"
+SAME = "all scores equal those of the same values in the usual range"
 N = 40
 PREDICTED = np.random.default_rng(0).normal(size=N)
 OPINIONS = PREDICTED + 0.3 * np.random.default_rng(1).normal(size=N)
@@ -59,13 +65,13 @@ def test_one_score_is_enormous():
     assert all(map(math.isfinite, [found["srcc"], found["plcc"], *found["srcc_ci95"], *found["plcc_ci95"]]))
 
 
-@fault("opinion scores differ by less than a rounding of 1e15", "the fit and its interval are defined")
+@fault("opinion scores near 1e15 differ by less than the rounding error", "the fit and its interval are defined")
 def test_scores_that_differ_by_little():
     found = scores(1e15 + np.round(3 * PREDICTED), OPINIONS)
     assert found["plcc"] > 0.8 and math.isfinite(found["rmse_fitted"]) and math.isfinite(found["plcc_ci95"][0])
 
 
-@fault("opinion scores of a pair are 1e308 and -1e308", "the first is the better one, and nothing overflows")
+@fault("opinion scores of a pair are 1e308 and -1e308", "the first image counts as better; no overflow occurs")
 def test_a_difference_beyond_numbers():
     pairs = check_pairs(["a", "b"], ["b", "c"], [1e308, -1e308], [-1e308, 0.0])
     items = read_pairs(["first", "first"], ["second", "second"], pairs)
@@ -80,7 +86,7 @@ UNDEFINED = "the scores are nan, and a warning says why"
     [
         row("all predicted scores are equal", UNDEFINED, np.ones(N), OPINIONS, "all 40 predictions are equal"),
         row("all opinion scores are equal", UNDEFINED, PREDICTED, np.ones(N), "all 40 references are equal"),
-        row("there is one image", UNDEFINED, PREDICTED[:1], OPINIONS[:1], "at least two items"),
+        row("there is only one image", UNDEFINED, PREDICTED[:1], OPINIONS[:1], "at least two items"),
     ],
 )
 def test_scores_that_are_undefined(predicted, opinions, reason):
@@ -91,17 +97,17 @@ def test_scores_that_are_undefined(predicted, opinions, reason):
     assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
 
 
-NAMES_ROW = "it is refused; the message names argument and row"
+NAMES_ROW = "it is refused; the message names the argument and the row"
 
 
 @pytest.mark.parametrize(
     ("compute", "reason"),
     [
         row("a predicted score is nan", NAMES_ROW, lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
-        row("a predicted score is a text", NAMES_ROW, lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
+        row("a predicted score is a string", NAMES_ROW, lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
         row("an opinion score is nan", NAMES_ROW, lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
         row(
-            "an opinion score is a whole number of 400 digits",
+            "an opinion score is an integer of 400 digits",
             NAMES_ROW,
             lambda: scores([1, 2], [1, 10**400]),
             r"references\[1\] is 1000",
@@ -119,16 +125,19 @@ NAMES_ROW = "it is refused; the message names argument and row"
             r"predictions\[1\] is .* difference is too large",
         ),
         row(
-            "an image has no second logit", NAMES_ROW, lambda: read_logits([[1, 2], [1]]), r"predictions\[1\] is \[1\]"
+            "an image lacks the second logit",
+            NAMES_ROW,
+            lambda: read_logits([[1, 2], [1]]),
+            r"predictions\[1\] is \[1\]",
         ),
         row(
-            "words of an ensemble have logits of different images",
-            "it is refused; the message names the lengths",
+            "the words of an ensemble have different numbers of logits",
+            "it is refused; the message states the lengths",
             lambda: ensemble_logits({"good": [1, 2], "fine": [1], "poor": [1, 2]}, ["good", "fine"], ["poor"]),
             r"lengths \[2, 1\]",
         ),
         row(
-            "there are more opinion scores than predicted ones",
+            "there are more opinion scores than predicted scores",
             NAMES_ROW,
             lambda: scores([1, 2], [1, 2, 3]),
             "row 2 is the first without a partner",

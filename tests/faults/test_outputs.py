@@ -1,4 +1,4 @@
-"""Outputs: files that cannot be written, or not to their end."""
+"""Outputs: files that cannot be written, or only in part."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@fault("the disk is full when a run's results are written", "what was written before is kept, and nothing half-written")
+@fault("the disk is full while a run's results are written", "earlier files are kept; there are no partial files")
 def test_results(run):
     before = contents(run)
     with full_disk(), pytest.raises(OSError, match="File too large"):
@@ -60,8 +60,16 @@ def test_results(run):
 @pytest.mark.parametrize(
     "name",
     [
-        row("a run's folder has a name that is no text", "its results are written and read", os.fsdecode(b"run\xff")),
-        row("a run's folder is named as an address begins", "its results are written and read", "s3:/bucket"),
+        row(
+            "a run's folder has a name that is not valid text",
+            "its results can be written and read",
+            os.fsdecode(b"run\xff"),
+        ),
+        row(
+            "a run's folder has a name that looks like the start of a URL",
+            "its results can be written and read",
+            "s3:/bucket",
+        ),
     ],
 )
 def test_odd_names(score, tmp_path, name, monkeypatch):
@@ -72,7 +80,7 @@ def test_odd_names(score, tmp_path, name, monkeypatch):
     assert run.predictions is not None and run.predictions.num_rows == 3
 
 
-@fault("the disk is full when a task's results are written", "the run ends with one line and exit code 1")
+@fault("the disk is full while a task's results are written", "the run ends with one line and exit code 1")
 def test_results_of_a_run(score, tmp_path):
     done = score(tmp_path / "warm")
     assert done.exit_code == 0, done.output
@@ -84,7 +92,7 @@ def test_results_of_a_run(score, tmp_path):
     assert "Traceback" not in done.output
 
 
-@fault("the disk is full when a run's report is written", "the results are kept; one line says so; exit code 1")
+@fault("the disk is full while a run's report is written", "the results are kept; one line reports it; exit code 1")
 def test_report_of_a_run(score, tmp_path):
     with full_disk(RESULTS):
         done = score(tmp_path / "out")
@@ -94,7 +102,10 @@ def test_report_of_a_run(score, tmp_path):
     assert sorted(contents(tmp_path / "out")) == ["predictions.parquet", "results.json"]
 
 
-@fault("something else stands where a run's report is to be", "the run has not failed; one line says how to repeat it")
+@fault(
+    "something else exists where a run's report is to be written",
+    "the run does not fail; one line says how to write the report",
+)
 def test_report_in_the_way(score, tmp_path):
     (tmp_path / "out" / "report.html").mkdir(parents=True)
     done = score(tmp_path / "out")
@@ -104,7 +115,7 @@ def test_report_in_the_way(score, tmp_path):
     assert (tmp_path / "out" / "results.json").exists()
 
 
-@fault("the disk is full when a report is written anew", "the former page, figures and tables are all there")
+@fault("the disk is full while a report is rewritten", "the previous page, figures and tables are all kept")
 def test_former_report(run):
     write_report([run])
     before = contents(run)
@@ -116,7 +127,7 @@ def test_former_report(run):
     assert (changed, after.keys() - before.keys()) == ([], set())
 
 
-@fault("the disk is full when a comparison is written", "the former file is there still; one line; exit code 1")
+@fault("the disk is full while a comparison is written", "the previous file is kept; one line reports it; exit code 1")
 def test_comparison(run, tmp_path):
     shutil.copytree(run, tmp_path / "other")
     (tmp_path / "a.json").write_text("former")
@@ -128,7 +139,7 @@ def test_comparison(run, tmp_path):
     assert (tmp_path / "a.json").read_text() == "former"
 
 
-@fault("a file is written to a device", "it takes the text and is a device still")
+@fault("a file is written to a device", "the text is written to the device, and the device is not replaced")
 def test_device(tmp_path):
     device = tmp_path / "null"
     device.symlink_to("/dev/null")
@@ -136,7 +147,7 @@ def test_device(tmp_path):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and device.is_symlink()
 
 
-@fault("a file is written where a link stands", "the file that it leads to is replaced, and the link stays")
+@fault("a file is written to a symbolic link", "the link's target is replaced; the link is kept")
 def test_link(tmp_path):
     (tmp_path / "real").write_text("former")
     (tmp_path / "link").symlink_to("real")
@@ -144,7 +155,9 @@ def test_link(tmp_path):
     assert ((tmp_path / "real").read_text(), (tmp_path / "link").is_symlink()) == ("new", True)
 
 
-@fault("a folder stands where the predictions are to be", "the run ends with one line; the results are whole")
+@fault(
+    "a folder exists where the predictions are to be written", "the run ends with one line; the results are complete"
+)
 def test_predictions_in_the_way(score, tmp_path):
     (tmp_path / "predictions.parquet").mkdir()
     done = score(tmp_path)
@@ -153,9 +166,7 @@ def test_predictions_in_the_way(score, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
-@fault(
-    "the disk is full while a data set is exported", "one line; exit code 1; nothing is left in the place of the export"
-)
+@fault("the disk is full while a data set is exported", "one line reports it; exit code 1; no partial export remains")
 def test_export(tmp_path):
     mini.release("llvisionqa")
     with full_disk(3000):

@@ -1,4 +1,4 @@
-"""Predictions: files of answers that are damaged, of no tool's form, or contradict themselves."""
+"""Predictions: files that are damaged, in no known format, or contradictory."""
 
 import json
 
@@ -20,24 +20,38 @@ HEAD = b"index\tprediction\n"
         row("a predictions file ends in .txt", NAMED, "a.txt", b"A", r"end in \.jsonl, .*, not '\.txt'"),
         row("a predictions file has no suffix", NAMED, "a", b"A", "not ''"),
         row("a predictions file of JSON Lines is empty", NAMED, "a.jsonl", b"", "holds no predictions"),
-        row("a predictions file holds an empty list", NAMED, "a.json", b"[]", "holds no predictions"),
-        row("a predictions file holds one text", NAMED, "a.json", b'"A"', "list of objects, found a string"),
-        row("a predictions file holds a list of numbers", OF_ROW, "a.json", b"[3]", "row 1: expected a JSON object"),
+        row("a predictions file contains an empty list", NAMED, "a.json", b"[]", "holds no predictions"),
+        row("a predictions file contains a single string", NAMED, "a.json", b'"A"', "list of objects, found a string"),
+        row("a predictions file contains a list of numbers", OF_ROW, "a.json", b"[3]", "row 1: expected a JSON object"),
         row(
-            "a predictions file is a table by columns, as pandas writes one by default",
+            "a predictions file is column-oriented JSON, pandas' default",
             OF_ROW,
             "a.json",
             b'{"index": {"0": 1}, "prediction": {"0": "A"}}',
             "row 1: expected text, found {'0': 1}",
         ),
-        row("a predictions table has a header alone", NAMED, "a.tsv", HEAD, "holds no predictions"),
+        row("a predictions table has only a header", NAMED, "a.tsv", HEAD, "holds no predictions"),
         row("a row of a predictions table is too short", OF_ROW, "a.tsv", HEAD + b"1\n", r"row 2: 1 field\(s\)"),
-        row("a predictions table is cut off in a quotation", NAMED, "a.tsv", HEAD + b'1\t"A\n', "inside a quotation"),
-        row("a predictions table is Latin-1", OF_ROW, "a.tsv", HEAD + b"1\t\xe9\n", "row 2: .*not UTF-8"),
-        row("a predictions table is UTF-16", NAMED, "a.tsv", HEAD.decode().encode("utf-16"), "row 1: not UTF-8 text"),
-        row("a predictions file is GBK", NAMED, "a.json", '[{"index": 1, "p": "好"}]'.encode("gbk"), "not UTF-8 text"),
-        row("a predictions CSV has opinion scores", NAMED, "a.csv", b"image,mos\na.png,1\n", "the form of no tool"),
-        row("a predictions workbook is a TSV file", NAMED, "a.xlsx", HEAD, "cannot be read as XLSX"),
+        row("a predictions table ends inside a quoted field", NAMED, "a.tsv", HEAD + b'1\t"A\n', "inside a quotation"),
+        row("a predictions table is encoded in Latin-1", OF_ROW, "a.tsv", HEAD + b"1\t\xe9\n", "row 2: .*not UTF-8"),
+        row(
+            "a predictions table is encoded in UTF-16",
+            NAMED,
+            "a.tsv",
+            HEAD.decode().encode("utf-16"),
+            "row 1: not UTF-8 text",
+        ),
+        row(
+            "a predictions file is encoded in GBK",
+            NAMED,
+            "a.json",
+            '[{"index": 1, "p": "好"}]'.encode("gbk"),
+            "not UTF-8 text",
+        ),
+        row(
+            "a predictions CSV contains opinion scores", NAMED, "a.csv", b"image,mos\na.png,1\n", "the form of no tool"
+        ),
+        row("a predictions workbook (.xlsx) is a TSV file", NAMED, "a.xlsx", HEAD, "cannot be read as XLSX"),
     ],
 )
 def test_files_that_cannot_be_read_are_named(name, content, reason, tmp_path):
@@ -54,7 +68,7 @@ def test_a_folder(tmp_path):
         read_predictions(tmp_path)
 
 
-@fault("a predictions file is not there", NAMED)
+@fault("a predictions file is missing", NAMED)
 def test_a_missing_file(tmp_path):
     with pytest.raises(MissingFileError, match="the predictions file does not exist"):
         read_predictions(tmp_path / "a.xlsx")
@@ -64,20 +78,20 @@ def test_a_missing_file(tmp_path):
     ("found", "reason"),
     [
         row(
-            "a predictions file is of no tool's form",
-            "the error says which forms there are",
+            "a predictions file has no known format",
+            "the error lists the supported formats",
             {"question": "Why?", "answer": "A"},
             "holds 'question', 'answer', which is the form of no tool",
         ),
         row(
             "a predictions file's first row is empty",
-            "the error says which forms there are",
+            "the error lists the supported formats",
             {},
             "holds nothing, which is the form of no tool",
         ),
         row(
-            "a predictions file is of two tools' form",
-            "neither is guessed; the error names both",
+            "a predictions file matches two formats",
+            "no format is assumed; the error names both",
             {"id": "q1", "text": "A", "doc_id": 0, "filtered_resps": "A"},
             "which is the form of several tools: eyechart, lmms-eval",
         ),
@@ -99,24 +113,29 @@ def line(**fields):
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
-        row("a line of predictions is no JSON", OF_ROW, "{id: 1}", "not valid JSON"),
+        row("a line of predictions is not JSON", OF_ROW, "{id: 1}", "not valid JSON"),
         row("a line of predictions nests 100,000 deep", OF_ROW, "[" * 100_000, "not valid JSON"),
         row("a prediction has no id", OF_ROW, line(id=None, text="A"), "'id' is None"),
         row("a prediction's id is true", OF_ROW, line(id=True, text="A"), "'id' is True"),
         row("a prediction's pass is a number", OF_ROW, line(**{"pass": 1}, text="A"), "'pass' is 1"),
         row("a prediction has no answer", OF_ROW, line(), "neither 'text' nor 'logits' nor 'score' is there"),
         row("a prediction's text is a number", OF_ROW, line(text=3), "'text' is 3"),
-        row("a prediction's text has half of a character", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
+        row("a prediction's text contains a lone surrogate", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
         row("a prediction's logits are a list", OF_ROW, line(logits=[1, 2]), "'logits' is"),
         row("a prediction's logit is true", OF_ROW, line(logits={"good": True}), "the logit of 'good' is True"),
         row(
-            "a prediction's logit has 400 digits", OF_ROW, line(logits={"good": 10**400}), "the logit of 'good' is 1000"
+            "a prediction's logit is an integer of 400 digits",
+            OF_ROW,
+            line(logits={"good": 10**400}),
+            "the logit of 'good' is 1000",
         ),
-        row("a prediction's options are one text", OF_ROW, line(text="A", options="Good"), "'options' is 'Good'"),
+        row(
+            "a prediction's options are a single string", OF_ROW, line(text="A", options="Good"), "'options' is 'Good'"
+        ),
         row("a prediction's reasoning is a list", OF_ROW, line(text="A", reasoning=["x"]), "'reasoning' is ['x']"),
         row(
             "two predictions of one item differ",
-            "neither is taken; the error names both rows",
+            "neither is used; the error names both rows",
             line(id="q0", text="B"),
             "id 'q0', pass 'main' was already given in row 1",
         ),
@@ -137,23 +156,23 @@ ANSWER = {"img_path": "1.jpg", "question": "Why?", "candidates": ["Yes", "No"], 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        row("a released logit is a word", OF_ROW, [LOGITS | {"logit_poor": "high"}], "'logit_poor' is 'high'"),
+        row("a released logit is a string", OF_ROW, [LOGITS | {"logit_poor": "high"}], "'logit_poor' is 'high'"),
         row("released logits have no image", OF_ROW, [LOGITS | {"img_path": " "}], "'img_path' is empty"),
         row("released logits have a list of images", OF_ROW, [LOGITS | {"img_path": ["a"]}], r"found \['a'\]"),
-        row("Q-Bench's options are one text", OF_ROW, [ANSWER | {"candidates": "Yes"}], "'candidates' is 'Yes'"),
+        row("Q-Bench's options are a single string", OF_ROW, [ANSWER | {"candidates": "Yes"}], "'candidates' is 'Yes'"),
         row(
             "AesBench's image has two answers", OF_ROW, {"1": {"AesP_response": "A", "x": "B"}}, "2 values for an image"
         ),
         row("AesBench's image has no name", OF_ROW, {" ": {"AesP_response": "A"}}, "'image' is empty"),
         row("AesBench's answer is a list", OF_ROW, {"1.jpg": {"AesP_response": ["A"]}}, "expected text, found"),
         row(
-            "a row of predictions lacks a column that others have",
+            "a row of predictions lacks a column that other rows have",
             OF_ROW,
             [{"index": 1, "prediction": "A"}, {"index": 2, "answer": "B"}],
             "row 2: 'prediction' is not there, as in other rows",
         ),
         row(
-            "AesBench's file has answers of two parts",
+            "AesBench's file contains answers to two parts",
             OF_ROW,
             {"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "B"}},
             "row 2: 'AesP_response' is not there",
@@ -182,7 +201,7 @@ def test_a_malformed_quality_score_is_named(second, reason, tmp_path):
         PredictionsFileBackend(path)
 
 
-@fault("AesBench's file has an image twice", "the file is refused; the error names the image")
+@fault("AesBench's file contains an image twice", "the file is refused; the error names the image")
 def test_an_image_that_is_there_twice_is_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"1.jpg": {"AesP_response": "A"}, "1.jpg": {"AesP_response": "B"}}')
     with pytest.raises(BadAnnotationError, match=r"the key '1\.jpg' appears twice in one object"):

@@ -1,4 +1,4 @@
-"""Leaderboard, recomputed: scores that the predictions of an entry do not give."""
+"""Leaderboard: scores that an entry's predictions contradict."""
 
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,10 @@ from tests.hub_cards.test_recomputing import PERCEPTION, WHOLE, changed, checks,
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 KINDS = [one for one in WHOLE if one[1] in ("llvisionqa", "lldescribe", "spaq", "two_afc")]
-NAMED = "the score is named, with what the predictions give"
-UNSCORED = "the result is rejected, as its predictions cannot be scored"
-MARKED = "the item is named, with what its reply gives"
-COMPARED = "the item is named where the release is at hand"
+NAMED = "the reason names the score and the recomputed value"
+UNSCORED = "the result is rejected because its predictions cannot be scored"
+MARKED = "the reason names the item and the recomputed value"
+COMPARED = "with the release, the reason names the item"
 
 
 def mark_right(rows: list[dict[str, Any]]) -> None:
@@ -46,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "scores.accuracy_ci95[0] is 0.2; its pr",
         ),
         row(
-            "a part of the items is left out of the scores",
+            "some items are left out of the scores",
             NAMED,
             lambda task: task["scores"]["by_question_type"].pop("what"),
             None,
@@ -60,17 +60,17 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "scores.bonus is 1.0; its predictions give None",
         ),
         row(
-            "a setting is text in place of a number",
+            "a setting is text instead of a number",
             UNSCORED,
             lambda task: task["settings"].update(max_new_tokens="x"),
             None,
             "its predictions cannot be scored: the pre",
         ),
-        row("a reply is another one", NAMED, None, put("text", "I would rather not say."), "scores.accuracy is 0."),
+        row("a reply is changed", NAMED, None, put("text", "I would rather not say."), "scores.accuracy is 0."),
         row("a wrong reply is marked as right", MARKED, None, mark_right, "item 'dev-mini"),
-        row("a right answer is another one", NAMED, None, lambda rows: swap_answer(rows), "scores.accuracy is 0."),
+        row("a right answer is changed", NAMED, None, lambda rows: swap_answer(rows), "scores.accuracy is 0."),
         row(
-            "a right answer is a letter that no option has",
+            "a right answer is a letter without an option",
             UNSCORED,
             None,
             put("answer", "Z"),
@@ -96,12 +96,14 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
 @pytest.mark.parametrize(
     ("task", "column", "value", "reason"),
     [
-        row("other options", COMPARED, PERCEPTION, "options", list("abcd"), "shows options that the release does not"),
-        row("an easier answer", COMPARED, PERCEPTION, "answer", "D", "has another right answer than the release"),
-        row("an item of another release", COMPARED, PERCEPTION, "id", "another", "is not in the release"),
-        row("an item less", COMPARED, PERCEPTION, "id", "another", "of the release has no prediction"),
         row(
-            "another opinion score",
+            "changed options", COMPARED, PERCEPTION, "options", list("abcd"), "shows options that the release does not"
+        ),
+        row("an easier right answer", COMPARED, PERCEPTION, "answer", "D", "has another right answer than the release"),
+        row("an item from another release", COMPARED, PERCEPTION, "id", "another", "is not in the release"),
+        row("a missing item", COMPARED, PERCEPTION, "id", "another", "of the release has no prediction"),
+        row(
+            "a changed opinion score",
             COMPARED,
             "q_bench/assessment",
             "quality",
@@ -109,7 +111,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
             "has another opinion score than the release",
         ),
         row(
-            "another reference",
+            "a changed reference",
             COMPARED,
             "q_bench/description",
             "reference",
@@ -117,7 +119,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
             "has another reference than the release",
         ),
         row(
-            "other images of a pair",
+            "changed images of a pair",
             COMPARED,
             "two_afc/fine_mos",
             "first_id",

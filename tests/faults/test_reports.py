@@ -1,4 +1,4 @@
-"""Outputs, reports: results and replies that others wrote, or that were edited."""
+"""Reports: untrusted or edited results and replies."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ from tests.evaluators.report.conftest import PERCEPTION, Page, choice
 from tests.faults.fault import fault, row
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
-REFUSED = "the report is refused, and the file named"
+REFUSED = "the report is refused; the error names the file"
 
 
 def write(folder, evaluation=PERCEPTION):
@@ -32,7 +32,7 @@ def page_of(folder, **options):
     return Page(write_report([folder], **options).read_text(encoding="utf-8"))
 
 
-@fault("a model, its replies, settings and the data hold scripts and pictures", "the report shows them as text")
+@fault("the model's name, replies, settings and data contain scripts and images", "the report shows them as text")
 def test_markup(tmp_path):
     evaluation = dataclasses.replace(
         PERCEPTION,
@@ -54,7 +54,7 @@ def test_markup(tmp_path):
     assert sample["text"] == sample["id"] == sample["question"] == sample["options"][0] == EVIL
 
 
-@fault("a model's name holds a script", "the descriptions of figures hold it as text")
+@fault("a model's name contains a script", "the figures' descriptions contain it as text")
 def test_descriptions(tmp_path):
     page = page_of(write(tmp_path, dataclasses.replace(PERCEPTION, model=EVIL)), files=False)
     descriptions = re.findall(r"<desc [^>]*>(.*?)</desc>", page.text)
@@ -64,7 +64,10 @@ def test_descriptions(tmp_path):
         assert not re.search("<(script|img)", description)
 
 
-@fault("results were edited to name a task and a data set that lead up", "no file outside the run's folder is written")
+@fault(
+    "results were edited so that the names of the task and data set lead out of the folder",
+    "no file outside the run's folder is written",
+)
 def test_names_that_lead_up(tmp_path):
     file = write(tmp_path / "run") / "results.json"
     raw = json.loads(file.read_text())
@@ -75,7 +78,7 @@ def test_names_that_lead_up(tmp_path):
     assert all(re.fullmatch(r"[\w.]+", path.name) for path in (tmp_path / "run" / "report_files").iterdir())
 
 
-@fault("a run's predictions are gone", "the report has the scores, and says that there are no samples")
+@fault("a run's predictions are missing", "the report shows the scores and says that there are no samples")
 def test_missing_predictions(tmp_path):
     (write(tmp_path) / "predictions.parquet").unlink()
     page = page_of(tmp_path)
@@ -93,7 +96,11 @@ def test_damaged_predictions(tmp_path):
     ("column", "values", "reason"),
     [
         row(
-            "opinion scores are texts", REFUSED, "quality", ["high", "low"], "its column quality holds string; expected"
+            "opinion scores are strings",
+            REFUSED,
+            "quality",
+            ["high", "low"],
+            "its column quality holds string; expected",
         ),
         row("options are numbers", REFUSED, "options", [1, 2], "its column options holds int64; expected list<"),
         row("replies are lists", REFUSED, "text", [["A"], ["B"]], "its column text holds list<.*>; expected string"),
@@ -113,8 +120,8 @@ def test_other_types(tmp_path, column, values, reason):
 @pytest.mark.parametrize(
     "kind",
     [
-        row("a run's results are a named pipe", "one line says so, and nothing waits; exit code 1", "pipe"),
-        row("a run's results are a link to /dev/zero", "one line says so, and nothing is read; exit code 1", "device"),
+        row("a run's results are a named pipe", "one line reports it without waiting; exit code 1", "pipe"),
+        row("a run's results are a link to /dev/zero", "one line reports it; nothing is read; exit code 1", "device"),
     ],
 )
 def test_results_that_never_end(tmp_path, kind):
@@ -129,7 +136,7 @@ def test_results_that_never_end(tmp_path, kind):
     assert "it is a folder, a pipe or a device; expected a regular file" in done.output
 
 
-@fault("results of a later version of eyechart", "one line says which version reads them; exit code 1")
+@fault("results written by a later version of eyechart", "one line names the version that can read them; exit code 1")
 def test_later_version(tmp_path):
     file = write(tmp_path) / "results.json"
     file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
@@ -138,7 +145,9 @@ def test_later_version(tmp_path):
     assert "its schema is 2" in done.output and "Traceback" not in done.output
 
 
-@fault("the list of a report's files was edited to name others", "the next report removes its own files and no others")
+@fault(
+    "the list of a report's files was edited to name other files", "the next report removes its own files and no others"
+)
 def test_edited_list(tmp_path):
     files = write(tmp_path) / "report_files"
     write_report([tmp_path])

@@ -1,4 +1,4 @@
-"""Servers: what they do wrong ends the run, or is an error of the one item that says what happened."""
+"""Servers: a fault stops the run, or becomes an error of the affected item."""
 
 import contextlib
 import gzip
@@ -42,9 +42,9 @@ def trickle(request):
     return Response(drip(), 200, content_type="application/json")
 
 
-UNSTORED = "the item has an error that says so, and nothing is stored"
-AGAIN = "it is asked again, and then the item has an error that says what the server did"
-ONCE = "the item has an error that says what is wrong with the answer; it is not asked again"
+UNSTORED = "the item has an error that gives the reason; nothing is stored"
+AGAIN = "the request is repeated; then the item has an error that states what the server did"
+ONCE = "the item has an error that states the problem; the request is not repeated"
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,20 @@ ONCE = "the item has an error that says what is wrong with the answer; it is not
             "broke after 1 retry: RemoteProtocolError: .*without sending complete message body",
         ),
         row(
-            "a server sends a body without end",
+            "a server sends an endless body",
             AGAIN,
             lambda request: Response(itertools.repeat(b"x" * 2**16), 200),
             "broke after 1 retry: ReadError: the answer has more than 1,000,000 bytes",
         ),
         row(
-            "a server sends a small body that unpacks to a large one",
+            "a server sends a small compressed body that unpacks to a large one",
             AGAIN,
             Response(gzip.compress(bytes(10**7)), 200, {"Content-Encoding": "gzip"}),
             "broke after 1 retry: ReadError: the answer has more than 1,000,000 bytes",
         ),
         row("a server sends nothing for longer than --timeout", AGAIN, slow, "did not answer within 1 s after 1 retry"),
         row(
-            "a server sends the body a byte at a time for longer than --timeout",
+            "a server sends the body byte by byte for longer than --timeout",
             AGAIN,
             trickle,
             "did not answer within 1 s after 1 retry",
@@ -118,29 +118,37 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
     ("fault", "reason"),
     [
         row("a server answers 400", ONCE, refusal(400, "image too large"), "answered 400: image too large"),
-        row("a server gives its reason as `detail`", ONCE, body('{"detail": "odd"}', 422), "answered 422: odd"),
-        row("a server's JSON is cut off", ONCE, body('{"choices": [{"mess'), "no chat completion .*EOF"),
         row(
-            "a server answers 200 and what is no JSON", ONCE, body("{choices: 1}"), "completion .*key must be a string"
+            "a server returns its reason in the field `detail`",
+            ONCE,
+            body('{"detail": "odd"}', 422),
+            "answered 422: odd",
+        ),
+        row("a server's JSON is truncated", ONCE, body('{"choices": [{"mess'), "no chat completion .*EOF"),
+        row(
+            "a server answers 200 with a body that is not JSON",
+            ONCE,
+            body("{choices: 1}"),
+            "completion .*key must be a string",
         ),
         row("a server answers 200 without a body", ONCE, body(""), "no chat completion .*EOF"),
-        row("a server answers 200 and what is no UTF-8", ONCE, body(b"\xff\xfe"), "no chat completion"),
+        row("a server answers 200 with a body that is not UTF-8", ONCE, body(b"\xff\xfe"), "no chat completion"),
         row(
-            "a server answers 200 and a page in HTML",
-            "the item has an error that says how the URL usually ends",
+            "a server answers 200 with an HTML page",
+            "the item has an error with the usual path of the URL",
             Response("<html>Log in</html>", 200, content_type="text/html"),
             "begins '<html>Log in.*usually ends in /v1",
         ),
-        row("a server answers 200 and a list", ONCE, [], "no chat completion .*it begins '\\[\\]'"),
+        row("a server answers 200 with a list", ONCE, [], "no chat completion .*it begins '\\[\\]'"),
         row(
-            "a server answers 200 and an error",
+            "a server answers 200 with an error",
             ONCE,
             {"error": {"message": "overloaded"}},
             "no chat completion .'choices': Field required.*overloaded",
         ),
         row("a reply has no message", ONCE, {"choices": [{}]}, "'choices.0.message': Field required"),
         row(
-            "a reply's text has half of a surrogate pair",
+            "a reply's text contains a lone surrogate",
             ONCE,
             body('{"choices": [{"message": {"content": "\\ud800"}}]}'),
             "no chat completion .*hex escape",
@@ -163,7 +171,7 @@ def test_what_stays_is_an_error_of_the_item_at_once(script, ask, fault, reason):
     assert len(script.bodies) == 1
 
 
-@fault("a server says how long to wait", "it is asked again no sooner")
+@fault("a server states how long to wait", "the request is not repeated earlier")
 def test_retry_after_is_honoured(script, ask):
     script.say(refusal(429, headers={"Retry-After": "1.2"}), refusal(429), GOOD)
     assert ask(max_retries=2)[0].text == "B."
@@ -173,26 +181,26 @@ def test_retry_after_is_honoured(script, ask):
     assert third - second >= 0.75
 
 
-@fault("a server gives a refusal in place of a text", "the refusal is the reply")
+@fault("a server returns a refusal instead of a text", "the refusal is used as the reply")
 def test_a_refusal_is_what_the_model_says(script, ask):
     script.say({"choices": [{"message": {"content": None, "refusal": "I cannot look at this."}}]})
     assert ask()[0].text == "I cannot look at this."
 
 
-@fault("a filter takes the text of a reply", "it is an empty reply that counts as refused")
+@fault("a content filter removes the text of a reply", "the reply is empty and counts as refused")
 def test_what_a_filter_takes_is_a_refusal(script, ask):
     script.say({"choices": [{"message": {}, "finish_reason": "content_filter"}]})
     response, _ = ask()
     assert (response.text, why_unread(response.text, response.finish_reason)) == ("", "refused")
 
 
-@fault("a server replies with an empty text", "it is a reply, not an error")
+@fault("a server returns an empty text", "it counts as a reply, not as an error")
 def test_an_empty_reply_is_a_reply(script, ask):
     script.say({"choices": [{"message": {"content": ""}}]})
     assert ask()[0].text == ""
 
 
-@fault("a server refuses `max_tokens`", "it is asked with `max_completion_tokens`, once and for all")
+@fault("a server refuses `max_tokens`", "`max_completion_tokens` is used from then on")
 def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script, backend, make_picture):
     message = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -218,11 +226,11 @@ def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script,
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        row("a server gives a log-probability of NaN", UNSTORED, (-1, "NaN"), "is at most 0; this one is nan"),
-        row("a server gives a log-probability of Infinity", UNSTORED, (-1, "Infinity"), "at most 0; this one is inf"),
-        row("a server gives a positive log-probability", UNSTORED, (-1, 0.25), "is at most 0; this one is 0.25"),
+        row("a server returns a log-probability of NaN", UNSTORED, (-1, "NaN"), "is at most 0; this one is nan"),
+        row("a server returns a log-probability of Infinity", UNSTORED, (-1, "Infinity"), "at most 0; this one is inf"),
+        row("a server returns a positive log-probability", UNSTORED, (-1, 0.25), "is at most 0; this one is 0.25"),
         row(
-            "a server gives all tokens a probability of 0",
+            "a server returns a probability of 0 for all tokens",
             UNSTORED,
             ("-Infinity", "-Infinity"),
             "gives each of its likeliest tokens a probability of 0",
@@ -239,21 +247,21 @@ def test_what_is_no_log_probability_is_an_error_of_the_item(script, backend, sto
     assert not store.models()
 
 
-@fault("rounding makes a log-probability slightly positive", "it counts")
+@fault("a log-probability is slightly positive because of rounding", "it is accepted")
 def test_rounding_may_make_a_log_probability_slightly_positive(script, backend):
     script.say(scored((" good", 4.7e-7), (" poor", -15)))
     (response,) = backend().answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
     assert response.logits == {"good": 4.7e-7, "poor": -15}
 
 
-@fault("a server's error holds escape sequences of terminals", "they do not reach the terminal")
+@fault("a server's error contains terminal escape sequences", "they are not printed to the terminal")
 def test_control_characters_of_a_server_do_not_reach_the_terminal(script, ask):
     script.say(refusal(400, "red \x1b[31m alert\n\n" + "x" * 1000))
     reason = ask()[0].error.reason
     assert "\x1b" not in reason and "\n" not in reason and len(reason) < 320
 
 
-@fault("a server sends the head of its answer a byte at a time for longer than --timeout", AGAIN)
+@fault("a server sends the response headers byte by byte for longer than --timeout", AGAIN)
 def test_a_head_that_never_ends(backend):
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=drip_head, args=(server,), daemon=True).start()

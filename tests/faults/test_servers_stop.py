@@ -1,4 +1,4 @@
-"""Servers that stop a run: what no other request would change is said once, and nothing more is asked."""
+"""Servers: permanent faults stop the run with one message and no further requests."""
 
 import itertools
 import time
@@ -20,8 +20,8 @@ FIVE = "after five requests the run stops, and the error names the option that h
 @pytest.mark.parametrize(
     "status",
     [
-        row("a server refuses the key (401)", "the run stops and says so", 401),
-        row("a server does not know the model (404)", "the run stops and says so", 404),
+        row("a server refuses the key (401)", "the run stops and gives the reason", 401),
+        row("a server does not know the model (404)", "the run stops and gives the reason", 404),
     ],
 )
 def test_what_no_other_request_would_change_stops_all(script, backend, make_picture, status):
@@ -36,7 +36,7 @@ def test_what_no_other_request_would_change_stops_all(script, backend, make_pict
 NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
 
 
-@fault("a server takes no images", "it is asked once, and the error names the server's option")
+@fault("a server accepts no images", "one request is sent; the error names the server's option")
 def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, backend, make_picture):
     script.say(refusal(500, NO_IMAGES))
     requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
@@ -50,13 +50,13 @@ def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, b
     "message",
     [
         row(
-            "more log-probabilities are asked for than vLLM allows",
-            "it is asked once, and the error names --top-logprobs",
+            "more log-probabilities are requested than vLLM allows",
+            "one request is sent; the error names --top-logprobs",
             "Requested sample logprobs of 200, which is greater than max allowed: 20 (parameter=logprobs, value=200)",
         ),
         row(
-            "more log-probabilities are asked for than OpenAI allows",
-            "it is asked once, and the error names --top-logprobs",
+            "more log-probabilities are requested than OpenAI allows",
+            "one request is sent; the error names --top-logprobs",
             "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 200 instead.",
         ),
     ],
@@ -87,27 +87,27 @@ def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option
             r"llama\.cpp: --ctx-size",
         ),
         row(
-            "the longest reply is longer than OpenAI's model allows",
+            "the maximum reply length exceeds the limit of OpenAI's model",
             FIVE,
             "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided "
             "9000.",
             "Give a smaller --max-new-tokens",
         ),
         row(
-            "the longest reply is longer than vLLM's context",
+            "the maximum reply length exceeds vLLM's context",
             FIVE,
             "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens. "
             "(parameter=max_tokens, value=600)",
             r"smaller --max-new-tokens.*vLLM: --max-model-len",
         ),
         row(
-            "prompts have more images than vLLM takes",
+            "prompts have more images than vLLM accepts",
             FIVE,
             "At most 1 image(s) may be provided in one prompt.",
             "a larger --limit-mm-per-prompt",
         ),
         row(
-            "all requests fail for a reason that is unknown here",
+            "all requests fail for an unknown reason",
             "after five requests the run stops and shows the reason",
             "an error of another kind, 12",
             "the first 5 requests failed in the same way",
@@ -126,7 +126,7 @@ def test_a_server_that_fails_in_the_same_way_from_the_start_is_not_asked_about_e
     assert len(script.bodies) <= 5 + 4
 
 
-@fault("a server answers one request of 25", "the others are errors of their items, and the run goes on")
+@fault("a server answers only one request of 25", "the other items have errors; the run continues")
 def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(script, backend):
     faults = [refusal(400, f"reason {'ab'[i % 2]}") for i in range(12)]
     script.say(*faults, GOOD, *[refusal(400, "reason c")] * 12)
@@ -135,7 +135,7 @@ def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(sc
     assert [response.error is None for response in responses].count(True) == 1 and len(responses) == 25
 
 
-@fault("a server points to another one (307)", "nothing is sent there, and the error names the other address")
+@fault("a server redirects to another server (307)", "nothing is sent there, and the error names the other address")
 def test_a_server_that_points_elsewhere(script, backend):
     with HTTPServer() as other:
         script.say(Response("", 307, {"Location": other.url_for("/v1/chat/completions")}))
@@ -148,15 +148,15 @@ def test_a_server_that_points_elsewhere(script, backend):
     ("name", "value", "reason"),
     [
         row(
-            "SSL_CERT_FILE names no file",
+            "SSL_CERT_FILE names a missing file",
             "the run stops and names the variable",
             "SSL_CERT_FILE",
             "/nowhere/certificates.pem",
             "FileNotFoundError",
         ),
         row(
-            "the proxy's address is of an unknown kind, and has a password",
-            "the run stops, names the variable and shows no password",
+            "the proxy's address has an unknown scheme and contains a password",
+            "the run stops and names the variable, without the password",
             "ALL_PROXY",
             "ftp://me:secret@127.0.0.1:1",
             "ValueError: Unknown scheme for proxy URL",
@@ -173,8 +173,8 @@ def test_an_environment_that_no_client_can_be_made_with(script, backend, monkeyp
 @pytest.mark.parametrize(
     "fault",
     [
-        row("an address lacks its /v1 (404)", "the error gives the address that works", refusal(404)),
-        row("an address lacks its /v1 (a page)", "the error gives the address that works", Response("<html>", 200)),
+        row("an address lacks its /v1 (404)", "the error suggests the address that works", refusal(404)),
+        row("an address lacks its /v1 (a page)", "the error suggests the address that works", Response("<html>", 200)),
     ],
 )
 def test_an_address_without_v1_is_answered_with_the_one_that_works(http, backend, fault):
@@ -185,7 +185,7 @@ def test_an_address_without_v1_is_answered_with_the_one_that_works(http, backend
         list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
 
 
-@fault("an address is wrong, with /v1 too", "no other address is recommended")
+@fault("an address is wrong, even with /v1", "the error suggests no other address")
 def test_an_address_that_is_wrong_with_v1_too_is_not_recommended(http, backend):
     http.expect_request("/chat/completions", method="POST").respond_with_response(refusal(404, "nothing here"))
     address = http.url_for("").rstrip("/")
@@ -196,8 +196,8 @@ def test_an_address_that_is_wrong_with_v1_too_is_not_recommended(http, backend):
 @pytest.mark.parametrize(
     "fault",
     [
-        row("the money runs out (402)", "the run stops and says so", refusal(402)),
-        row("the quota runs out (429)", "it is not mistaken for being asked too often", refusal(429, code=NO_QUOTA)),
+        row("the account's credit runs out (402)", "the run stops and gives the reason", refusal(402)),
+        row("the quota runs out (429)", "it is not treated as a rate limit", refusal(429, code=NO_QUOTA)),
     ],
 )
 def test_want_of_money_is_told_from_being_asked_too_often(script, ask, fault):
@@ -206,7 +206,7 @@ def test_want_of_money_is_told_from_being_asked_too_often(script, ask, fault):
         ask()
 
 
-@fault("a run stops while other requests are under way", "they are not asked again")
+@fault("a run stops while other requests are in flight", "they are not repeated")
 def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, make_picture):
     script.say(refusal(500), refusal(500), refusal(500), refusal(401))
     requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
@@ -216,7 +216,7 @@ def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, ma
     assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
-@fault("a task begins while threads of a stopped one still wait", "they do not hold it up")
+@fault("a task starts while threads of a stopped task still wait", "they do not delay it")
 def test_what_is_left_of_a_stopped_call_does_not_hold_up_the_next(script, backend):
     def answer(request):
         if b"first" in request.data and len(script.bodies) > 1:
@@ -235,14 +235,14 @@ def test_what_is_left_of_a_stopped_call_does_not_hold_up_the_next(script, backen
     )
 
 
-@fault("no key is set where a server wants one", "the error names the environment variable")
+@fault("a server requires a key and none is set", "the error names the environment variable")
 def test_a_missing_key_is_named_where_it_may_be_the_cause(script, ask):
     script.say(refusal(401))
     with pytest.raises(ModelError, match="Set the environment variable OPENAI_API_KEY"):
         ask()
 
 
-@fault("no server listens at the address", "the run stops and says so")
+@fault("no server listens at the address", "the run stops and gives the reason")
 def test_a_server_that_is_not_there_stops_all(ask):
     with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1 after 1 retry"):
         ask(base_url="http://127.0.0.1:9/v1")
@@ -252,18 +252,18 @@ def test_a_server_that_is_not_there_stops_all(ask):
     "fault",
     [
         row(
-            "a server returns no log-probabilities any more",
-            "the run stops and says so",
+            "a server stops returning log-probabilities",
+            "the run stops and gives the reason",
             {"choices": [{"message": {"content": "x"}}]},
         ),
         row(
-            "a server returns null in place of log-probabilities",
-            "the run stops and says so",
+            "a server returns null instead of log-probabilities",
+            "the run stops and gives the reason",
             {"choices": [{"message": {"content": "x"}, "logprobs": {"content": None}}]},
         ),
         row(
-            "a server returns the log-probability of the chosen token alone",
-            "the run stops and says so",
+            "a server returns only the log-probability of the chosen token",
+            "the run stops and gives the reason",
             {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"token": "x", "logprob": -1}]}}]},
         ),
     ],

@@ -1,4 +1,4 @@
-"""Store: one that is damaged, edited, in use, of a newer version, or on a disk that is full or read-only."""
+"""Store: damaged, edited, in use, of a newer version, or on a full or read-only disk."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def path(tmp_path):
     return tmp_path / "home" / "responses.sqlite"
 
 
-@fault("one of several answers cannot be stored", "none of them is, and the next ones are")
+@fault("one of several answers cannot be stored", "none of them is stored; later answers are")
 def test_a_batch_is_stored_whole_or_not_at_all(path):
     with ResponseStore.open(path) as store:
         store._connection.execute(
@@ -34,7 +34,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(path):
         assert store.get([b"\x01"]) == {b"\x01": {}}
 
 
-@fault("the store's file system has no WAL mode (a network drive)", "it is refused before anything is asked")
+@fault("the store's file system has no WAL mode (a network drive)", "it is refused before any request")
 def test_a_file_system_without_wal_is_refused(path):
     """No such file system is at hand; a database in memory answers as one does."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(StoreError, match="WAL mode"):
@@ -49,7 +49,7 @@ def open_error(path):
     return message
 
 
-@fault("a diary has the store's name", "it is left alone, by `prune --all` too")
+@fault("another program's text file has the store's name", "it is not changed, not even by `prune --all`")
 def test_a_file_that_is_no_database_is_left_alone(path):
     path.parent.mkdir()
     path.write_text("my diary\n" * 1000)
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_database_is_left_alone(path):
     assert path.read_text() == "my diary\n" * 1000
 
 
-@fault("another program's database has the store's name", "it is left alone, by `prune --all` too")
+@fault("another program's database has the store's name", "it is not changed, not even by `prune --all`")
 def test_the_database_of_another_program_is_left_alone(path):
     path.parent.mkdir()
     other = sqlite3.connect(path)
@@ -72,7 +72,7 @@ def test_the_database_of_another_program_is_left_alone(path):
     assert path.read_bytes() == before
 
 
-@fault("the store is of a newer version", "it is left alone; the error says to update")
+@fault("the store was written by a newer version", "it is not changed; the error says to update")
 def test_a_newer_store_is_left_alone(path):
     fill(path, 3)
     other = sqlite3.connect(path)
@@ -85,7 +85,7 @@ def test_a_newer_store_is_left_alone(path):
     assert path.read_bytes() == before
 
 
-@fault("an empty file has the store's name", "it becomes a store")
+@fault("an empty file has the store's name", "it is turned into a store")
 def test_an_empty_file_becomes_a_store(path):
     path.parent.mkdir()
     path.touch()
@@ -95,7 +95,7 @@ def test_an_empty_file_becomes_a_store(path):
         assert list(store.get(keys(2))) == keys(1)
 
 
-@fault("a folder has the store's name, or a file that of its folder", "the error names it and the way on")
+@fault("a folder has the store's name, or a file has the name of its folder", "the error names it and what to do")
 def test_folders_that_cannot_be_made_or_are_in_the_way_are_named(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "responses.sqlite").mkdir()
@@ -103,7 +103,9 @@ def test_folders_that_cannot_be_made_or_are_in_the_way_are_named(tmp_path):
     assert "unable to open database file" in open_error(tmp_path / "responses.sqlite")
 
 
-@fault("all but the first page of the store is overwritten", "reading and writing say so; `prune --all` clears it")
+@fault(
+    "all pages of the store except the first are overwritten", "reading and writing report it; `prune --all` clears it"
+)
 def test_a_damaged_store_is_told_from_its_contents_and_can_be_cleared(path):
     fill(path, 500)
     data = bytearray(path.read_bytes())
@@ -123,7 +125,10 @@ def test_a_damaged_store_is_told_from_its_contents_and_can_be_cleared(path):
         assert len(store.get(keys(3))) == 3
 
 
-@fault("another process holds the store for longer than a minute", "the error says so; what is stored can be read")
+@fault(
+    "another process locks the store for longer than a minute",
+    "the error gives the reason; stored answers can still be read",
+)
 def test_a_store_that_another_process_writes_to_for_too_long(path):
     fill(path, 3)
     other = sqlite3.connect(path, isolation_level=None)
@@ -140,7 +145,7 @@ def test_a_store_that_another_process_writes_to_for_too_long(path):
     other.close()
 
 
-@fault("the store's disk is read-only", "it is said before anything is asked; nothing is lost")
+@fault("the store's disk is read-only", "the run reports it before any request; nothing is lost")
 def test_a_read_only_disk_is_told_before_anything_is_asked(disk):
     path = disk / "home" / "responses.sqlite"
     fill(path, 3)
@@ -162,7 +167,7 @@ def put_until_full(path):
     return count, str(caught.value)
 
 
-@fault("the store's disk becomes full", "what was stored is kept, and more once there is room")
+@fault("the store's disk becomes full", "stored answers are kept; new ones are stored once there is space")
 def test_a_full_disk_loses_nothing(disk):
     path = disk / "responses.sqlite"
     (disk / "others").write_bytes(bytes(1_000_000))
@@ -178,7 +183,7 @@ def test_a_full_disk_loses_nothing(disk):
         assert len(store.get([*keys(count), b"one"])) == count + 1
 
 
-@fault("a store on a full disk is cleared", "it is, though SQLite cannot write")
+@fault("a store on a full disk is cleared", "it is cleared, although SQLite cannot write")
 def test_a_store_on_a_full_disk_can_be_cleared(disk):
     path = disk / "responses.sqlite"
     put_until_full(path)
@@ -192,7 +197,7 @@ def test_a_store_on_a_full_disk_can_be_cleared(disk):
         assert sorted(store.get(keys(10))) == keys(3)
 
 
-@fault("the store may not grow any more", "the error says so; what it has is kept")
+@fault("the store has reached its maximum size", "the error gives the reason; stored answers are kept")
 def test_a_store_that_may_not_grow_keeps_what_it_has(path):
     fill(path, 3)
     with ResponseStore.open(path) as store:
@@ -217,7 +222,7 @@ with ResponseStore.open(path) as store:
 """
 
 
-@fault("four processes create the store and write to it at once", "every answer is there once")
+@fault("four processes create the store and write to it at the same time", "every answer is stored exactly once")
 def test_processes_that_create_and_write_a_store_at_once(path):
     command = [sys.executable, "-c", OPEN_AND_PUT, str(path)]
     children = [
@@ -237,7 +242,7 @@ def test_processes_that_create_and_write_a_store_at_once(path):
         assert sum(model.answers for model in store.models()) == 4 * 100 + 100
 
 
-@fault("another process creates the store while it is opened", "it is a store")
+@fault("another process creates the store while it is being opened", "the store is created correctly")
 def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_something_else(tmp_path):
     path = tmp_path / "responses.sqlite"
     connection = sqlite3.connect(path, isolation_level=None)
@@ -262,8 +267,8 @@ def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_somethi
 @pytest.mark.parametrize(
     "what",
     [
-        row("the store is a read-only file", "it is said before anything is asked; nothing is lost", "file"),
-        row("the store's folder is read-only", "it is said before anything is asked; nothing is lost", "folder"),
+        row("the store is a read-only file", "the run reports it before any request; nothing is lost", "file"),
+        row("the store's folder is read-only", "the run reports it before any request; nothing is lost", "folder"),
     ],
 )
 def test_a_read_only_file_or_folder_is_told_before_anything_is_asked(path, what):
@@ -278,7 +283,7 @@ def test_a_read_only_file_or_folder_is_told_before_anything_is_asked(path, what)
         assert len(store.get(keys(3))) == 3
 
 
-@fault("the store is cut off in the middle", "reading says so; `prune --all` clears it")
+@fault("the store is truncated in the middle", "reading reports it; `prune --all` clears it")
 def test_a_store_that_is_cut_off(path):
     fill(path, 500)
     os.truncate(path, path.stat().st_size // 2)

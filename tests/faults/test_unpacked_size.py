@@ -1,4 +1,4 @@
-"""Leaderboard, tables of predictions: small files that unpack to far more."""
+"""Leaderboard: small prediction files that unpack to a large size."""
 
 import subprocess
 import sys
@@ -73,22 +73,30 @@ def nested(path: Path) -> None:
     ("make", "reason"),
     [
         row(
-            "predictions state that they unpack to more than allowed",
+            "predictions declare an unpacked size above the limit",
             REJECTED,
             plain,
             "unpacks to more than 20,000,000",
         ),
-        row("the footer of predictions states a size of one byte", REJECTED, lying, "unpacks to more than 20,000,000"),
         row(
-            "a thousand predictions share a text that is in the file once",
+            "the footer of the predictions file declares a size of one byte",
+            REJECTED,
+            lying,
+            "unpacks to more than 20,000,000",
+        ),
+        row(
+            "a thousand predictions share a text that is stored once in the file",
             REJECTED,
             lambda path: repeated(path, 1000),
             "unpacks to more than 20,000,000",
         ),
         row(
-            "the options and groups of predictions share their texts", REJECTED, nested, "unpacks to more than 20,000,"
+            "the options and groups of predictions share long texts that are stored once",
+            REJECTED,
+            nested,
+            "unpacks to more than 20,000,",
         ),
-        row("texts of predictions are binary values of one length", REJECTED, one_length, "has fixed-length texts"),
+        row("the texts of predictions are fixed-length binary values", REJECTED, one_length, "has fixed-length texts"),
     ],
 )
 def test_predictions_that_unpack_to_more(tmp_path, monkeypatch, make, reason):
@@ -123,7 +131,8 @@ for _ in range(300):
 
 
 @fault(
-    "predictions have other bytes in 300 pairs of places", "each is read, or refused in a line; none ends the process"
+    "300 prediction files with two corrupted bytes each",
+    "each file is either read or refused with one line; the process never crashes",
 )
 def test_bytes_that_changed(tmp_path):
     place = hand_in(tmp_path, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet")

@@ -1,4 +1,4 @@
-"""Weights: replaced ones are another model, to which no stored answer belongs."""
+"""Weights: replaced weights count as a different model, without stored answers."""
 
 import hashlib
 import os
@@ -57,42 +57,42 @@ def replace(file):
     [
         row(
             "weights of a local model are overwritten by others of the same size and time (cp -p)",
-            "it is another model, to which no stored answer belongs",
+            "it counts as a different model; no stored answer is used",
             "model.safetensors",
             overwrite,
             lambda folder, file: model_fingerprint(str(folder), MODEL),
         ),
         row(
             "weights of a local model are replaced by others of the same size and time (rsync -t)",
-            "it is another model, to which no stored answer belongs",
+            "it counts as a different model; no stored answer is used",
             "model.safetensors",
             replace,
             lambda folder, file: model_fingerprint(str(folder), MODEL),
         ),
         row(
             "weights of an adapter are overwritten by others of the same size and time",
-            "it is another model, to which no stored answer belongs",
+            "it counts as a different model; no stored answer is used",
             "adapter_model.safetensors",
             overwrite,
             lambda folder, file: model_fingerprint("org/model", MODEL, str(folder)),
         ),
         row(
-            "a model file that a server of the run's own is given is overwritten likewise",
-            "it is another model, to which no stored answer belongs",
+            "a model file passed to a server started by the run is overwritten in the same way",
+            "it counts as a different model; no stored answer is used",
             "model.gguf",
             overwrite,
             lambda folder, file: serving._fingerprint(str(file), ()),
         ),
         row(
-            "another part of a GGUF model is overwritten than the one that the server is given",
-            "it is another model, to which no stored answer belongs",
+            "a part of a GGUF model is overwritten that is not the part passed to the server",
+            "it counts as a different model; no stored answer is used",
             "model-00002-of-00002.gguf",
             overwrite,
             lambda folder, file: serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ()),
         ),
         row(
-            "an adapter's folder that an argument of the server names is overwritten likewise",
-            "it is another model, to which no stored answer belongs",
+            "an adapter's folder named in the server's arguments is overwritten in the same way",
+            "it counts as a different model; no stored answer is used",
             "adapter_model.safetensors",
             overwrite,
             lambda folder, file: serving._fingerprint("org/model", ("--lora-modules", f"a={folder}")),
@@ -108,7 +108,7 @@ def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
     assert fingerprint(folder, file) not in (before, None)
 
 
-@fault("the digest that is kept of a weight file is cut off", "the file is hashed again")
+@fault("the cached hash of a weight file is truncated", "the file is hashed again")
 def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
     folder, _ = weights()
     before = files_digest(folder)
@@ -118,7 +118,9 @@ def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
     assert files_digest(folder) == before and kept.read_text() == whole
 
 
-@fault("the digest of a weight file cannot be kept, as the home folder is a file", "it is hashed at every start")
+@fault(
+    "the hash of a weight file cannot be cached because the home folder is a file", "the file is hashed at every start"
+)
 def test_digests_that_cannot_be_kept(weights, tmp_path):
     folder, file = weights()
     (tmp_path / "home").write_text("in the way")
@@ -127,7 +129,7 @@ def test_digests_that_cannot_be_kept(weights, tmp_path):
     assert files_digest(folder) != before
 
 
-@fault("a weight file changes while it is hashed", "its digest is not kept")
+@fault("a weight file changes while it is being hashed", "its hash is not cached")
 def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
     folder, file = weights()
     digest = hashlib.file_digest
@@ -144,7 +146,7 @@ def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
     assert files_digest(folder) != before
 
 
-@fault("a weight file was written less than two seconds before", "its digest is not kept, as its time is rounded")
+@fault("a weight file was written less than two seconds ago", "its hash is not cached, because file times are rounded")
 def test_a_file_that_was_just_written(weights, tmp_path, monkeypatch):
     folder, _ = weights()
     monkeypatch.setattr(file_digests, "_ROUNDING", 60)
@@ -152,7 +154,7 @@ def test_a_file_that_was_just_written(weights, tmp_path, monkeypatch):
     assert not (tmp_path / "home" / "file_digests").exists()
 
 
-@fault("a model folder holds a named pipe and a link that leads nowhere", "they do not count, and nothing waits")
+@fault("a model folder contains a named pipe and a broken link", "they are ignored, without waiting")
 def test_what_is_no_file(weights):
     folder, _ = weights()
     before = files_digest(folder)

@@ -1,4 +1,4 @@
-"""Data files: workbooks (XLSX) and MATLAB's files with annotations that are damaged or not what they should be."""
+"""Data files: damaged or invalid workbooks (XLSX) and MATLAB files with annotations."""
 
 import zipfile
 
@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from tests.faults.fault import fault, row
 
-NAMED = "the error names the file and what is wrong"
+NAMED = "the error names the file and the problem"
 
 
 @pytest.fixture
@@ -45,7 +45,12 @@ def rewrite(workbook, change):
     ("header", "reason"),
     [
         row("a sheet lacks a column", NAMED, ["image", "score"], r"row 1: missing column 'mos'; found: image, score"),
-        row("a sheet has a column twice", NAMED, ["image", "mos", "mos"], r"row 1: columns \['mos'\] appear more than"),
+        row(
+            "a sheet has a duplicate column",
+            NAMED,
+            ["image", "mos", "mos"],
+            r"row 1: columns \['mos'\] appear more than",
+        ),
         row("a sheet has no headings", NAMED, [None, None], r"the file is empty"),
     ],
 )
@@ -55,19 +60,19 @@ def test_bad_headers(workbook, header, reason):
         read_xlsx_rows(str(path), ["image", "mos"])
 
 
-@fault("a sheet has another name", "the error names the sheet that was meant")
+@fault("a sheet has a different name", "the error names the expected sheet")
 def test_an_unknown_sheet(workbook):
     with pytest.raises(BadAnnotationError, match="no such sheet: unknown sheet 'score'; did you mean 'scores'"):
         read_xlsx_rows(str(workbook(["image"])), ["image"], sheet="score")
 
 
-@fault("a workbook is not there", NAMED)
+@fault("a workbook is missing", NAMED)
 def test_a_missing_workbook(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.xlsx: the annotation file is not there"):
         read_xlsx_rows(str(tmp_path / "none.xlsx"), ["image"])
 
 
-@fault("a workbook is empty, a CSV file, or begins like an archive and is damaged", NAMED)
+@fault("a workbook is empty, a CSV file or a damaged archive", NAMED)
 def test_files_that_are_no_workbooks(tmp_path):
     for content in (b"", b"image,mos\n", b"PK\x03\x04 rubbish"):
         (tmp_path / "scores.xlsx").write_bytes(content)
@@ -75,7 +80,7 @@ def test_files_that_are_no_workbooks(tmp_path):
             read_xlsx_rows(str(tmp_path / "scores.xlsx"), ["image"])
 
 
-@fault("the sheet within a workbook is cut off", NAMED)
+@fault("the sheet in a workbook is truncated", NAMED)
 def test_a_sheet_that_is_cut_off(workbook):
     path = workbook(["image"])
     rewrite(path, lambda text: text[:40])
@@ -83,7 +88,7 @@ def test_a_sheet_that_is_cut_off(workbook):
         read_xlsx_rows(str(path), ["image"])
 
 
-@fault("a workbook is an archive of images", NAMED)
+@fault("a workbook is a zip archive of images", NAMED)
 def test_another_archive(tmp_path):
     with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
         archive.writestr("a.png", b"")
@@ -99,14 +104,14 @@ def test_a_workbook_that_unpacks_to_too_much(workbook, monkeypatch):
         read_xlsx_rows(str(path), ["image"])
 
 
-@fault("a sheet says that it has fewer rows than it has", "all rows are read")
+@fault("a sheet declares fewer rows than it has", "all rows are read")
 def test_a_sheet_that_understates_its_size_is_read_whole(workbook):
     path = workbook(["image", "mos"], ["a.png", 1], ["b.png", 2])
     rewrite(path, lambda text: text.replace('ref="A1:B3"', 'ref="A1:A2"'))
     assert [found["mos"] for _, found in read_xlsx_rows(str(path), ["image", "mos"])] == [1, 2]
 
 
-@fault("the last cell of a sheet stands in its last row and is empty", "its rows are read")
+@fault("the last cell of a sheet's last row is empty", "its rows are read")
 def test_a_sheet_with_a_far_corner(workbook):
     path = workbook(["image"], ["a.png"])
     rewrite(path, lambda text: text.replace("</sheetData>", '<row r="1048576"><c r="XFD1048576"/></row></sheetData>'))
@@ -142,8 +147,14 @@ def mat(tmp_path):
             "moss",
             "'moss'; did you mean 'mos'",
         ),
-        row("numbers of a MAT file are texts", NAMED, read_mat_numbers, "names", "real numbers, found object"),
-        row("numbers of a MAT file are sparse", NAMED, read_mat_numbers, "sparse", "a plain array, found csc_"),
+        row("the numbers in a MAT file are strings", NAMED, read_mat_numbers, "names", "real numbers, found object"),
+        row(
+            "the numbers in a MAT file are a sparse matrix",
+            NAMED,
+            read_mat_numbers,
+            "sparse",
+            "a plain array, found csc_",
+        ),
         row("one name in a MAT file is a number", NAMED, read_mat_texts, "mixed", "cell 2 of .* must hold one text"),
     ],
 )
@@ -164,7 +175,7 @@ def test_version_73_says_how_to_save_it(tmp_path):
         read_mat_numbers(str(path), "mos")
 
 
-@fault("a MAT file is empty, rubbish or cut off", NAMED)
+@fault("a MAT file is empty, random bytes or truncated", NAMED)
 def test_damaged_files(tmp_path):
     path = tmp_path / "scores.mat"
     savemat(path, {"mos": np.arange(1000.0)})
@@ -174,7 +185,7 @@ def test_damaged_files(tmp_path):
             read_mat_numbers(str(path), "mos")
 
 
-@fault("a MAT file is not there", NAMED)
+@fault("a MAT file is missing", NAMED)
 def test_a_missing_mat_file(tmp_path):
     with pytest.raises(MissingFileError, match="not there"):
         read_mat_texts(str(tmp_path / "none.mat"), "names")

@@ -270,7 +270,9 @@ def test_a_wrong_pass_is_enough_whatever_else_is_missing(tmp_path, data):
 
 def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data):
     backend = write_answers(tmp_path / "a.jsonl", answers(**COMPLETE, q4_0="C", q4_2="Cow"))
-    with pytest.raises(DataError, match=r"question 'q4' has no rotation 1, 3, and its other passes are correct; .*--skip-bad"):
+    with pytest.raises(
+        DataError, match=r"question 'q4' has no rotation 1, 3, and its other passes are correct; .*--skip-bad"
+    ):
         run(backend, data)
     with pytest.warns(UndefinedScoreWarning, match="image style: circular_accuracy"):
         done = run(backend, data, skip_bad=True)
