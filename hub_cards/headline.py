@@ -1,4 +1,4 @@
-"""Which scores of a task are shown on model cards and boards, the one that stands for it first."""
+"""The scores of a task that model cards and boards show, headline first."""
 
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task

@@ -1,4 +1,4 @@
-"""Whether a result is what its predictions give: replies are read and scored again, and compared with the release."""
+"""Verifies results: scores are recomputed from the predictions, and predictions are compared with the release."""
 
 import warnings
 from collections import Counter
@@ -23,36 +23,36 @@ from eyechart.metrics.scores import FIT_PARAMETERS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 TOLERANCE = 1e-6
-"""For scores, absolute and relative: how far sums and fits differ between processors, less than any column shows."""
+"""Absolute and relative tolerance for scores: more than processors differ, less than any column shows."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
-JUDGED = "the judge's scores are taken as stored"
+JUDGED = "the judge's scores are used as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
-"""Settings of data sets that name files of one machine; the result's `mm21_quality` says which scores MM21 has."""
+"""Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
 _COLUMNS = ("correct", "circular_correct", "outcome", "consistent", "quality_score", "rank_score")
-"""What single items give, by which `eyechart compare` and the leaderboard compare models."""
+"""The item columns that `eyechart compare` and the leaderboard use to compare models."""
 _SHOWN = 5
-"""Discrepancies of a result that are listed; of others only the number is given."""
+"""Discrepancies of a result that are listed; further ones are only counted."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What recomputing a result's scores gave."""
+    """The outcome of recomputing a result's scores."""
 
     discrepancies: tuple[str, ...] = ()
-    """Where the result is not what its predictions give, or these are not of the release; empty where all is equal."""
+    """How the result differs from its predictions, or the predictions from the release; empty if they agree."""
     unchecked: str = ""
-    """What could not be recomputed, and why; "" where every score was."""
+    """What could not be recomputed, and why; "" if every score was recomputed."""
     release: bool = False
     """Whether the predictions were compared with the release."""
 
 
 class Recomputing:
-    """Computes the scores of one run again.
+    """Recomputes the scores of one run.
 
     Args:
         run: The run.
-        data_dirs: Folders of releases by data set, under "" that of all others; what has none is read where it was
-            downloaded before. None compares with no release.
+        data_dirs: Folders of releases by dataset; "" for all other datasets. Without a folder, the downloaded release
+            is used, if there is one. None: predictions are not compared with any release.
     """
 
     def __init__(self, run: Run, data_dirs: Mapping[str, str] | None = None) -> None:
@@ -62,7 +62,7 @@ class Recomputing:
         self.checks: dict[TaskKey, Check] = {}
 
     def check(self, key: TaskKey) -> Check:
-        """Compute the scores of a result again, once."""
+        """Recompute the scores of a result; the outcome is cached."""
         if key not in self.checks:
             self.checks[key] = self._average(key) if key.dataset == AVERAGE else self._single(key)
         return self.checks[key]
@@ -74,11 +74,11 @@ class Recomputing:
         predictions = answers.rows(range(len(answers)))
         try:
             with warnings.catch_warnings():
-                # The result holds what the run was warned of.
+                # The result already contains the warnings of the run.
                 warnings.simplefilter("ignore")
                 expected = rescored(get_task(result.task), result, predictions)
             found = _first(_differences(result.scores, without_nan(expected.scores), "scores"))
-            # Where scores differ, so do the items that they are made of.
+            # If scores differ, their items differ too.
             found = found or _first(_column_differences(expected))
         except DataError as error:
             found = (f"its predictions cannot be scored: {error.reason}",)
@@ -90,28 +90,28 @@ class Recomputing:
         return Check(found, unchecked, rows is not None)
 
     def _average(self, key: TaskKey) -> Check:
-        """An average is computed of the results on its databases, which are checked too."""
+        """Recompute an average from the results on its databases, which are checked too."""
         average = self.run.tasks[key]
         keys = {one.dataset: one for one in self.run.tasks if one == key._replace(dataset=one.dataset)}
         databases = get_task(key.task).data.run_on
         missing = [name for name in databases if name not in keys or self.run.tasks[keys[name]].scores is None]
         if missing:
-            return Check((f"it averages databases of which the run holds no scores: {', '.join(missing)}",))
+            return Check((f"the average needs databases without scores in this run: {', '.join(missing)}",))
         checks = [self.check(keys[name]) for name in databases]
         wrong = [name for name, check in zip(databases, checks, strict=True) if check.discrepancies]
         if wrong:
-            return Check((f"the results that it averages are not what their predictions give: {', '.join(wrong)}",))
+            return Check((f"the averaged results differ from their predictions: {', '.join(wrong)}",))
         try:
             expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
         except KeyError as error:
-            return Check((f"the results that it averages lack {error}",))
+            return Check((f"the averaged results lack {error}",))
         found = _first(_differences(average.scores, without_nan(expected), "scores"))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
         return Check(found, unchecked, all(check.release for check in checks))
 
 
 def _column_differences(expected: Rescored) -> Iterator[str]:
-    """Columns of single items that are not what their replies give, of which paired tests are made."""
+    """Item columns that differ from what the replies give; paired tests use these columns."""
     # Earlier versions wrote fewer columns.
     written = [name for name in _COLUMNS if any(row[name] is not None for row, _ in expected.items)]
     for row, item in expected.items:
@@ -122,7 +122,7 @@ def _column_differences(expected: Rescored) -> Iterator[str]:
 
 
 def judge_of(result: TaskResult) -> str:
-    """The name of the judge that a result names; "" if there was none."""
+    """The name of a result's judge; "" if there was none."""
     settings = result.settings.get("judge")
     for found in (settings.get("name") if isinstance(settings, dict) else None, (result.scores or {}).get("judge")):
         if isinstance(found, str):
@@ -131,17 +131,17 @@ def judge_of(result: TaskResult) -> str:
 
 
 def _first(differences: Iterator[str]) -> tuple[str, ...]:
-    """The first discrepancies, and how many more there are."""
+    """The first discrepancies, and the number of further ones."""
     found = list(differences)
     more = len(found) - _SHOWN
     return (*found[:_SHOWN], *([f"{more:,} more of this kind"] if more > 0 else []))
 
 
 def _differences(stored: Any, expected: Any, place: str) -> Iterator[str]:
-    """Every score that is not the one expected."""
+    """Every score that differs from the expected one."""
     if isinstance(stored, Mapping) and isinstance(expected, Mapping):
         for key in dict.fromkeys([*expected, *stored]):
-            # Parameters that are far apart can be of one curve, whose PLCC and RMSE are compared.
+            # Different parameters can describe the same curve; its PLCC and RMSE are compared instead.
             if key == FIT_PARAMETERS:
                 continue
             yield from _differences(stored.get(key), expected.get(key), f"{place}.{brief(key)[1:-1]}")
@@ -159,10 +159,10 @@ def _are_equal(stored: Any, expected: Any) -> bool:
 
 
 def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
-    """The rows of the release that a result is of, without images; None where it is not at hand.
+    """The rows of a result's release, without images; None if the release is not available.
 
     Raises:
-        UsageError: A folder that was given does not hold the release.
+        UsageError: A folder of `data_dirs` does not contain the release.
     """
     data = result.settings["data"]
     options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
@@ -184,14 +184,14 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
             skip_bad=True,
         )
     except DataError as error:
-        raise UsageError(f"--data-dir {result.dataset}={folder} does not hold the release: {error}") from error
+        raise UsageError(f"--data-dir {result.dataset}={folder} does not contain the release: {error}") from error
     return undecoded_rows(loaded.dataset)
 
 
 def _release_differences(
     result: TaskResult, predictions: Sequence[Mapping[str, Any]], rows: Sequence[Row]
 ) -> Iterator[str]:
-    """Where predictions are not of the release's items: their ids, options, right answers and opinion scores."""
+    """Where predictions differ from the release: ids, options, correct answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
     missing = by_id.keys() - {one["id"] for one in predictions} - {item.id for item in result.left_out}
     for name in islice(sorted(missing), _SHOWN):
@@ -204,24 +204,24 @@ def _release_differences(
 
 
 def _mismatch(answer: Mapping[str, Any], row: Row) -> str:
-    """What of an answer's question is not the release's; "" where nothing is."""
+    """How a prediction's question differs from the release; "" if it does not."""
     if "options" in row:
-        # Passes shuffle the options, and the second question of QL-Bench leaves out the refusal.
+        # Passes shuffle the options, and QL-Bench's second question omits the refusal.
         if Counter(answer["options"] or ()) - Counter(row["options"]):
-            return "shows options that the release does not have"
+            return "has options that are not in the release"
         if answer["answer"] and _option(answer["options"], answer["answer"]) != _option(row["options"], row["answer"]):
-            return "has another right answer than the release"
+            return "has a correct answer that differs from the release"
     if "description" in row and answer["reference"] not in (None, row["description"]):
-        return "has another reference than the release"
+        return "has a reference that differs from the release"
     if "quality" in row and answer["quality"] != row["quality"]:
-        return "has another opinion score than the release"
+        return "has an opinion score that differs from the release"
     if "first_id" in row and _pair(answer) != _pair(row):
-        return "has other images or opinion scores than the release"
+        return "has images or opinion scores that differ from the release"
     return ""
 
 
 def _pair(row: Mapping[str, Any]) -> set[tuple[str, float]]:
-    """The images of a pair with their opinion scores, in whatever order they were shown."""
+    """The images of a pair with their opinion scores, in any order."""
     return {(row[f"{place}_id"], row[f"{place}_quality"]) for place in ("first", "second")}
 
 

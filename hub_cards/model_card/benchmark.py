@@ -1,10 +1,10 @@
-"""`eval.yaml`: what makes an exported data set a benchmark on the Hub, with a leaderboard for each of its tasks.
+"""`eval.yaml`: makes an exported dataset a benchmark on the Hub, with a leaderboard for each task.
 
-Format: https://huggingface.co/docs/hub/eval-results, which calls it work in progress. `name`, `description`,
-`evaluation_framework`, and `tasks` with an `id` and, optionally, `config` and `split`. Known of it: the Hub checks the
-file as it is pushed; frameworks are a list that Hugging Face keeps (`packages/tasks/src/eval.ts` in
-https://github.com/huggingface/huggingface.js), to which "eyechart" has to be added first; and a repository shows as a
-benchmark once Hugging Face has put it on a list of its own. Therefore the file is written only where it is asked for.
+Format: https://huggingface.co/docs/hub/eval-results, marked as work in progress there. Fields: `name`, `description`,
+`evaluation_framework`, and `tasks` with an `id` and, optionally, `config` and `split`. The Hub checks the file when it
+is pushed. Hugging Face keeps a list of frameworks (`packages/tasks/src/eval.ts` in
+https://github.com/huggingface/huggingface.js), to which "eyechart" must be added first, and a list of the repositories
+that are shown as benchmarks. Therefore the file is written only on request.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FRAMEWORK = "eyechart"
 
 
 def task_id(task: str, split: str) -> str:
-    """What `eval.yaml` calls a task on a split, and `.eval_results` after it.
+    """The id of a task and split in `eval.yaml` and `.eval_results`.
 
     Examples:
         >>> task_id("q_bench/perception", "dev"), task_id("q_bench/perception", "test")
@@ -36,12 +36,12 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
     """The contents of `eval.yaml`.
 
     Args:
-        dataset: Our name of the data set.
-        configs: Its configurations that are exported, the default one first.
-        i_have_the_rights: Private answers are exported too.
+        dataset: The dataset's name in eyechart.
+        configs: The exported configurations, the default first.
+        i_have_the_rights: Whether private answers are exported too.
 
     Raises:
-        UsageError: No task can be scored on what is exported.
+        UsageError: No task can be scored on the exported data.
     """
     found = find_dataset(dataset)
     runs = [
@@ -55,8 +55,8 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
     ]
     if not runs:
         raise UsageError(
-            f"{dataset} ({', '.join(configs)}) cannot be a benchmark: no task is scored on what is exported of it. "
-            "--i-have-the-rights exports private answers too."
+            f"{dataset} ({', '.join(configs)}) cannot be a benchmark: no task can be scored on the exported data. "
+            "--i-have-the-rights also exports private answers."
         )
     descriptions = dict.fromkeys(task.description for task, _, _ in runs)
     papers = dict.fromkeys(task.paper for task, _, _ in runs)
@@ -77,7 +77,7 @@ def write_benchmark(folder: Path, contents: dict[str, Any]) -> None:
 
 
 def pretty_name(dataset: str) -> str:
-    """What a data set's card calls it; the name itself where there is no card."""
+    """The dataset's title in its card; its name if there is no card."""
     from huggingface_hub import DatasetCard
 
     if dataset not in DATASETS:

@@ -1,4 +1,4 @@
-"""A model's card with results put into it; all else stays byte for byte, its kind of line ends included."""
+"""Puts results into a model's card; the rest stays unchanged byte for byte, including line ends."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,16 +13,16 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], section: str) -> str:
-    """Put entries and the section into a card, in place of those of an earlier publication.
+    """Put entries and the section into a card; those of an earlier publication are replaced.
 
     Args:
-        card: The text of `README.md`; "" where there is none.
-        model: Name of the model, for a `model-index` that is new.
-        entries: For the `results` of the `model-index`; that is left alone if there are none.
-        section: Markdown, which is put between marks at the card's end, or where the marks are.
+        card: The text of `README.md`; "" if there is none.
+        model: The model's name, used for a new `model-index`.
+        entries: The entries for the `results` of the `model-index`; without entries, the `model-index` stays unchanged.
+        section: Markdown. It replaces the text between the marks; without marks, it is added at the end, with marks.
 
     Raises:
-        DataError: The metadata cannot be read, or one of the marks is missing or there twice.
+        DataError: The metadata cannot be read, or a mark is missing or duplicated.
     """
     mark = _BYTE_ORDER_MARK if card.startswith(_BYTE_ORDER_MARK) else ""
     text = card.removeprefix(mark)
@@ -46,7 +46,7 @@ def _with_section(text: str, section: str) -> str:
     first, last = text.find(BEGIN), text.find(END)
     if begins != 1 or ends != 1 or last < first:
         raise DataError(
-            f"the card has {begins} marks {BEGIN} and {ends} marks {END}; expected one of each, in this order, or "
-            "none. Put them around what is to be replaced, or remove them."
+            f"the card has {begins} of the mark {BEGIN} and {ends} of {END}; expected one of each, in this order, or "
+            "none. Put them around the part to replace, or remove them."
         )
     return text[:first] + marked + text[last + len(END) :]

@@ -1,7 +1,7 @@
-"""What the Hub reads of scores: the older `model-index` of a card, and the newer `.eval_results/*.yaml`.
+"""Scores in the Hub's two formats: the older `model-index` of a card, and the newer `.eval_results/*.yaml`.
 
-A list of `.eval_results` names a benchmark, a data set repository with an `eval.yaml`, and a task of that file; only
-results on data sets with such a repository can be there. A `model-index` may name any data.
+An entry of `.eval_results` names a benchmark (a dataset repository with an `eval.yaml`) and a task in that file, so it
+is possible only for datasets with such a repository. A `model-index` may name any data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry
 
 TASK_TYPE = "image-text-to-text"
-"""The Hub's name of what is asked."""
+"""The Hub's name for the kind of task."""
 _OURS = " (eyechart)"
-"""How the names of our entries' tasks end: what a second publication replaces."""
+"""The suffix of the task names in our entries, by which a later publication finds and replaces them."""
 
 
 def index_entries(published: Sequence[Published], repos: Mapping[str, str], source: str | None) -> list[dict[str, Any]]:
     """Entries for the `results` of a `model-index`, one for each task and data set.
 
     Args:
-        published: What to publish; averages over databases are passed over, as they are of no data set, and results on
-            a sample, which whoever reads the data set's name and the value would take for the benchmark's.
-        repos: Repositories on the Hub of data sets, by our names of these; others are called by our names.
-        source: Address of what proves the results.
+        published: The results. Averages over databases are skipped, because they belong to no single dataset, and so
+            are results on a sample, because an entry would not say so.
+        repos: Dataset repositories on the Hub by dataset name; other datasets appear under their eyechart names.
+        source: Address of the evidence for the results.
     """
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -41,13 +41,13 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
         if one.is_average or SAMPLE in one.result.settings:
             continue
         results = _eval_results(one, repos.get(one.result.dataset), source)
-        # One by one: together, the library would join tasks on the same data.
+        # One by one: the library merges tasks on the same data.
         entries += eval_results_to_model_index("", results)[0]["results"] if results else []
     return entries
 
 
 def is_ours(entry: Any) -> bool:
-    """Whether an entry of a `model-index` comes from here."""
+    """Whether eyechart wrote an entry of a `model-index`."""
     task = entry.get("task") if isinstance(entry, Mapping) else None
     name = task.get("name") if isinstance(task, Mapping) else None
     return isinstance(name, str) and name.endswith(_OURS)
@@ -56,15 +56,15 @@ def is_ours(entry: Any) -> bool:
 def hub_entries(
     published: Sequence[Published], repos: Mapping[str, str], source: str | None
 ) -> "list[EvalResultEntry]":
-    """Entries for `.eval_results/*.yaml`: the headline of each task on a data set that has a repository.
+    """Entries for `.eval_results/*.yaml`: the headline score of each task on a dataset with a repository.
 
-    Results on a sample are passed over: they are no results of the benchmark.
+    Results on a sample are skipped, because they are not results of the benchmark.
 
     Args:
-        published: What to publish.
-        repos: Repositories on the Hub of data sets, by our names of these, each with the `eval.yaml` of `eyechart
-            export --benchmark`.
-        source: Address of what proves the results.
+        published: The results.
+        repos: Dataset repositories on the Hub by dataset name, each with the `eval.yaml` of `eyechart export
+            --benchmark`.
+        source: Address of the evidence for the results.
     """
     from huggingface_hub import EvalResultEntry
 
@@ -109,7 +109,7 @@ def _eval_results(one: Published, repo: str | None, source: str | None) -> "list
 
 
 def _notes(one: Published) -> str:
-    """The settings that tell apart what a leaderboard shows side by side."""
+    """The settings by which results on the same leaderboard differ."""
     result, scores = one.result, one.result.scores or {}
     spec = headline_of(get_task(result.task))
     interval = spec.bounds(scores)

@@ -1,8 +1,8 @@
-"""Changing the `model-index` of a card's YAML metadata and nothing else: order, comments and quoting of the rest stay.
+"""Changes only the `model-index` in a card's YAML metadata: order, comments and quoting of the rest stay.
 
-The lines of the `model-index` are replaced where the parser says that it begins and ends. The edited text is parsed and
-compared with what it should hold; if it differs (metadata in a style that cannot be edited by lines, such as `{...}`),
-the whole metadata are written anew, with the same values.
+The lines of the `model-index` are replaced, from its first to its last line as the parser reports them. The edited text
+is parsed and compared with the intended metadata. If it differs (some styles, such as `{...}`, cannot be edited by
+lines), the complete metadata are rewritten with the same values.
 """
 
 import copy
@@ -18,7 +18,7 @@ _FENCE = "---"
 
 
 def split_card(text: str) -> tuple[str, str, str]:
-    r"""A card in three: up to the metadata, the metadata, the rest; the first two are empty where there is none.
+    r"""Split a card: the text up to the metadata, the metadata, the rest. Without metadata, the first two are empty.
 
     Examples:
         >>> split_card("---\nlicense: mit\n---\n# Model\n")
@@ -39,17 +39,17 @@ def split_card(text: str) -> tuple[str, str, str]:
 def with_results(
     metadata: str, model: str, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
 ) -> str:
-    """Put entries into the `model-index` of metadata, in place of those of an earlier publication.
+    """Put entries into the `model-index` of metadata; those of an earlier publication are replaced.
 
     Args:
-        metadata: YAML, line ends as line feeds; may be empty.
-        model: Name of the model, for a `model-index` that is new. Of several models that are there already, the one of
-            this name gets the entries, or the first.
-        entries: For `results`.
-        is_ours: Whether an entry is one of an earlier publication.
+        metadata: YAML with line feeds as line ends; may be empty.
+        model: The model's name, used for a new `model-index`. In an existing one, the model with this name gets the
+            entries, or else the first model.
+        entries: The entries for `results`.
+        is_ours: Whether an entry is from an earlier publication.
 
     Raises:
-        DataError: The metadata are no YAML mapping, or their `model-index` is not in the Hub's form.
+        DataError: The metadata are not a YAML mapping, or their `model-index` does not have the Hub's form.
     """
     data = _load(metadata)
     index = _merged_index(data.get(_KEY), model, entries, is_ours)
@@ -58,19 +58,19 @@ def with_results(
         for text in (_replaced(metadata, index), _dump(wanted)):
             if _parsed(text) == wanted:
                 return text
-        # Rare line ends survive only as escapes.
+        # Unusual line ends survive only as escapes.
         return _dump(wanted, ascii_only=True)
-    # A number in hexadecimal digits can be too long to be written in decimal ones.
+    # A hexadecimal number can be too long for Python to write as a decimal.
     except ValueError as error:
-        raise DataError(f"the card's metadata cannot be written anew: {error}") from error
+        raise DataError(f"the card's metadata cannot be rewritten: {error}") from error
 
 
 def _load(metadata: str) -> dict[str, Any]:
     try:
         data = yaml.safe_load(metadata)
-    # Impossible dates, numbers of thousands of digits, and nesting without end are no YAML to PyYAML either.
+    # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"the card's metadata are no YAML: {error}") from error
+        raise DataError(f"the card's metadata are not valid YAML: {error}") from error
     if data is not None and not isinstance(data, dict):
         raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
     return data or {}
@@ -79,7 +79,7 @@ def _load(metadata: str) -> dict[str, Any]:
 def _merged_index(
     index: Any, model: str, entries: Sequence[Mapping[str, Any]], is_ours: Callable[[Any], bool]
 ) -> list[dict[str, Any]]:
-    """The `model-index` as it is to be."""
+    """The new `model-index`."""
     if not index:
         return [{"name": model, "results": list(entries)}]
     is_list = isinstance(index, list) and all(isinstance(item, dict) for item in index)
@@ -97,21 +97,21 @@ def _merged_index(
 
 
 def _replaced(metadata: str, index: Sequence[Mapping[str, Any]]) -> str:
-    """The metadata with another `model-index` in the place of the one that is there, or at the end."""
+    """The metadata with the `model-index` replaced, or added at the end."""
     lines = _whole_line(metadata).splitlines(keepends=True)
     first, last = _lines_of_index(metadata) or (len(lines), len(lines))
     return "".join(lines[:first]) + _dump({_KEY: list(index)}) + "".join(lines[last:])
 
 
 def _lines_of_index(metadata: str) -> tuple[int, int] | None:
-    """The first line of the `model-index`, and the one behind its last; None where there is none."""
+    """The first line of the `model-index` and the line after its last; None if there is none."""
     root = yaml.compose(metadata, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     return next(((key.start_mark.line, _last_line(value) + 1) for key, value in pairs if key.value == _KEY), None)
 
 
 def _last_line(node: Any) -> int:
-    """Number of the line in which the text of a node ends; a block's own mark is behind the comments that follow it."""
+    """The last line of a node's text; a block's own end mark comes after the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         children = [child for item in node.value for child in (item if isinstance(item, tuple) else (item,))]
         return max(map(_last_line, children))

@@ -1,4 +1,4 @@
-"""A model repository on the Hub: what it holds now, and one commit with what it is to hold."""
+"""A model repository on the Hub: reading its files, and writing changes in one commit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
 
-_HINT = "Log in with `hf auth login`, with a token that may read and write there."
-_MESSAGE = "Evaluation results of eyechart"
+_HINT = "Log in with `hf auth login`; the token needs read and write access to the repository."
+_MESSAGE = "Evaluation results from eyechart"
 
 
 @dataclass(frozen=True)
 class Held:
-    """Files of a repository."""
+    """Files in a repository."""
 
     files: Mapping[str, str]
-    """Texts by path, of those that were asked for and are there."""
+    """Texts by path; files that the repository lacks are left out."""
     revision: str
-    """The commit that they are of."""
+    """Their commit."""
 
 
 def read_files(repo: str, paths: Sequence[str]) -> Held:
@@ -26,17 +26,17 @@ def read_files(repo: str, paths: Sequence[str]) -> Held:
 
     Args:
         repo: "user/name".
-        paths: Files; those that it does not have are passed over.
+        paths: Files to read; files that the repository lacks are skipped.
 
     Raises:
-        UsageError: `repo` cannot be a repository's name.
-        DataError: A file is no UTF-8.
-        HubError: There is no such repository for who is logged in, or the Hub cannot be reached.
+        UsageError: `repo` is not a valid repository name.
+        DataError: A file is not UTF-8.
+        HubError: The repository does not exist, the user has no access, or the Hub cannot be reached.
     """
     from huggingface_hub import HfApi
 
     api = HfApi()
-    with _explained(f"{repo} could not be read", repo, "--card FILE takes a copy of its card on disk instead."):
+    with _explained(f"{repo} could not be read", repo, "Or use --card FILE with a local copy of the card."):
         info = api.model_info(repo)
         revision, held = info.sha or "main", {file.rfilename for file in info.siblings or []}
         files = {
@@ -51,34 +51,34 @@ def decoded(content: bytes, path: str) -> str:
     """The text of a file.
 
     Raises:
-        DataError: It is no UTF-8.
+        DataError: The file is not UTF-8.
     """
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise DataError(f"is no UTF-8: {error}; correct it first", path=path) from error
+        raise DataError(f"not UTF-8: {error}; correct the file first", path=path) from error
 
 
 def push_files(repo: str, files: Mapping[str, str], *, parent: str, create_pr: bool = False) -> str:
     """Write text files to a model repository, in one commit.
 
     Args:
-        repo: "user/name"; it has to exist.
+        repo: "user/name"; must exist.
         files: Texts by path.
-        parent: The commit that the texts were made from; the Hub refuses where there is a newer one.
-        create_pr: Open a pull request instead.
+        parent: The commit on which the texts are based; if there is a newer one, the Hub refuses.
+        create_pr: Open a pull request instead of writing to the repository.
 
     Returns:
-        Address of the commit or the pull request.
+        The address of the commit or pull request.
 
     Raises:
-        UsageError: `repo` cannot be a repository's name.
-        HubError: The Hub refused, or cannot be reached.
+        UsageError: `repo` is not a valid repository name.
+        HubError: The Hub refused or cannot be reached.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 
     operations = [CommitOperationAdd(path, text.encode()) for path, text in files.items()]
-    with _explained(f"{repo} was not changed", repo, "--create-pr proposes the change to those who may make it."):
+    with _explained(f"{repo} was not changed", repo, "Without write access, use --create-pr to open a pull request."):
         done = HfApi().create_commit(
             repo, operations, commit_message=_MESSAGE, create_pr=create_pr, parent_commit=parent
         )
@@ -92,8 +92,8 @@ def _explained(what: str, repo: str, advice: str) -> Iterator[None]:
     try:
         yield
     except HFValidationError as error:
-        raise UsageError(f"--model-repo {repo!r} cannot be a repository: {error}") from error
-    # The library's HTTP client, and with it the class of its errors, differs between versions.
+        raise UsageError(f"--model-repo {repo!r} is not a valid repository name: {error}") from error
+    # The library's HTTP client, and so the error class, differs between versions.
     except Exception as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
         raise HubError(f"{what}: {error}{cause}\n{_HINT} {advice}") from error

@@ -1,4 +1,4 @@
-"""Everything that a publication changes, as texts before and after."""
+"""The file changes of a publication."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ class Change:
 
     path: str
     before: str
-    """"" where there is none."""
+    """"" if the file does not exist."""
     after: str
 
     def diff(self) -> str:
-        """A unified diff; "" where nothing changes."""
+        """A unified diff; "" if nothing changes."""
         before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
         lines = difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
@@ -40,18 +40,18 @@ def changes(
     data_repos: Mapping[str, str] | None = None,
     source: str | None = None,
 ) -> list[Change]:
-    """What is to change in a model repository.
+    """The changes that a publication makes in a model repository.
 
     Args:
-        published: What to publish, of one model.
+        published: The results to publish, all of one model.
         repo: The model repository, "user/name".
-        held: The files that it has, by path.
-        data_repos: Benchmark repositories on the Hub, by our names of the data sets.
-        source: Address of what proves the results.
+        held: The repository's current files by path.
+        data_repos: Benchmark repositories on the Hub by dataset name.
+        source: Address of the evidence for the results.
 
     Returns:
-        One change for the card, and one for `.eval_results/eyechart.yaml` where there is or was something in it; those
-        that change nothing are left out.
+        A change of the card, and one of `.eval_results/eyechart.yaml` if it has entries or exists already. Unchanged
+        files are left out.
 
     Raises:
         DataError: The card cannot be read.
@@ -75,13 +75,13 @@ def check_model(published: Sequence[Published], repo: str, same_model: bool) -> 
     """Refuse to publish the results of one model in the repository of another.
 
     Raises:
-        UsageError: The run names its model otherwise, and `same_model` does not say that it is the same.
+        UsageError: The run's model has another name than the repository, and `same_model` is False.
     """
     model = published[0].result.model
     if model != repo and not same_model:
         raise UsageError(
-            f"the run is of the model {model!r} and the repository is {repo!r}; "
-            "--same-model says that the repository holds what was run"
+            f"the run's model is {model!r}, but the repository is {repo!r}; "
+            "use --same-model if the repository contains this model"
         )
 
 

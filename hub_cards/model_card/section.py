@@ -1,7 +1,6 @@
-"""The section of a model's card: table, protocol, versions and caveats, from `hub_cards/model_card/section.md`.
+"""The section of a model's card: scores, protocol, versions and caveats, from `hub_cards/model_card/section.md`.
 
-Every text that comes from a run is escaped: it stays text, whatever it holds. Paths of the machine of the run are
-nobody's business and are cut to their last part.
+All text from a run is escaped. Paths on the machine of the run are private and are cut to their last part.
 """
 
 import html
@@ -21,7 +20,7 @@ from eyechart.hub_cards.recomputing import judge_of
 
 _TEMPLATE = "model_card/section.md"
 _ELSEWHERE = ("data", "model", "limit", "sample")
-"""Settings that stand in other places of the section, or that every published result has alike."""
+"""Settings shown elsewhere in the section, or equal in every published result."""
 _MODEL = (
     *("backend", "architecture", "revision", "parameters", "dtype", "quantization", "attention", "decoding"),
     *("sampling", "image_processor", "image_sizes", "served", "downscaled_share"),
@@ -34,7 +33,7 @@ def card_section(published: Sequence[Published]) -> str:
     """The section as Markdown."""
     import jinja2
 
-    # The template makes no HTML; what goes into it is escaped for Markdown, and so for HTML.
+    # The template is Markdown; its values are escaped for Markdown and HTML.
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
     template = environment.from_string((files("eyechart.hub_cards") / _TEMPLATE).read_text(encoding="utf-8"))
     return template.render(
@@ -46,7 +45,7 @@ def card_section(published: Sequence[Published]) -> str:
 
 
 def markdown(value: Any) -> str:
-    r"""A text that shows as it is in a cell or a line of Markdown.
+    r"""Escape a text so that Markdown shows it literally, in a cell or a line.
 
     Examples:
         >>> markdown("a|b <script> *c*\nd")
@@ -56,7 +55,7 @@ def markdown(value: Any) -> str:
 
 
 def _code(value: Any) -> str:
-    """A text of our own in the type of code."""
+    """A trusted text, formatted as code."""
     return f"`{_CONTROL.sub(' ', str(value)).replace('`', '').replace('|', '')}`"
 
 
@@ -80,7 +79,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A setting: texts as they are, but of a path only its last part; all else as JSON."""
+    """A setting as text: strings literally, paths cut to their last part, other values as JSON."""
     if isinstance(value, str):
         return markdown(_without_folder(value))
     return markdown(json.dumps(_without_folders(value), ensure_ascii=False))
@@ -100,7 +99,7 @@ def _without_folder(text: str) -> str:
 
 
 def _versions(published: Sequence[Published]) -> Iterator[tuple[str, str]]:
-    """Of the model and the packages; where results differ in one, all its values."""
+    """Settings of the model and versions of packages; if results differ, all values."""
     models = [one.result.settings.get("model") for one in published]
     settings = [model for model in models if isinstance(model, Mapping)]
     yield "model", ", ".join(dict.fromkeys(_value(one.result.model) for one in published))
@@ -117,24 +116,24 @@ def _versions(published: Sequence[Published]) -> Iterator[tuple[str, str]]:
 
 
 def _caveats(published: Sequence[Published]) -> Iterator[str]:
-    yield "Compare only with scores of the same prompt, settings, split and data; the protocol above says which."
+    yield "Compare only with scores that used the same data, split, prompt and settings as listed above."
     for one in published:
         task = f"{_code(one.result.task)} on {_data(one)}"
         if one.own_data:
             yield f"{task}: the publisher's own data, not a benchmark's."
         count = len(left_out_public(one.result))
         if count:
-            yield f"{task}: {count} row{'s' if count > 1 else ''} left out: unreadable or without an image."
+            yield f"{task}: {count} row{'s' if count > 1 else ''} left out: unreadable, or without an image."
         model = one.result.settings.get("model")
         if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
-            yield f"{task}: precomputed predictions; that they answer this prompt is what their file claims."
+            yield f"{task}: precomputed predictions; eyechart did not run the model and cannot verify the prompt."
         judge = judge_of(one.result)
         if judge:
-            yield f"{task}: judged by {_value(judge)}; another judge gives other scores."
+            yield f"{task}: judged by {_value(judge)}; scores depend on the judge."
         yield from (f"{task}: {markdown(note)}" for note in interval_notes([("", with_nan(one.result.scores or {}))]))
         yield from (f"{task}: {markdown(caveat)}" for caveat in one.result.caveats)
         warned = one.result.warnings
         if warned:
-            yield f"{task}: warnings while scoring: {len(warned)}, the first: {markdown(warned[0])}"
+            yield f"{task}: warnings during scoring: {len(warned)}; first: {markdown(warned[0])}"
     papers = {get_task(one.result.task).paper for one in published}
     yield f"Protocols: {'; '.join(map(markdown, sorted(papers)))}."

@@ -97,9 +97,9 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
     ("task", "column", "value", "reason"),
     [
         row(
-            "changed options", COMPARED, PERCEPTION, "options", list("abcd"), "shows options that the release does not"
+            "changed options", COMPARED, PERCEPTION, "options", list("abcd"), "has options that are not in the release"
         ),
-        row("an easier right answer", COMPARED, PERCEPTION, "answer", "D", "has another right answer than the release"),
+        row("an easier right answer", COMPARED, PERCEPTION, "answer", "D", "has a correct answer that differs"),
         row("an item from another release", COMPARED, PERCEPTION, "id", "another", "is not in the release"),
         row("a missing item", COMPARED, PERCEPTION, "id", "another", "of the release has no prediction"),
         row(
@@ -108,7 +108,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
             "q_bench/assessment",
             "quality",
             1.0,
-            "has another opinion score than the release",
+            "has an opinion score that differs from the release",
         ),
         row(
             "a changed reference",
@@ -116,7 +116,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
             "q_bench/description",
             "reference",
             "x",
-            "has another reference than the release",
+            "has a reference that differs from the release",
         ),
         row(
             "changed images of a pair",
@@ -124,7 +124,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
             "two_afc/fine_mos",
             "first_id",
             "x",
-            "has other images or opinion scores than the release",
+            "has images or opinion scores that differ from the release",
         ),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_release_at_hand_is_compared_with(whole: Path) -> None:
     folders = {name: str(mini.release(name)) for _, name in WHOLE}
     assert set(checks(whole, folders).values()) == {Check(release=True)}
     assert checks(whole, {"": folders["spaq"]} | folders) == checks(whole, folders)
-    with pytest.raises(UsageError, match=r"--data-dir llvisionqa=.* does not hold the release"):
+    with pytest.raises(UsageError, match=r"--data-dir llvisionqa=.* does not contain the release"):
         checks(whole, {"": folders["spaq"]})
 
 
@@ -168,6 +168,6 @@ def test_an_average_is_of_the_results_of_its_databases(every_task: Path, tmp_pat
     other = change("average", lambda task, tasks: task["scores"].update(srcc=0.9))
     assert other.discrepancies[0].startswith("scores.srcc is 0.9; its predictions give ")
     fewer = change("spaq", lambda task, tasks: tasks.remove(task))
-    assert fewer.discrepancies == ("it averages databases of which the run holds no scores: spaq",)
+    assert fewer.discrepancies == ("the average needs databases without scores in this run: spaq",)
     bare = change("live_fb", lambda task, tasks: task["scores"].pop("krcc"))
-    assert bare.discrepancies == ("the results that it averages lack 'krcc'",)
+    assert bare.discrepancies == ("the averaged results lack 'krcc'",)

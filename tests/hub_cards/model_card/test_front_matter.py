@@ -91,7 +91,7 @@ def test_of_several_models_the_one_of_the_name_gets_the_entries() -> None:
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ("a: [", "are no YAML"),
+        ("a: [", "are not valid YAML"),
         ("- a", "expected `key: value` lines"),
         ("model-index: {name: x}", "expected a list of models"),
         ("model-index: [{name: x, results: 3}]", "expected a list of models"),

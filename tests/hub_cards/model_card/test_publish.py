@@ -132,7 +132,7 @@ def test_precomputed_predictions_are_said_to_be(tmp_path: Path) -> None:
     model = {"backend": "predictions_file", "name": MODEL, "format": "eyechart"}
     run = write(tmp_path / "run", [evaluated(settings={"model": model})])
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
-    assert "precomputed predictions; that they answer this prompt is what their file claims." in shown
+    assert "precomputed predictions; eyechart did not run the model and cannot verify the prompt." in shown
 
 
 def test_an_answer_under_another_name_is_published_only_where_that_is_confirmed(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_answer_under_another_name_is_published_only_where_that_is_confirmed(
     model = {"backend": "openai", "name": MODEL, "served": ["something-else.gguf"], "served_name": None}
     run = write(tmp_path / "run", [evaluated(settings={"model": model})])
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=2)
-    assert f"answered as 'something-else.gguf', and '{MODEL}' was asked for" in shown and "--served-name NAME" in shown
+    assert f"answered as 'something-else.gguf', but '{MODEL}' was requested" in shown and "--served-name NAME" in shown
     confirmed = {**model, "served_name": "something-else.gguf"}
     run = write(tmp_path / "confirmed", [evaluated(settings={"model": confirmed})])
     assert "accuracy" in call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
@@ -172,7 +172,7 @@ def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> Non
     shown = call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
     repo = hub.repos[MODEL]
     assert f"Published: {hub.address}/{MODEL}/commit/1" in shown
-    assert repo["commits"] == ["Evaluation results of eyechart"] and repo["parents"] == [base]
+    assert repo["commits"] == ["Evaluation results from eyechart"] and repo["parents"] == [base]
     assert sorted(repo["files"]) == [ENTRIES, "README.md", "weights.bin"]
     assert "Nothing to change" in call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
     # Without the data set's repository there is no entry any more.
@@ -190,7 +190,7 @@ def test_a_pull_request_leaves_the_repository_alone(hub: StandIn, run: Path) -> 
 
 def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "could not be read" in call(run, "--model-repo", MODEL, code=1)
-    assert "cannot be a repository" in call(run, "--model-repo", "a/b/c", "--same-model", code=2)
+    assert "is not a valid repository name" in call(run, "--model-repo", "a/b/c", "--same-model", code=2)
     hub.make(MODEL, {})
     monkeypatch.setattr(
         StandIn, "revision", lambda self, name: f"{len(self.repos[name]['commits']) + next(ticks):040x}"
@@ -201,25 +201,25 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
     shown = call(run, "--model-repo", MODEL, "--push", code=1)
     assert "401" in shown and "hf_of_another" not in shown
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert "--card FILE takes a copy" in call(run, "--model-repo", MODEL, code=1)
+    assert "use --card FILE with a local copy" in call(run, "--model-repo", MODEL, code=1)
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"data": {"is_mini": True}}, "its data are synthetic demo data"),
-        ({"data": {"is_mini": "no"}}, "its data are synthetic demo data"),
-        ({"data": {"source": str(mini.release("llvisionqa"))}}, "its data are synthetic demo data"),
-        ({"settings": {"limit": 5}}, "run used --limit 5; repeat it without --limit"),
-        ({"settings": {"blind": True}}, "its questions were asked without the images; repeat it without blind"),
-        ({"scores": None, "caveats": ["The answers are private."]}, "it has no score, as The answers are private."),
-        ({"scores": {}}, "it has no score; a results file is not to be edited"),
-        ({"complete": False, "caveats": ["1 of 12 answers cannot be scored."]}, "it is incomplete: 1 of 12 answers"),
-        ({"scores": {"sum": 1.0, "judge": "lexical"}}, "it was judged by `lexical`, a comparison of words"),
-        ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; --allow-left-out"),
-        ({"scores": {**ACCURACY, "n": 400}}, "it is of 400 items, and llvisionqa (dev) has 1,495. Run"),
-        ({"scores": {**ACCURACY, "n": 1496}}, "it is of 1,496 items, and llvisionqa (dev) has 1,495. Run"),
-        ({"data": {"source": "given"}}, "it is of a `Dataset` object, which does not tell whether it is llvisionqa"),
+        ({"data": {"is_mini": True}}, "the data are synthetic demo data"),
+        ({"data": {"is_mini": "no"}}, "the data are synthetic demo data"),
+        ({"data": {"source": str(mini.release("llvisionqa"))}}, "the data are synthetic demo data"),
+        ({"settings": {"limit": 5}}, "run used --limit 5; repeat the run without --limit"),
+        ({"settings": {"blind": True}}, "the questions were asked without the images; repeat the run without --blind"),
+        ({"scores": None, "caveats": ["The answers are private."]}, "no score: The answers are private."),
+        ({"scores": {}}, "no score; results files must not be edited"),
+        ({"complete": False, "caveats": ["1 of 12 answers cannot be scored."]}, "incomplete: 1 of 12 answers"),
+        ({"scores": {"sum": 1.0, "judge": "lexical"}}, "judged by `lexical`, a comparison of words"),
+        ({"left_out": [{"id": "x", "path": None, "reason": "no image"}]}, "1 rows were left out; use --allow-left-out"),
+        ({"scores": {**ACCURACY, "n": 400}}, "the result is on 400 items, but llvisionqa (dev) has 1,495. Run"),
+        ({"scores": {**ACCURACY, "n": 1496}}, "the result is on 1,496 items, but llvisionqa (dev) has 1,495. Run"),
+        ({"data": {"source": "given"}}, "the data were a `Dataset` object, which may not be llvisionqa"),
     ],
 )
 def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
@@ -227,9 +227,9 @@ def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reas
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out", code=2)
     assert (
-        "1 of 2 results must not be published" in shown and f"q_bench/perception on llvisionqa (dev): {reason}" in shown
+        "1 of 2 results cannot be published" in shown and f"q_bench/perception on llvisionqa (dev): {reason}" in shown
     )
-    assert "The others can be: --task mmbench/en" in shown and not (tmp_path / "out").exists()
+    assert "To publish the others: --task mmbench/en" in shown and not (tmp_path / "out").exists()
     call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--task", "mmbench/en")
 
 
@@ -237,7 +237,7 @@ def test_what_must_not_be_published(tmp_path: Path, fields: dict[str, Any], reas
     ("count", "code", "shown"),
     [
         (1164, 0, "| 1,164 |"),
-        (1176, 2, "it is of 1,176 items of an earlier release, and mmbench (dev) has 1,164. Run"),
+        (1176, 2, "the result is on 1,176 items of an earlier release, but mmbench (dev) has 1,164. Run"),
     ],
 )
 def test_of_a_split_that_was_released_twice_the_present_release_is_published(
@@ -265,7 +265,7 @@ def test_an_average_is_of_all_images_of_its_databases(tmp_path: Path) -> None:
         made[0].scores["n"] -= missing
         run = write(tmp_path / str(missing), with_averages(made))
         shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", code=code)
-        assert ("it is of 81,272 items, and average (test) has 81,284" in shown) == bool(code)
+        assert ("the result is on 81,272 items, but average (test) has 81,284" in shown) == bool(code)
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def photographs(tmp_path: Path) -> Path:
 def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs: Path, tmp_path: Path) -> None:
     arguments = (photographs, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out")
     shown = " ".join(call(*arguments, code=2).split())
-    assert "it is of 6 items, and kadis700k (test) has 100" in shown and "use --as-own-data" in shown
+    assert "the result is on 6 items, but kadis700k (test) has 100" in shown and "use --as-own-data" in shown
     call(*arguments, "--as-own-data", "--dataset-repo", "kadis700k=me/kadis")
     text = (tmp_path / "out" / "README.md").read_text()
     ours = ModelCard.load(tmp_path / "out" / "README.md").data.eval_results[1]
@@ -292,11 +292,11 @@ def test_own_data_are_published_under_the_name_of_their_folder_alone(photographs
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("official release", "under the name of the data's folder, and its data, 'official release', tell none"),
-        ("given", "its data, 'given', tell none"),
-        (".", "its data, '.', tell none"),
-        ("/data/LLVisionQA", "the folder of its data is called 'LLVisionQA', as a benchmark's data are"),
-        ("/data/koniq_10k/", "the folder of its data is called 'koniq_10k', as a benchmark's data are"),
+        ("official release", "under the name of the data folder, but the data source 'official release' has none"),
+        ("given", "the data source 'given' has none"),
+        (".", "the data source '.' has none"),
+        ("/data/LLVisionQA", "the data folder is called 'LLVisionQA', like a benchmark"),
+        ("/data/koniq_10k/", "the data folder is called 'koniq_10k', like a benchmark"),
     ],
 )
 def test_own_data_are_in_a_folder_with_a_name_of_its_own(tmp_path: Path, source: str, reason: str) -> None:
@@ -314,7 +314,7 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
     run = write(tmp_path, [evaluated(left_out=left_out, scores={**ACCURACY, "n": 1494})])
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--allow-left-out")
-    assert "1 row left out: unreadable or without an image." in shown
+    assert "1 row left out: unreadable, or without an image." in shown
 
 
 def test_texts_of_a_run_stay_texts(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subse
         (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
         (["--dataset-repo", "llvisionqa"], "is not DATASET=ID"),
         (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
-        (["--model-repo", "acme/other"], "the run is of the model 'acme/vlm' and the repository is 'acme/other'"),
+        (["--model-repo", "acme/other"], "the run's model is 'acme/vlm', but the repository is 'acme/other'"),
     ],
 )
 def test_wrong_usage(run: Path, arguments: list[str], message: str) -> None:
@@ -377,7 +377,7 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
     assert "mmbench/cn" in call(run, other, *card)
     twice = write(tmp_path / "twice", [evaluated(scores=ACCURACY | {"accuracy": 0.5})])
-    assert "is there twice" in call(run, twice, *card, code=2)
+    assert "is in the runs twice" in call(run, twice, *card, code=2)
     foreign = write(
         tmp_path / "foreign", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), model="acme/other")]
     )
@@ -387,7 +387,7 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
 
 
 def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> None:
-    for content, message in ((b"# caf\xe9", "is no UTF-8"), (b"---\na: [\n---\n", "metadata are no YAML")):
+    for content, message in ((b"# caf\xe9", "not UTF-8"), (b"---\na: [\n---\n", "metadata are not valid YAML")):
         hub.make(MODEL, {"README.md": content})
         assert message in call(run, "--model-repo", MODEL, "--push", code=1)
         assert hub.repos[MODEL]["files"] == {"README.md": content}
@@ -401,7 +401,7 @@ def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path
     for task in whole["tasks"]:
         task["settings"] = {}
     path.write_text(json.dumps(whole))
-    assert "its settings do not describe its data" in call(run, *card, code=2)
+    assert "the settings do not describe the data" in call(run, *card, code=2)
     path.write_text(json.dumps({**whole, "schema": 9}))
     assert "its schema is 9" in call(run, *card, code=1)
     path.write_text("{")
@@ -415,9 +415,14 @@ def test_results_without_settings_or_of_another_schema(run: Path, tmp_path: Path
             "mmbench/en_v11",
             {},
             "MMBench_DEV_EN_V11.tsv",
-            r"how many items mmbench \(dev\) has is not known; run it without",
+            r"the number of items of mmbench \(dev\) is unknown; run it without",
         ),
-        ("two_afc/coarse", {"databases": ["CSIQ"]}, "two-afc", r"it is of 180 items, and two_afc \(test\) has 5,148"),
+        (
+            "two_afc/coarse",
+            {"databases": ["CSIQ"]},
+            "two-afc",
+            r"the result is on 180 items, but two_afc \(test\) has 5,148",
+        ),
     ],
 )
 def test_a_part_of_a_benchmark_is_not_published_under_its_name(
