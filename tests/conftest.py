@@ -36,12 +36,12 @@ hypothesis.settings.load_profile("eyechart")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Where the fault list is written to."""
+    """Add the option that writes the fault list."""
     parser.addoption("--faults-table", type=Path, help="write the list of faults with their outcomes to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the outcomes of the fault list."""
+    """Collect the outcomes of the fault list."""
     path = config.getoption("--faults-table")
     if path is not None:
         config.pluginmanager.register(Outcomes(path))

@@ -1,10 +1,9 @@
 """How often nominal 95 % intervals cover the truth, on simulated runs.
 
 `python -m tests.benchmarks.coverage --out docs/coverage.md` writes the table; 2,000 runs of every row take about half
-an hour on two cores. `--only FAMILY` makes the same rows of one family alone. Each row draws its data from a model
-whose true score is known (by a formula, or as the mean over many draws), and counts the runs whose interval holds it.
-Seeds are fixed, so that the table can be made again. With 2,000 runs, the share of an interval that covers 95 % is
-itself known to about 1 point.
+an hour on two cores. `--only FAMILY` recreates only the rows of one family. Each row simulates data with a known true
+score (from a formula, or the mean over many draws), and counts the runs whose interval contains it. Seeds are fixed, so
+the table is reproducible. With 2,000 runs, a coverage of 95 % is estimated to within about 1 percentage point.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interv
 RUNS = 2000
 NOMINAL = (0.93, 0.97)
 _DRAWS = 4_000_000
-"""For a true score that no formula gives."""
+"""Number of draws for a true score that has no formula."""
 
 Draw = Callable[..., Interval]
 """Takes a generator and a row's settings; returns the interval of one simulated run."""
@@ -48,7 +47,7 @@ class Row:
 
 
 def coverage(row: Row, runs: int, seed: int) -> tuple[float, float, float]:
-    """Share of the runs with an interval that it covers the truth in, its mean width, and the share without one."""
+    """Coverage among runs with an interval, mean width, and the share of runs without an interval."""
     rng = np.random.default_rng(seed)
     found = [row.draw(rng, **row.arguments) for _ in range(runs)]
     defined = [one for one in found if one.low == one.low]
@@ -76,7 +75,7 @@ def sharing(rng: Generator, images: int, questions: int, correlation: float, sha
 
 
 def unequal(rng: Generator, sizes: list[int], share: float) -> Interval:
-    """The same with other numbers of questions about each image; the correlation is two thirds."""
+    """The same with a different number of questions for each image; the correlation is two thirds."""
     chance = rng.beta(share / 2, (1 - share) / 2, len(sizes))
     numbers = np.repeat(np.arange(len(sizes)), sizes)
     return share_interval(rng.random(len(numbers)) < chance[numbers], Clusters(numbers))
@@ -212,11 +211,11 @@ def rows() -> Iterator[Row]:
     different = np.random.default_rng(0).lognormal(sigma=1, size=150).round().astype(int) + 1
     for name, sizes, share in (
         ("45 images with one question, one with 300", [300, *[1] * 45], 0.7),
-        ("150 images with 1 to some 15 questions", different.tolist(), 0.7),
+        ("150 images with 1 to about 15 questions", different.tolist(), 0.7),
         ("300 images, 3 questions each, share 0.95", [3] * 300, 0.95),
         ("60 images, 10 questions each, share 0.98", [10] * 60, 0.98),
     ):
-        yield Row("Wilson, images that differ", name, unequal, share, {"sizes": sizes, "share": share})
+        yield Row("Wilson, unequal cluster sizes", name, unequal, share, {"sizes": sizes, "share": share})
     # A row's seed is its place, so new rows come last.
     yield from _rankings(rounds=4)
     yield from _high_shares()
@@ -267,11 +266,14 @@ def _table(found: list[tuple[Row, tuple[float, float, float]]], runs: int) -> It
     missed = sum(not low <= shares[0] <= high for _, shares in found)
     yield "# Coverage of 95 % intervals"
     yield ""
-    yield "Written by `python -m tests.benchmarks.coverage --out docs/coverage.md`, where the models of the data stand."
-    yield f"Each row counts {runs:,} simulated runs. Good intervals cover the true score in 93 to 97 % of them:"
-    yield f"{len(found) - missed} of {len(found)} rows do."
+    yield "This table shows how often 95 % intervals cover the true score in simulated data. Each row is based on"
+    yield f"{runs:,} simulated runs. Good intervals cover the true score in 93 to 97 % of the runs:"
+    yield f"{len(found) - missed} of {len(found)} rows do. [Intervals](topics/intervals.md) explains the kinds."
     yield ""
-    yield "| interval | data | covers | mean width | |"
+    command = "python -m tests.benchmarks.coverage --out docs/coverage.md"
+    yield f"`{command}` writes this page; the script defines the simulated data."
+    yield ""
+    yield "| interval | data | coverage | mean width | remark |"
     yield "|---|---|---:|---:|---|"
     for row, (share, width, without) in found:
         mark = "" if low <= share <= high else "too narrow" if share < low else "wider than needed"
@@ -283,9 +285,9 @@ def _table(found: list[tuple[Row, tuple[float, float, float]]], runs: int) -> It
 def main() -> None:
     """Print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=RUNS, help="simulated runs of each row")
-    parser.add_argument("--only", default="", help="rows whose family begins with this")
-    parser.add_argument("--out", type=Path, help="file to write in place of printing")
+    parser.add_argument("--runs", type=int, default=RUNS, help="number of simulated runs per row")
+    parser.add_argument("--only", default="", help="only rows whose family starts with this text")
+    parser.add_argument("--out", type=Path, help="write to this file instead of printing")
     given = parser.parse_args()
     chosen = [(seed, row) for seed, row in enumerate(rows()) if row.family.startswith(given.only)]
     found = []

@@ -1,8 +1,8 @@
-"""What cosmic-ray needs to take a sample of mutants; CONTRIBUTING has the commands.
+"""Selects and tests mutants for cosmic-ray; CONTRIBUTING.md lists the commands.
 
-`sample SESSION --number 100 --seed 0` keeps that many mutants of a session, each at another place of the code, and
-deletes the others. `test` runs the tests on the mutant that is in the tree: those of the mirrored folder, and if they
-pass, those that import the module or what imports it. It exits with 1 as soon as a test fails.
+`sample SESSION --number 100 --seed 0` keeps that many mutants of a session, each at a different place in the code, and
+deletes the others. `test` runs the tests on the current mutant: first the tests of the mirrored folder and, if they
+pass, the tests that import the changed module directly or indirectly. It exits with 1 as soon as a test fails.
 """
 
 import argparse
