@@ -1,17 +1,18 @@
-r"""Declared answers: the option that a verbose reply commits to, where exact matching names none.
+r"""Declared answers: the option that a verbose reply commits to if exact matching finds none.
 
-A departure from MMBench, Sec. 3.2, which has a judge read such replies. A reply that reasons mentions many options and
+A departure from MMBench, Sec. 3.2, where a judge reads such replies. A reply that reasons mentions many options and
 then declares one: "Therefore, the correct answer is (C)". The rules:
 
-- A cue ("the answer is", "Answer:", `\boxed{...}`, "I would choose") and the value behind it are a declaration. So is a
-  label with which the reply begins, or which is its last line.
-- A value is a letter, an option's text, or the number that one option alone holds, with or without its unit. Two
-  letters ("B or C", "(A) through (E)"), a letter with another option's text, "none of these", or nothing, as the reply
-  was cut off, declare no option.
-- The last declaration counts. Two that differ are none, unless a correction ("Wait", "However") stands between them.
-- A reply without declarations is read for its conclusions, see `conclusions`.
-- What a model adds behind its answer, further questions of its own, is not read, nor is reasoning. A reply that ends in
-  unfinished reasoning declares nothing.
+- A declaration is a cue ("the answer is", "Answer:", `\boxed{...}`, "I would choose") and the value after it. A label
+  at the beginning of the reply, or as its last line, is a declaration too.
+- A value is a letter, an option's text, or a number that only one option contains, with or without its unit. No option
+  is declared by two letters ("B or C", "(A) through (E)"), by a letter with another option's text, by "none of these",
+  or by an empty value where the reply was cut off.
+- The last declaration counts. Two different declarations count as none, unless there is a correction ("Wait",
+  "However") between them.
+- If a reply has no declarations, its conclusions are read; see `conclusions`.
+- Reasoning is not read, nor are further questions that a model adds after its answer. A reply that ends in unfinished
+  reasoning declares nothing.
 """
 
 import re
@@ -43,7 +44,7 @@ _CUE = re.compile(
     r"|(?:^|\n)[\W_]{0,8}(?:(?:final|correct|my)\s)?answer[\W_]{0,8}\n"
     # 答案是, 【答案】, 正确的选项应该是
     r"|(?:答案|正确的?选项|正確的?選項)[^\n。,;:A-Z]{0,12}?(?:[应應][该該当當]?[是为為]|[为為是选選:】])[:】]?"
-    # 故选, 所以我选; but 所以选项A goes on about an option
+    # 故选, 所以我选; but 所以选项A starts a statement about an option
     r"|(?:[故应應][该該]?|因此|所以|我)[选選][择擇]?(?![项項])[是:]?"
     # "the correct option is", "the closest match would be"
     rf")|(?P<choice>\b(?:{FIT}|right)\s(?:[a-z]+\s)?{_NOUN}\b{_ABOUT}{_IS}"
@@ -63,14 +64,14 @@ _OF_OPTION = re.compile(r"(?:choice|option|answer)\s[(*]{0,3}[A-Z][)*]{0,3}\s")
 
 # "B", "(B) text", "B. text", "**B**" at the beginning of a reply or line
 _LABEL = re.compile(r"[\s*_(\[]{0,6}([A-Z])(?:[)\]*]{1,4}[.:]?|[.:])(?=\s|$)|\s{0,4}([A-Z])\s{0,4}(?:\n|$)")
-# Behind a label that a sentence is about: "(A) is too bright"
+# After a label that is the subject of a sentence: "(A) is too bright"
 _SUBJECT = re.compile(
     r"\s+(?:is|are|was|were|has|have|does|can|cannot|could|may|and|or|seems?|shows?|looks?|appears?|means?)\b"
 )
-# Behind a label, others: the options, or statements I and II, are repeated or discussed.
+# After a label, further labels: the options, or statements I and II, are repeated or discussed.
 _NEXT_LABEL = re.compile(r"\n\W{0,6}(?:[A-Z]|[IVX]{2,4})(?:[)\]*]{1,4}[.:]?|[.:])\s")
 
-# What stands between two declarations takes the first back: "Wait", "Let me recheck".
+# Words between two declarations that withdraw the first: "Wait", "Let me recheck".
 _CORRECTION = re.compile(
     r"\b(?:wait|actually|correct(?:ion|ing|ed)|mistakes?|errors?|let me|let's|oops|hmm|sorry|apolog\w+|instead"
     r"|on second thought|re-?(?:check|evaluat|calculat|consider|examin|think|read|visit|assess)\w*)\b"
@@ -78,7 +79,7 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _TURN = re.compile(r"\b(?:however|but|though|although|upon)\b|不过|但是|然而", re.IGNORECASE)
-# Behind its answer, a model goes on: "Question: ...", "Options: ...", "Now, let's summarize all the answers".
+# After its answer, a model continues: "Question: ...", "Options: ...", "Now, let's summarize all the answers".
 _RUN_ON = re.compile(
     r"\n\W{0,6}(?:Questions?|Options|Choices|Problem|Hint|Q)\b[^\n]{0,12}:"
     r"|\n\W{0,4}Now,? [^\n]{0,60}(?:\banswers?\b|\ball\b|总结|答案)",
@@ -88,13 +89,13 @@ _BRACE = re.compile(r"[{}]")
 
 
 class _Declaration(NamedTuple):
-    """A place where a reply commits itself.
+    """A place where a reply commits itself to an option.
 
     Attributes:
         start: Where it begins.
-        end: Where its value begins, or ends if that is known.
-        letters: Of the option; "" where it declares none.
-        is_final: Whether it speaks of the answer, and not of an option that is best or chosen.
+        end: Where its value begins, or where the value ends if that is known.
+        letters: Letters of the option; "" if it declares none.
+        is_final: Whether it is about the answer, and not only about an option that is best or chosen.
     """
 
     start: int
@@ -104,15 +105,15 @@ class _Declaration(NamedTuple):
 
 
 def declared_letters(text: str, options: Sequence[str], *, is_cut: bool = False) -> str:
-    r"""Letters of all places of the one option that a reply declares to be its answer.
+    r"""Letters of the one option that a reply declares to be its answer.
 
     Args:
         text: The model's reply, any string.
-        options: Option texts that `check_options` has passed.
+        options: Option texts, checked by `check_options`.
         is_cut: Whether the reply is known to be cut off, so that it has no conclusion.
 
     Returns:
-        As `named_letters`: one letter, several for a text that stands several times, "" for none.
+        As `named_letters`: one letter, several for a repeated option text, "" for none.
 
     Examples:
         >>> options = ["Bright", "Dark", "Medium"]
@@ -134,12 +135,12 @@ def declared_letters(text: str, options: Sequence[str], *, is_cut: bool = False)
 
 
 def _settled(text: str, found: Sequence[_Declaration]) -> str:
-    """What the last declaration names, if no other contradicts it."""
+    """The letters of the last declaration, if no other declaration contradicts it."""
     contradicted = False
     for before, after in pairwise([one for one in found if one.letters]):
         if before.letters != after.letters:
             replaced = after.is_final and not before.is_final
-            # What a reply begins with was not reasoned towards, so more than a "however" takes it back.
+            # A declaration at the very beginning does not result from reasoning, so a "however" does not withdraw it.
             turned = before.start and _TURN.search(text, before.end, after.start)
             contradicted = not (replaced or turned or _CORRECTION.search(text, before.end, after.start))
     last = found[-1]
@@ -179,13 +180,13 @@ def _declares_nothing(text: str, cue: re.Match[str]) -> bool:
 
 
 def _answer_end(text: str, position: int) -> int:
-    """Where a reply that has declared an answer before `position` goes on to further questions."""
+    """Where a reply that has declared an answer before `position` continues with further questions."""
     run_on = _RUN_ON.search(text, position)
     return run_on.start() if run_on else len(text)
 
 
 def _contained(text: str, cue: re.Match[str]) -> tuple[str, int]:
-    """The content of an answer container, and where it ends; "" where it is not closed."""
+    """The content of an answer container, and where it ends; "" if it is not closed."""
     start, limit = cue.end(), min(len(text), cue.end() + REACH)
     if cue["tag"]:
         end = text.find("<", start, limit)
@@ -199,7 +200,7 @@ def _contained(text: str, cue: re.Match[str]) -> tuple[str, int]:
 
 
 def _closing(text: str, values: Values) -> Iterator[_Declaration]:
-    """A last line that is a label, alone or with its option's text, and not the last one of a list of options."""
+    """A last line that is a label, with or without its option's text, but not the end of a list of options."""
     body, _, last = text.rstrip().rpartition("\n")
     label = _LABEL.match(last)
     if not label or not body.strip() or _LABEL.match(body.rstrip().rpartition("\n")[2]):

@@ -5,15 +5,19 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 
 - Case, surrounding punctuation, Markdown, HTML tags and closed reasoning blocks do not matter.
 - An answer container (`<answer>...</answer>`, `\boxed{...}`) speaks for the whole reply.
-- A letter needs a boundary, and a cue or punctuation where it may be a word: "A blurry image" does not name A.
-- An option's text matches as a whole phrase. Where one matched option is part of another, the longer wins.
-- A mention behind not, no, never, n't or without in the same clause does not count, unless the option says so itself.
-- Yes and No match only alone, opening the reply, or right behind "answer is".
-- In a reply of several sentences, a text without a letter counts in the first or last one alone, and not if the reply
-  says that it cannot answer or was cut off.
-- Nothing named, two options named, or a letter and a text that disagree: no choice. Parsing never guesses.
-- A letter alone or behind a cue names its place, even where another option's text is that letter.
-- Options may repeat. A letter names its own place alone, a text all the places where it stands.
+- A letter needs a word boundary. If it may be a word, it also needs a cue or punctuation: "A blurry image" does not
+  name A.
+- An option's text matches only as a complete phrase. If one matched option is part of another, the longer one wins.
+- A mention after not, no, never, n't or without in the same clause does not count, unless the option itself contains
+  the negation.
+- Yes and No match only as the complete reply, at its beginning, or directly after "answer is".
+- In a reply of several sentences, an option's text without a letter counts only in the first or last sentence, and not
+  if the reply says that it cannot answer or was cut off.
+- If no option is named, two options are named, or a letter and a text disagree, there is no choice. Parsing never
+  guesses.
+- A letter that is the complete reply or follows a cue names its own option, even if the text of another option is this
+  letter.
+- Option texts may repeat. A letter names only its own option; a text names all options with this text.
 """
 
 import re
@@ -43,9 +47,9 @@ _PLAIN = re.compile(
     rf"(?P<cue>(?i:{_CUE}))?(?:\(?(?P<label>[A-Z])[.):]\s+(?P<text>.+)|"
     rf"(?(cue)[(\[\"*]{{0,3}}(?P<letter>[A-Z])[)\]\"*]{{0,3}}[.!]?|(?!)))"
 )
-# A longer reply reasons, and mentions options on its way.
+# A longer reply contains reasoning that mentions options.
 _LONG = 120
-# In a longer text, what follows a label would be looked for behind each of many blanks.
+# In a longer text, matching the text after a label would be slow, because it is tried after every blank.
 _PLAIN_LENGTH = 256
 
 
@@ -54,14 +58,14 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
 
     Args:
         text: The model's reply, any string.
-        options: The option texts in the order shown; the first is A. At most 26; they may repeat.
+        options: The option texts in the order shown; the first is A. At most 26; texts may repeat.
 
     Returns:
-        A letter, the first one where the reply names a text that stands several times; None where the reply names no
-        option or more than one.
+        A letter; the first one if the reply names a repeated option text. None if the reply names no option or more
+        than one.
 
     Raises:
-        InputError: `options` holds more than 26 texts. No `text` raises.
+        InputError: `options` contains more than 26 texts. No `text` raises an error.
 
     Examples:
         >>> extract_choice("The answer is dark.", ["Bright", "Dark", "Medium", "Dull"])
@@ -80,15 +84,15 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
 
 
 def named_letters(text: str, options: Sequence[str]) -> str:
-    """Letters of all places of the one option that a reply names.
+    """Letters of the one option that a reply names.
 
     Args:
         text: The model's reply, any string.
-        options: Option texts that `check_options` has passed.
+        options: Option texts, checked by `check_options`.
 
     Returns:
-        One letter; several, in order, where the reply names by its text an option that stands several times; "" where
-        it names none or more than one.
+        One letter; several letters, in order, if the reply gives an option text that is repeated; "" if it names no
+        option or more than one.
 
     Examples:
         >>> named_letters("athlete", ["officer", "athlete", "athlete"])
@@ -102,19 +106,19 @@ def named_letters(text: str, options: Sequence[str]) -> str:
     contained = explicit_answers(text)
     if not contained:
         return _one_named(text, options)
-    # Many containers mostly hold the same few contents; the first that disagrees decides.
+    # Many containers usually have few different contents; one that disagrees is enough to reject all.
     contents = iter(dict.fromkeys(contained))
     letters = _one_named(next(contents), options)
     return letters if all(_one_named(content, options) == letters for content in contents) else ""
 
 
 def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> str:
-    """The letter that an option has where the same options are shown in another order.
+    """The letter of an option after the options were shown in another order.
 
-    A text that stands several times keeps the order of its places: its first place here is its first place there.
+    Repeated texts keep their order: the first one in `options` is the first one in `shown`.
 
     Args:
-        letter: The option's letter among `options`.
+        letter: The option's letter in `options`.
         options: Option texts.
         shown: The same texts in any order.
 
@@ -131,18 +135,18 @@ def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> s
 
 
 def check_options(options: Sequence[str], row: int | None = None) -> None:
-    """Refuse more options than there are letters.
+    """Check that there are not more options than letters.
 
     Args:
         options: The option texts.
-        row: Row number for the message, where there are many lists.
+        row: Row number for the message, if there are many lists.
 
     Raises:
         InputError: There are more options than letters.
     """
     where = "options" if row is None else f"choices[{row}]"
     if len(options) > len(ascii_uppercase):
-        raise InputError(f"{where} holds {len(options)} options; at most {len(ascii_uppercase)} can have a letter")
+        raise InputError(f"{where} contains {len(options)} options; at most {len(ascii_uppercase)} are allowed")
 
 
 def _one_named(text: str, options: Sequence[str]) -> str:
@@ -153,7 +157,7 @@ def _one_named(text: str, options: Sequence[str]) -> str:
     lone = text.strip(_LONE_LETTER_WRAPPING).upper() if len(text) < 16 else ""
     if len(lone) == 1 and lone in ascii_uppercase[: len(options)]:
         return lone
-    # An option verbatim needs no rule, and tells apart texts that differ in punctuation alone ("x > y", "x < y").
+    # A verbatim option needs no rules. This also tells texts that differ only in punctuation ("x > y", "x < y") apart.
     key = stripped_key(text) if len(text) < 1024 else ""
     keys = list(map(comparison_key, options))
     equal = _places_of_one([place for place, own in enumerate(keys) if own == key], options) if key in keys else ""
@@ -161,12 +165,12 @@ def _one_named(text: str, options: Sequence[str]) -> str:
 
 
 def _places_of_one(places: Sequence[int], options: Sequence[str]) -> str:
-    """The letters of places that hold one and the same text; "" where they hold several."""
+    """The letters of places if all of them have the same option text; else ""."""
     return "".join(ascii_uppercase[place] for place in places) if len({options[place] for place in places}) == 1 else ""
 
 
 def _plainly_named(text: str, options: Sequence[str], keys: Sequence[str]) -> str:
-    """The letter in the commonest forms of all, "The answer is C." and "Answer: C. text", without reading each word."""
+    """The letter in the most common forms, "The answer is C." and "Answer: C. text", without reading each word."""
     found = _PLAIN.fullmatch(text) if len(text) <= _PLAIN_LENGTH else None
     if found is None:
         return ""
@@ -189,18 +193,18 @@ def _mentioned(text: str, options: Sequence[str]) -> str:
     if texts and not letters and len(text) > _LONG:
         texts = find_mentions(split_words(_outer_sentences(text)), options).texts
     if letters:
-        # The text of an option that is a letter itself is in the reply because that letter is.
+        # If the text of an option is itself a letter, it is in the reply only because the letter is.
         texts = frozenset(letter for letter in texts if not _is_letter(options[ascii_uppercase.index(letter)]))
     named = sorted(letters | texts)
     if len(named) < 2:
         return "".join(named)
-    # A text that stands several times is one option, of which a letter picks one place.
+    # A repeated text counts as one option; a letter selects one of its places.
     places = _places_of_one([ascii_uppercase.index(letter) for letter in named], options)
     return places if not letters else "".join(letters) if places and len(letters) == 1 else ""
 
 
 def _outer_sentences(text: str) -> str:
-    """The first and last sentence of a reply that answers; "" where it refuses to or was cut off."""
+    """The first and last sentence of a reply; "" if it refuses to answer or was cut off."""
     sentences = split_sentences(text)
     if not sentences or is_cut(text, sentences) or any(map(refuses, sentences)):
         return ""

@@ -1,10 +1,11 @@
-"""What images add to multiple choice: the multimodal gain, and what leaks without them.
+"""What images add to multiple-choice scores: the multimodal gain, and the leak without images.
 
 Protocol: Chen et al., "Are We on the Right Way for Evaluating Large Vision-Language Models?" (MMStar, NeurIPS 2024,
-https://arxiv.org/abs/2403.20330), Sec. 4.3. The gain is Eq. 1, the score with images less that without. Departure: the
-paper's leakage (Eq. 2) is the score without images less that of the language model which the model was made of, cut off
-at 0. That language model is not known here, so the leak is measured from chance, and keeps its sign: below chance, as
-of a model that refuses to answer without an image, nothing leaks.
+https://arxiv.org/abs/2403.20330), Sec. 4.3. The gain is Eq. 1, the score with images minus the score without images.
+Departure: the paper's leakage (Eq. 2) is the score without images minus the score of the underlying language model, cut
+off at 0. That language model is not known here, so the leak is the score without images minus the chance level, and it
+keeps its sign. A negative leak, for example of a model that refuses to answer without an image, means that nothing
+leaks.
 """
 
 from collections.abc import Sequence
@@ -22,18 +23,18 @@ from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 def multimodal_gain(
     right: Sequence[bool], blind: Sequence[bool], chances: Sequence[float], clusters: Clusters | None = None
 ) -> dict[str, Any]:
-    """What images add to the answers to n questions.
+    """What images add to the score on n questions.
 
     Args:
-        right: Whether each question was answered right with its images.
-        blind: The same without.
-        chances: The probability that a guess is right, in [0, 1].
+        right: Whether each question was answered correctly with its images.
+        blind: Whether each question was answered correctly without its images.
+        chances: Probability that a guess is correct, for each question, in [0, 1].
         clusters: Which questions belong together; None if they are independent.
 
     Returns:
-        `gain`, the share of right answers less that without images, in [-1, 1]; `blind_score`, that without images, in
-        [0, 1]; `leak`, that less `random_guess`, the mean chance, in [-1, 1], whose interval takes the chances as
-        known; `n`; the intervals, and their kinds.
+        `gain`, the share of correct answers with images minus `blind_score`, in [-1, 1]; `blind_score`, the share of
+        correct answers without images, in [0, 1]; `leak`, `blind_score` minus `random_guess`, in [-1, 1], whose
+        interval treats the chances as known; `random_guess`, the mean chance; `n`; the intervals and their kinds.
 
     Raises:
         InputError: The lengths differ, or there are no questions.

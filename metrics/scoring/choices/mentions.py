@@ -1,8 +1,8 @@
 """Which options a reply names, by letter and by text.
 
-The rules are those of exact matching in MMBench, Sec. 3.2, step 1, made precise: a letter needs a boundary and, where
-it may be a word of its own ("A", a lower-case letter), a cue; an option's text matches as a whole phrase; a negated
-mention does not count.
+These are the rules of exact matching in MMBench, Sec. 3.2, step 1, made precise. A letter needs a word boundary; if it
+may be a word ("A", a lower-case letter), it also needs a cue. An option's text matches only as a complete phrase. A
+negated mention does not count.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ _LETTERS_OF = [
     (frozenset(ascii_uppercase[:n]), frozenset(ascii_uppercase[:n] + ascii_uppercase[:n].lower()))
     for n in range(len(ascii_uppercase) + 1)
 ]
-# A bare capital behind one of these names something else: "image B", "vitamin C".
+# A bare capital after one of these names something else: "image B", "vitamin C".
 _OTHER_NAMES = frozenset(
     {"image", "picture", "photo", "figure", "fig", "panel", "plan", "vitamin", "grade", "type", "class", "hepatitis"}
     | {"angle", "triangle", "vertex", "line", "segment", "node", "side"}
     | {"letter", "letters", "point", "appendix", "part", "section", "channel", "number", "group", "team", "exhibit"}
 )
-# A letter that one of these joins to the word before or behind it is part of that word, angle or unit: "USB-C", "C++".
+# A letter that one of these joins to the word before or after it is part of a word, angle or unit: "USB-C", "C++".
 _JOINING_BEFORE = ("-", "/", "\u00b0", "'", "+", "&", "@", "#", "\u2220", "\u25b3", "{~")
 _JOINING_BEHIND = ("+", "#", "/", "'", "&")
 _ARTICLES = frozenset("AI")
-# In a text of more words, a bare letter is a variable, a point or a unit more often than a choice.
+# In a longer text (in words), a bare letter is more often a variable, a point or a unit than a choice.
 _LONG = 40
 _BEHIND_VARIABLE = ("=", "_", "^", "+", "\\", "}", "->", "\u2192", "\u2248")
 # What may follow the letter A but not the article.
@@ -42,10 +42,10 @@ _AFTER_LETTER = frozenset(
 
 
 class Mentions(NamedTuple):
-    """What a reply names.
+    """The options that a reply names.
 
     Attributes:
-        letters: Letters named as letters; two of them where there are more.
+        letters: Letters named as letters; at most two of them.
         texts: Letters of the options named by their text.
     """
 
@@ -102,12 +102,12 @@ def _named(reading: _Reading, option: str, opening: int) -> bool:
 
 
 def _affirmed(reading: _Reading, option: str) -> Iterator[int]:
-    """First words of the places where an option's text stands as a whole and is not denied."""
+    """Positions of the first words of an option's complete text, where it is not denied."""
     reply, denials, phrase = reading.reply, reading.denials, option_phrase(option)
     length = phrase.count("\n") - 1
     position, index, counted = reply.joined.find(phrase), 0, 0
     while position >= 0:
-        # Counting on from the last match keeps the search linear.
+        # Counting from the last match keeps the search linear.
         index += reply.joined.count("\n", counted, position)
         counted = position
         denied = denials and denials.text(index, index + length)
@@ -117,18 +117,18 @@ def _affirmed(reading: _Reading, option: str) -> Iterator[int]:
 
 
 def _crosses_sentence(gaps: Sequence[str], option: str) -> bool:
-    """Whether a sentence ends in one of the gaps between an option's words, where none ends in the option."""
+    """Whether a sentence ends between an option's words, where no sentence ends in the option itself."""
     if gaps.count(" ") == len(gaps):
         return False
     return any(ends_sentence(gap) and not allowed for gap, allowed in zip(gaps, option_breaks(option), strict=True))
 
 
 def _asserts(reading: _Reading, position: int, opening: int) -> bool:
-    """Whether a yes or no at this word is the answer: it opens the reply or stands right behind "answer is"."""
+    """Whether a yes or no at this word is the answer: it begins the reply or directly follows "answer is"."""
     if position <= opening:
         return True
     folded, gaps = reading.reply.folded, reading.reply.gaps
-    # A copula that goes on is no answer: "答案是否" says no.
+    # A copula that continues the word is not the answer yes: "答案是否" says no.
     if folded[position] in CUE_COPULAS and position + 1 < len(folded) and not gaps[position + 1]:
         return False
     if reading.cues.announce(position, nouns_only=True):
@@ -150,7 +150,7 @@ def _longest(texts: dict[str, str]) -> list[str]:
 def _single_letters(reply: Words, n_options: int) -> list[int]:
     """Positions of the options' letters.
 
-    A lower-case letter inside a reply is a word of its own, mostly an article, unless a cue is right before it.
+    A lower-case letter inside a reply is usually an article or another word, unless a cue is directly before it.
     """
     upper, letters = _LETTERS_OF[n_options]
     if letters.isdisjoint(reply.words):
@@ -164,11 +164,11 @@ def _single_letters(reply: Words, n_options: int) -> list[int]:
 
 
 def _letters(reading: _Reading, positions: Sequence[int], present: Sequence[str]) -> tuple[set[str], int]:
-    """Letters named as letters, two at most, and the first word behind an opening label such as "B." or "Option B"."""
+    """Letters named as letters, at most two, and the first word after an opening label such as "B." or "Option B"."""
     words, folded, gaps = reading.reply.words, reading.reply.folded, reading.reply.gaps
     upper, _ = _LETTERS_OF[len(reading.options)]
     denials, last = reading.denials, len(words) - 1
-    # A long text repeats itself, so the same neighbours are judged once.
+    # Long texts repeat themselves, so each combination of neighbours is judged only once.
     judged: dict[tuple[str, ...], bool | None] = {}
     named: set[str] = set()
     opening = 0
@@ -202,7 +202,7 @@ def _letters(reading: _Reading, positions: Sequence[int], present: Sequence[str]
 
 
 def _covered(reading: _Reading, present: Sequence[str]) -> set[int]:
-    """Positions of words inside the options' own texts: the D of "Vitamin D" is no letter."""
+    """Positions of words inside the options' own texts: the D of "Vitamin D" is not a letter."""
     covered: set[int] = set()
     for option in present:
         words = option_phrase(option)[1:-1].split("\n")
@@ -215,23 +215,23 @@ def _covered(reading: _Reading, present: Sequence[str]) -> set[int]:
 def _by_neighbours(
     previous: str, before: str, word: str, after: str, following: str, letters: frozenset[str]
 ) -> bool | None:
-    """Whether a single letter is a choice and no word, initial or unit, where its neighbours say so.
+    """Whether a single letter is a choice and not a word, initial or unit, as far as its neighbours show it.
 
     Args:
-        previous: The folded word before; "" where there is none.
-        before: The gap before.
+        previous: The folded word before the letter; "" if there is none.
+        before: The gap before the letter.
         word: The letter.
-        after: The gap behind.
-        following: The word behind; "" where there is none.
+        after: The gap after the letter.
+        following: The word after the letter; "" if there is none.
         letters: The options' letters.
 
     Returns:
-        None where that depends on words further away.
+        None if it depends on words further away.
     """
-    # An article, as nearly every long reply has.
+    # An article, as in almost every long reply.
     if word in ("a", "i") and after == " " and previous and following:
         return False
-    # Behind a point, a hyphen, an angle sign; or an end of a range, "A through E".
+    # After a point, a hyphen or an angle sign; or at an end of a range, "A through E".
     if "through" in (previous, following) or (previous and (before == "." or _joins(before))):
         return False
     quoted = before.endswith("'") and after.startswith("'")
@@ -255,7 +255,7 @@ def _by_neighbours(
 
 
 def _is_set_off(reply: Words, position: int) -> bool:
-    """Whether brackets, a line break, a cue or other letters of a list set a letter off, and it is no variable."""
+    """Whether brackets, a line break, a cue or other letters of a list set off a letter that is not a variable."""
     before, after = reply.gaps[position : position + 2]
     if after.strip().startswith(_BEHIND_VARIABLE):
         return False
@@ -266,7 +266,7 @@ def _is_set_off(reply: Words, position: int) -> bool:
 
 
 def _is_listed(reply: Words, position: int, step: int, gap: str) -> bool:
-    """Whether a comma, "and" or "or" joins a letter to the one before it (`step` -1) or behind it (1)."""
+    """Whether a comma, "and" or "or" joins a letter to the letter before it (`step` -1) or after it (1)."""
     other = position + step
     if 0 <= other < len(reply.words) and reply.folded[other] in JOINERS:
         other += step
@@ -276,7 +276,7 @@ def _is_listed(reply: Words, position: int, step: int, gap: str) -> bool:
 
 
 def _announced(reading: _Reading, position: int) -> bool:
-    """Whether a letter that may be a word of its own is the choice: an a or i, or an A or I with a word behind it."""
+    """Whether a letter that may be a word is the choice: an a or i, or an A or I that is followed by a word."""
     reply, word = reading.reply, reading.reply.words[position]
     behind_cue = reading.cues.announce(position)
     if word.islower() or not (behind_cue or position == 0):
@@ -288,12 +288,12 @@ def _announced(reading: _Reading, position: int) -> bool:
 
 
 def _joins(gap: str) -> bool:
-    """Whether a gap joins the letter behind it to the word before; a quotation mark behind a blank does not."""
+    """Whether a gap joins the letter after it to the word before it; a quotation mark after a blank does not."""
     return gap.endswith(_JOINING_BEFORE) and not (gap.endswith("'") and len(gap) > 1)
 
 
 def _closes(gap: str, following: str) -> bool:
-    """Whether the gap behind a letter sets it off from the next word."""
+    """Whether the gap after a letter sets it off from the next word."""
     return (not gap and is_cjk(following)) or (
         bool(gap) and (not gap[0].isspace() or "\n" in gap or any(mark in gap for mark in "-\u2013\u2014:=>"))
     )

@@ -1,8 +1,8 @@
-"""Which mentions of an option in a reply are denied, before them, behind them or by the word they are part of.
+"""Which mentions of an option in a reply are denied.
 
-A mention behind a negation in the same clause does not count ("It is not blurry"), nor one rejected right behind it
-("Dark is wrong") or part of a compound that says the opposite ("noise-free"). Departure from exact matching
-in MMBench, Sec. 3.2, step 1, which has no such rule: without it, "not A" would be read as A.
+A mention does not count after a negation in the same clause ("It is not blurry"), if it is rejected directly afterwards
+("Dark is wrong"), or as part of a compound that says the opposite ("noise-free"). Departure from exact matching in
+MMBench, Sec. 3.2, step 1, which does not have this rule and would read "not A" as A.
 """
 
 from bisect import bisect_right
@@ -26,7 +26,7 @@ _PAIR_STARTS = frozenset(first for first, _ in _NEGATOR_PAIRS)
 # "not only dark but also dull" denies neither.
 _AFFIRMERS = frozenset({"only", "just", "merely"})
 _CJK_NEGATORS = frozenset("不没沒未無无")
-# A CJK negator governs what follows it closely; further away it is part of another word more often than not.
+# A CJK negator applies only to the next few words; further away it is usually part of another word.
 _CJK_REACH = 3
 _CLAUSE_WORDS = frozenset({"but", "because", "since", "however", "although", "though", "whereas", "while", "yet"})
 
@@ -36,23 +36,23 @@ _BEFORE_REJECTION = _COPULAS | {"isn't", "aren't", "incorrect", "wrong"}
 _REJECTIONS = frozenset({"not", "never", "incorrect", "wrong", "false"})
 _BREAKS_BEHIND = CLAUSE_MARKS - frozenset(")]}")
 _LETTERS = frozenset(ascii_uppercase)
-# Letters that are rejected together are at most these many words: "A, B, C and D are wrong".
+# Maximum number of words in a list of letters that are rejected together: "A, B, C and D are wrong".
 _LIST_REACH = 8
 
 _COMPOUND_GAPS = ("-", "\u2010", "\u2011", " ")
 _OPPOSITE_PREFIXES = frozenset({"non", "un", "anti"})
 _OPPOSITE_SUFFIXES = frozenset({"free", "less"})
 
-# A reply with none of these and no n't denies nothing.
+# A reply without these words and without n't denies nothing.
 _DENYING = _NEGATORS | _PAIR_STARTS | _CJK_NEGATORS | _REJECTIONS | _OPPOSITE_PREFIXES | _OPPOSITE_SUFFIXES
 
 
 class Denials(NamedTuple):
-    """What a reply denies.
+    """The denials of a reply.
 
     Attributes:
         reply: The reply's words.
-        negated: For each word, 1 where a negation precedes it in its clause and 0 elsewhere.
+        negated: For each word, 1 if a negation precedes it in its clause, else 0.
     """
 
     reply: Words
@@ -67,7 +67,7 @@ class Denials(NamedTuple):
         return bool(self.negated[position]) or self._rejected(position + 1) or self._rejected_together(position)
 
     def _rejected(self, end: int) -> bool:
-        """Whether what ends before word `end` is rejected behind it: "dark is wrong", "(B) is not correct"."""
+        """Whether the text that ends before word `end` is then rejected: "dark is wrong", "(B) is not correct"."""
         folded = self.reply.folded
         if end == len(folded) or folded[end] not in _BEFORE_REJECTION:
             return False
@@ -76,7 +76,7 @@ class Denials(NamedTuple):
         return folded[end] not in _COPULAS or not _REJECTIONS.isdisjoint(folded[end + 1 : end + 2])
 
     def _rejected_together(self, position: int) -> bool:
-        """Whether the letter is one of several that are rejected behind the last: "A, B and C are wrong"."""
+        """Whether the letter is in a list of letters that is then rejected: "A, B and C are wrong"."""
         words, folded, gaps = self.reply.words, self.reply.folded, self.reply.gaps
         joiner, limit = position + 1, min(len(words), position + _LIST_REACH)
         while joiner < limit and gaps[joiner] == ", " and words[joiner] in _LETTERS:
@@ -94,7 +94,7 @@ class Denials(NamedTuple):
 
 
 def find_denials(reply: Words) -> Denials | None:
-    """The denials of a reply, or None where no word of it can deny anything.
+    """The denials of a reply, or None if none of its words can deny anything.
 
     Args:
         reply: The reply's words.
@@ -120,7 +120,7 @@ def find_denials(reply: Words) -> Denials | None:
         pairs = [index for index, pair in enumerate(pairwise(folded), start=1) if pair in _NEGATOR_PAIRS]
         negators = sorted(negators + pairs)
     cjk = [] if present.isdisjoint(_CJK_NEGATORS) else [i for i, word in enumerate(folded) if word in _CJK_NEGATORS]
-    # However long the text, there are few different gaps.
+    # Even a long text has few different gaps.
     breaking = set(filter(_ends_clause, set(reply.gaps)))
     breaks = [index for index, gap in enumerate(reply.gaps[:-1]) if gap in breaking] if breaking else []
     if not present.isdisjoint(_CLAUSE_WORDS):
@@ -138,7 +138,7 @@ def _negated(n_words: int, negators: list[int], cjk_negators: list[int], breaks:
     flags = bytearray(n_words)
     for reach, positions in ((n_words, negators), (_CJK_REACH, cjk_negators)):
         for negator in positions:
-            # Behind a negation, the whole rest of the clause is flagged already.
+            # After a negation, the rest of the clause is already flagged.
             if reach < n_words or not flags[negator]:
                 clause = bisect_right(breaks, negator)
                 end = min(negator + 1 + reach, breaks[clause] if clause < len(breaks) else n_words, n_words)

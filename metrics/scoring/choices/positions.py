@@ -1,20 +1,23 @@
-"""Whether choices follow the position of an option: recall by position, flip rate, position-free accuracy.
+"""Position bias of choices: recall by position, flip rate, position-free accuracy.
 
-Recall at a position is the share of right answers where the right option stood there; its spread is RStd of Zheng et
-al., "Large Language Models Are Not Robust Multiple Choice Selectors" (ICLR 2024, https://arxiv.org/abs/2309.03882): the
-standard deviation over positions, as `numpy.std` takes it (`debias_pride.py` of
-https://github.com/chujiezheng/LLM-MCQ-Bias). Departure: that paper's questions all have as many options. Here few
-options are easier to guess among and have no late positions, which alone would spread recall; so the spread is taken
-among questions with the same number of options and averaged over these.
+Recall at a position is the share of correct answers when the correct option is at this position. Its spread is RStd of
+Zheng et al., "Large Language Models Are Not Robust Multiple Choice Selectors" (ICLR 2024,
+https://arxiv.org/abs/2309.03882): the standard deviation over positions, as computed by `numpy.std` (`debias_pride.py`
+of https://github.com/chujiezheng/LLM-MCQ-Bias). Departure: in that paper, all questions have the same number of
+options. Here they do not, and questions with few options are easier to guess and have no late positions, which would
+spread recall without any position bias. So the spread is computed among questions with the same number of options, and
+then averaged over these numbers.
 
-Chance spreads recall too. For independent rows that follows from the share of right answers. Rows that belong together,
-such as the passes over a question or questions about one image, spread it more where their right options stand at the
-same position, and less where these stand at different ones. The variance is then multiplied by what it is estimated to
-be from sums over clusters, divided by what it is from single rows; with few clusters it is never made smaller.
+Chance spreads recall too. For independent rows, this spread follows from the share of correct answers. Rows of one
+cluster, such as the passes of a question or questions about one image, spread recall more if their correct options are
+at the same position, and less if they are at different positions. The variance by chance is therefore multiplied by a
+factor: the variance estimated from sums over clusters, divided by the variance estimated from single rows. With few
+clusters, the factor is at least 1.
 
-Position-free accuracy is that of the paper's permutation-based debiasing, which averages what a model predicts for
-each option's content over the orders and takes the highest. Of replies as texts each pass gives one vote, so it is
-the majority of the contents chosen; the right content among m equals counts 1/m, as a draw would on average.
+Position-free accuracy follows the paper's permutation-based debiasing, which averages the model's prediction for each
+option's content over the orders and takes the highest. For replies in text form, each pass has one vote, and the
+content with the most votes wins. If m contents have equally many votes, a correct one among them counts 1/m, the
+average result of a random draw.
 """
 
 import math
@@ -37,18 +40,19 @@ def position_bias(
     """Recall by position and its spread, as the key `position_bias` of scores.
 
     Args:
-        correct: Whether each row is right, shape (n,).
-        references: Letters of the correct options, which are their positions.
+        correct: Whether each row is correct, shape (n,).
+        references: Letters of the correct options, which are also their positions.
         n_options: Number of options of each row.
         clusters: Which rows belong together; None if they are independent.
 
     Returns:
-        `position_bias` with `recall`, letter to share of right answers where the right option stood there, in [0, 1];
-        `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
-        `spread_by_chance`, an estimate of the root mean square that the spread has over repeated draws of rows, where
-        recall is the same at all positions and different clusters are independent: a spread up to that says nothing.
-        Of rows with different numbers of options, both are means over these numbers, weighted by their rows. Empty
-        where all right options stand at one position, of those with the same number of options, and without rows.
+        A dict with the key `position_bias`. It has `recall`, for each letter the share of correct answers when the
+        correct option has this letter, in [0, 1]; `spread`, the standard deviation of recall over positions, in
+        [0, 0.5], 0 without a preference; and `spread_by_chance`, an estimate of the root mean square of the spread over
+        repeated draws of rows, if recall is the same at all positions and different clusters are independent. A spread
+        up to `spread_by_chance` is no evidence of a preference. If rows have different numbers of options, both are
+        means over these numbers, weighted by their rows. The dict is empty without rows, or if all rows with the same
+        number of options have their correct options at one position.
 
     Raises:
         InputError: The lengths differ.
@@ -84,19 +88,19 @@ def answers_over_passes(
     choices: Sequence[Sequence[str]],
     of_row: NDArray[np.int64],
 ) -> dict[str, NDArray[np.float64]]:
-    """What the passes over each question gave together, as contents of options.
+    """Flip rate and position-free accuracy of each question, from its passes.
 
     Args:
-        letters: The letter chosen in each pass, shape (n,); None where a reply names no option, which is an answer of
-            its own for flips, and no vote.
+        letters: The letter chosen in each pass, shape (n,); None if a reply names no option. For flips, None counts as
+            a separate answer; for the majority, it is not a vote.
         references: Letters of the correct options, as shown.
         choices: Option texts of each pass, as shown.
-        of_row: Number of each pass's question, shape (n,), from 0 on.
+        of_row: Number of each pass's question, counted from 0, shape (n,).
 
     Returns:
-        One number for each question: `flip_rate`, 1 where its answers differ between passes, else 0; and
-        `position_free_accuracy`, 1 where the majority is right, 1/m where the right content is among m that were chosen
-        as often, else 0.
+        One number for each question: `flip_rate`, 1 if its answers differ between passes, else 0; and
+        `position_free_accuracy`, 1 if the majority is correct, 1/m if the correct content is among m contents that were
+        chosen equally often, else 0.
 
     Examples:
         >>> shown = [["x", "y"], ["y", "x"]]
@@ -119,9 +123,9 @@ def answers_over_passes(
 def _spread(
     flags: NDArray[np.float64], places: NDArray[np.int64], clusters: Clusters
 ) -> tuple[int, float, float] | None:
-    """Number of rows, spread of recall, and the root mean square that it has by chance.
+    """Number of rows, spread of recall, and the root mean square of the spread by chance.
 
-    None where one position alone occurs.
+    None if only one position occurs.
     """
     occurring, columns, counts = np.unique(places, return_inverse=True, return_counts=True)
     k = len(occurring)
@@ -136,10 +140,10 @@ def _spread(
 
 
 def _cluster_effect(parts: NDArray[np.float64], columns: NDArray[np.int64], clusters: Clusters) -> float:
-    """Variance over positions, as clusters have it, divided by that of independent rows.
+    """Variance over positions for these clusters, divided by the variance for independent rows.
 
     Args:
-        parts: What each row adds to the recall at its position, less the share of right answers, shape (n,).
+        parts: What each row adds to the recall at its position, minus the share of correct answers, shape (n,).
         columns: Number of each row's position, shape (n,).
         clusters: Which rows belong together.
     """

@@ -1,11 +1,13 @@
-"""From replies to choices, right or wrong: exact matching, declared answers, a judge, an optional random choice.
+"""From replies to choices and their correctness: exact matching, declared answers, a judge, an optional random choice.
 
-Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. A judge that names X,
-no option, has decided: the row is wrong, and nothing is drawn for it. Options may repeat: letters are compared as
-letters, and a reply by a text that stands several times is right if one of its places is. Departures: where exact
-matching finds no choice, an answer that the reply declares counts, unless `extraction` is "strict"; the judge is asked
-only where both find none, unless `judge_reads` is "all"; with several rounds its most frequent letter or X counts; the
-random choice is off unless asked for. A row that no step decides counts as wrong.
+Protocol: the three steps of MMBench, Sec. 3.2, and the 5-round vote of Q-Bench, Appendix A.2.1. If the judge names X
+(no option), the row is incorrect and no random choice is drawn. Option texts may repeat: letters are compared as
+letters, and a reply that gives a repeated text is correct if one of the options with this text is correct. A row that
+no step decides counts as incorrect.
+
+Departures: if exact matching finds no choice, an answer that the reply declares counts, unless `extraction` is
+"strict". The judge is asked only if neither finds a choice, unless `judge_reads` is "all". With several rounds, the
+judge's most frequent letter or X counts. The random choice is off by default.
 """
 
 import hashlib
@@ -39,7 +41,7 @@ from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
 STEPS = ("exact", "declared", "judge", "random")
-"""What decides a row; where nothing does, its step is one of `UNREAD`."""
+"""The steps that can decide a row. The step of an undecided row is one of `UNREAD`."""
 TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
 JUDGE_READS = ("unmatched", "all")
@@ -52,14 +54,15 @@ class ExtractionSettings:
     """How replies become choices.
 
     Attributes:
-        judge: The judge's name, or None where no judge is asked.
-        judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes right or wrong).
+        judge: The judge's name, or None without a judge.
+        judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes correct or incorrect).
         judge_reads: Which replies the judge reads: "unmatched", those in which neither exact matching nor a declaration
-            gives a choice, or "all", as in Q-Bench, Appendix A.2.1; the judge alone then decides.
-        rounds: Replies asked for per row.
-        fallback: What an undecided row becomes: "wrong", or "random", a choice among the options and X.
+            gives a choice, or "all", as in Q-Bench, Appendix A.2.1. With "all", the judge decides every row for which
+            it gives a verdict.
+        rounds: Number of judge replies per row.
+        fallback: What an undecided row counts as: "wrong", or "random", a random choice among the options and X.
         seed: Seed of the random choice.
-        extraction: What follows exact matching: "declared", reading declared answers, or "strict", nothing.
+        extraction: The step after exact matching: "declared", reading declared answers, or "strict", none.
 
     Raises:
         InputError: A setting is not allowed.
@@ -83,23 +86,23 @@ class ExtractionSettings:
         check_seed(self.seed)
 
     def is_unreadable(self, choice: str | None, step: str | None) -> bool:
-        """Whether a reply names no option, as the rules, a judge (X) or the random choice found.
+        """Whether a reply names no option, according to the rules, a judge (X) or the random choice.
 
-        A judge's vote may find a reply wrong without naming a letter; that is an answer.
+        If a judge votes that a reply is incorrect, the reply counts as an answer, although no letter is known.
         """
         return choice is None and not (step == "judge" and self.judge_template == "q_bench_vote")
 
     def applying(self, failed_rounds: Iterable[int | None]) -> dict[str, Any]:
-        """The settings that a result depends on, and what the judge was asked.
+        """The settings that a result depends on, and how often the judge was asked.
 
         Args:
-            failed_rounds: The column `judge_failed_rounds` of the items; None where the judge was not asked.
+            failed_rounds: The column `judge_failed_rounds` of the items; None for rows without a judge.
 
         Examples:
             >>> ExtractionSettings(fallback="random", seed=3).applying([])
             {'extraction_mode': 'declared', 'fallback': 'random', 'seed': 3}
         """
-        # "extraction" names the shares of the steps.
+        # The key "extraction" already has the shares of the steps.
         settings: dict[str, Any] = {"extraction_mode": self.extraction, "fallback": self.fallback}
         if self.fallback == "random":
             settings["seed"] = self.seed
@@ -134,23 +137,25 @@ def read_choices(
     """Read n replies.
 
     Args:
-        predictions: Raw replies; "" is a failed or empty response, which no judge is asked about.
+        predictions: Raw replies; "" for a failed or empty response, which is not sent to the judge.
         references: Letters of the correct options.
         choices: Option texts of each row.
         settings: How replies become choices.
-        questions: The question of each row; needed with a judge.
-        judge: `judge(messages, n)` returning n replies, named in the settings.
-        ids: What, with `seed` and rotation, the random choice of each row is drawn from; the row number by default.
-        rotations: Rotation of each row, for the same; 0 by default.
-        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
+        questions: The question of each row; required with a judge.
+        judge: `judge(messages, n)`, which returns n replies; its name must be in the settings.
+        ids: Identifier of each row, on which its random choice depends (with `seed` and rotation); by default, the row
+            number.
+        rotations: Rotation of each row, on which its random choice depends; by default, 0.
+        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
-        `choice`: letter of the chosen option; None where there is none, where the judge named X, or where a vote found
-        the reply wrong without naming a letter. `step`: what decided the row, one of `STEPS`, or of
-        `UNREAD`. `correct`. `judge_failed_rounds`: rounds without a usable reply; None where the judge was not asked.
+        `choice`: the letter of the chosen option; None if there is no choice, if the judge named X, or if it voted that
+        the reply is incorrect. `step`: the step that decided the row, one of `STEPS`; or the reason why no step did,
+        one of `UNREAD`. `correct`. `judge_failed_rounds`: number of rounds without a usable judge reply; None if the
+        judge was not asked.
 
     Raises:
-        InputError: An argument is malformed; the message names it and the first offending row.
+        InputError: An argument is invalid; the message names it and the first invalid row.
 
     Examples:
         >>> read_choices(["B", "dunno"], ["B", "A"], [["Yes", "No"]] * 2)["choice"]
@@ -165,7 +170,7 @@ def read_choices(
     check_lengths(predictions=predictions, finish_reasons=ended)
     for row in _visiting_order(len(predictions), ids):
         named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction, ended[row])
-        # A text that stands several times is right if one of its places is.
+        # A repeated text is correct if one of its places is.
         letters[row] = references[row] if references[row] in named else named[:1] or None
     correct = [letter == reference for letter, reference in zip(letters, references, strict=True)]
     verdicts: dict[int, _Judged] = {}
@@ -192,7 +197,7 @@ def read_choices(
 
 
 def _visiting_order(n: int, ids: Sequence[object] | None) -> Iterable[int]:
-    """Rows, those of one id together: they share their options, of which extraction keeps the latest at hand."""
+    """Row numbers, grouped by id: rows of one id share their options, which extraction caches."""
     if ids is None:
         return range(n)
     numbers = dict(zip(dict.fromkeys(ids), count(), strict=False))
@@ -201,11 +206,11 @@ def _visiting_order(n: int, ids: Sequence[object] | None) -> Iterable[int]:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What the judge made of a row.
+    """The judge's result for a row.
 
     Attributes:
-        verdict: Its letter (None for X, or where a vote found the reply wrong) and whether the row is right; None where
-            it reached none.
+        verdict: The judge's letter (None for X, or for a vote that the reply is incorrect) and whether the row is
+            correct. None without a verdict.
         failed_rounds: Number of rounds without a usable reply.
     """
 
@@ -222,7 +227,7 @@ def _judged(
     judge: Judge,
     settings: ExtractionSettings,
 ) -> dict[int, _Judged]:
-    """What the judge makes of some rows, by row."""
+    """The judge's results, by row number."""
     conversations = []
     for row in rows:
         options = choices[row]
@@ -240,14 +245,14 @@ def _judged(
 
 
 def _read_votes(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
-    """A vote on right or wrong, which names the letter of a right reply only."""
+    """The majority vote on correct or incorrect; the letter is known only if the reply is correct."""
     scores = [parse_score(reply) for reply in replies]
     vote = majority(scores)
     return _Judged(None if vote is None else (reference if vote else None, bool(vote)), scores.count(None))
 
 
 def _read_letters(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
-    """A vote on the letter, or X for none."""
+    """The majority vote on the letter, or on X for none."""
     named = [parse_letter(reply, n_options) for reply in replies]
     letter, failed = majority(named), named.count(None)
     if letter == NO_OPTION:
@@ -256,9 +261,9 @@ def _read_letters(replies: Sequence[str | None], reference: str, n_options: int)
 
 
 def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:
-    """A letter among the options, or None for X, as step 3 of MMBench draws it.
+    """Draw a letter of the options, or None for X, as in step 3 of MMBench.
 
-    The draw is a hash of (seed, question, rotation), so it depends on neither the order nor the number of rows.
+    The draw is a hash of seed, question and rotation, so it does not depend on the order or number of rows.
 
     Examples:
         >>> random_choice(4, seed=0, question_id=17)
@@ -270,7 +275,7 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
 
 
 def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
-    """Share of rows that each step decided, of those that none did (`unmatched`), and of each reason for that.
+    """Shares of rows by the step that decided them, of undecided rows (`unmatched`), and of each reason for those.
 
     nan without rows.
 
@@ -285,10 +290,10 @@ def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
 
 
 def check_replies(predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]]) -> None:
-    """Refuse what `read_choices` cannot read.
+    """Check the arguments of `read_choices`.
 
     Raises:
-        InputError: An argument is malformed; the message names it and the first offending row.
+        InputError: An argument is invalid; the message names it and the first invalid row.
     """
     check_lengths(predictions=predictions, references=references, choices=choices)
     if not _plainly_sound(predictions, references, choices):
@@ -301,20 +306,22 @@ def _check_judge(
 ) -> None:
     if judge is None:
         if settings.judge is not None:
-            raise InputError(f"judge is None, but the settings name {settings.judge!r}; give that judge, or name none")
+            raise InputError(
+                f"judge is None, but the settings name the judge {settings.judge!r}; pass that judge, or set judge=None"
+            )
         return
     check_judge(judge)
     if settings.judge != judge_name(judge):
-        raise InputError(f"judge is {judge_name(judge)!r}, but the settings name {settings.judge!r}; name the same one")
+        raise InputError(f"judge is {judge_name(judge)!r}, but the settings name {settings.judge!r}; use the same one")
     if questions is None:
-        raise InputError("questions is missing; a judge has to see the question of each row")
+        raise InputError("questions is missing; the judge needs the question of each row")
     check_texts(predictions=predictions, questions=questions)
 
 
 def _plainly_sound(
     predictions: Sequence[object], references: Sequence[object], choices: Sequence[Sequence[object]]
 ) -> bool:
-    """A quick test of all rows at once, which nearly every run passes; `_check_row` finds what is wrong in others."""
+    """A quick test of all rows at once, which almost every run passes; if not, `_check_row` finds the error."""
     return (
         {str}.issuperset(map(type, chain(predictions, references)))
         and {list}.issuperset(map(type, choices))

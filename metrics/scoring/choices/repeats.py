@@ -1,10 +1,10 @@
-"""Several replies to the same questions: whether any of them is right, and what most of them say.
+"""Several replies to the same question: whether any of them is correct, and the majority vote.
 
 Protocol: pass@k is Eq. 1 of Chen et al. 2021 (https://arxiv.org/abs/2107.03374), the probability that at least one of k
-replies, drawn from the n that were given, is right: 1 - C(n - c, k) / C(n, k) where c of the n are. With k = n, as in
-`repeat_scores`, that is whether any is. The majority vote is the self-consistency of Wang et al. 2023
-(https://arxiv.org/abs/2203.11171, Sec. 2). Departures, as they leave these open: of answers that are equally frequent,
-the one that was given first wins, and a reply that names no option has no vote.
+replies, drawn from n replies of which c are correct, is correct: 1 - C(n - c, k) / C(n, k). With k = n, as in
+`repeat_scores`, it is 1 if any reply is correct, else 0. The majority vote is the self-consistency of Wang et al. 2023
+(https://arxiv.org/abs/2203.11171, Sec. 2). The papers leave two points open: here, of equally frequent answers the
+first one wins, and a reply that names no option has no vote.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ _Answer = TypeVar("_Answer", bound=Hashable)
 
 
 def pass_at_k(right: int, n: int, k: int) -> float:
-    """Eq. 1: the probability that at least one of k replies to a question is right, without bias.
+    """Unbiased estimate of the probability that at least one of k replies to a question is correct (Eq. 1).
 
     Args:
-        right: How many of its replies are right.
-        n: How many there are.
-        k: How many are drawn, from 1 to n.
+        right: Number of correct replies.
+        n: Number of replies.
+        k: Number of replies drawn, from 1 to n.
 
     Returns:
         In [0, 1]; higher is better.
@@ -44,16 +44,16 @@ def pass_at_k(right: int, n: int, k: int) -> float:
 
 
 def majority_vote(answers: Sequence[_Answer | None]) -> _Answer | None:
-    """The most frequent answer, of several the first that was given; None where there is none.
+    """The most frequent answer, or the first of several equally frequent ones; None without an answer.
 
     Args:
-        answers: In the order of the repeats, None where a reply names no option.
+        answers: Answers in the order of the repeats; None for a reply that names no option.
 
     Examples:
         >>> majority_vote(["A", "B", None, "B"]), majority_vote(["B", None, "A"]), majority_vote([None])
         ('B', 'B', None)
     """
-    # Equal counts keep the order in which answers came.
+    # `most_common` keeps answers with equal counts in the order of their first appearance.
     found = Counter(answer for answer in answers if answer is not None).most_common(1)
     return found[0][0] if found else None
 
@@ -61,13 +61,13 @@ def majority_vote(answers: Sequence[_Answer | None]) -> _Answer | None:
 def repeat_scores(
     right: Sequence[int], voted: Sequence[bool], repeats: int, clusters: Sequence[str | None] | None = None
 ) -> dict[str, Any]:
-    """pass@K and the accuracy of the majority vote over items, each with the interval of a share.
+    """pass@K and the accuracy of the majority vote over items, with intervals.
 
     Args:
-        right: In how many repeats each item is right, shape (n,).
-        voted: Whether what most of its replies say is right, shape (n,).
+        right: Number of repeats in which each item is correct, shape (n,).
+        voted: Whether the majority vote of each item is correct, shape (n,).
         repeats: K, the number of repeats.
-        clusters: What each item shares with others; None if they are independent.
+        clusters: Cluster of each item; None if items are independent.
 
     Returns:
         `pass_at_k` and `majority_vote` in [0, 1], higher is better; `pass_at_k_ci95` and `majority_vote_ci95`, and
