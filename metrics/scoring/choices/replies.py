@@ -1,4 +1,4 @@
-"""The option that a reply names: by exact matching, else by declaring it."""
+"""The option that a reply names, by exact matching or as a declared answer."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,27 +23,27 @@ CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE = "cut_off", "unfinished_rea
 UNREAD = (CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE)
 """Why a reply names no option."""
 ENDS = {REFUSAL: REFUSED, CONTENT_FILTER: REFUSED, LENGTH: CUT_OFF, REASONING: UNFINISHED_REASONING}
-"""Which of `UNREAD` a reply is by how it ended."""
+"""The reason in `UNREAD` that follows from a finish reason."""
 
 
 def read_reply(
     text: str, options: Sequence[str], extraction: Extraction = "declared", finish_reason: str | None = None
 ) -> tuple[str, str]:
-    """Letters of all places of the option that a reply names, and the step that found it.
+    """Letters of the one option that a reply names, and the step that found it.
 
-    A reply that was cut off, or stopped by a filter, may have gone on to another option: it names one only if it begins
-    with it or declares it.
+    A reply that was cut off, or stopped by a filter, might have continued with another option. In such a reply, an
+    option counts only if the reply begins with it or declares it.
 
     Args:
         text: The model's reply, any string.
-        options: Option texts that `check_options` has passed.
-        extraction: "declared" reads an answer that is declared where exact matching finds none; "strict" is exact
-            matching alone, as the papers describe it.
-        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
+        options: Option texts, checked by `check_options`.
+        extraction: "declared" also reads a declared answer if exact matching finds none; "strict" uses exact matching
+            only, as the papers describe it.
+        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
-        The letters, as `named_letters` gives them, and the step, "exact" or "declared"; where there are none, "" and
-        one of `UNREAD`, why.
+        The letters, as from `named_letters`, and the step, "exact" or "declared". If there are no letters: "" and the
+        reason, one of `UNREAD`.
 
     Examples:
         >>> read_reply("C", ["Bright", "Dark", "Medium"])
@@ -77,7 +77,7 @@ def why_unread(text: str, finish_reason: str | None) -> str:
     """Why a reply cannot be read: one of `UNREAD`.
 
     Args:
-        text: A reply that names nothing that was asked for.
+        text: A reply without a usable answer.
         finish_reason: As for `read_reply`.
     """
     reason = ENDS.get(finish_reason or "", UNPARSEABLE)
@@ -87,10 +87,10 @@ def why_unread(text: str, finish_reason: str | None) -> str:
 
 
 def unread_shares(reasons: Sequence[str | None]) -> dict[str, float]:
-    """Shares of replies, in [0, 1], by the reason why they cannot be read.
+    """Shares of unreadable replies, in [0, 1], by reason.
 
     Args:
-        reasons: One of `UNREAD` for each reply, at least one; None or a step that read it for any other.
+        reasons: For each reply, one of `UNREAD`, or None or a step if it could be read. At least one reply.
 
     Examples:
         >>> unread_shares(["cut_off", None])
@@ -107,14 +107,14 @@ def moved_reply(
     extraction: Extraction = "declared",
     finish_reason: str | None = None,
 ) -> str:
-    """A reply in the letters of another order of the same options.
+    """Translate a reply into the letters of another order of the same options.
 
-    A reply that names no single option is returned unchanged.
+    A reply that does not name exactly one option is returned unchanged.
 
     Args:
         text: The reply.
-        shown: The options as the reply saw them.
-        options: The order whose letters are wanted.
+        shown: The options in the order in which the model saw them.
+        options: The options in the order of the letters to return.
         extraction: As for `read_reply`.
         finish_reason: As for `read_reply`.
 
@@ -126,7 +126,7 @@ def moved_reply(
     if not letters:
         return text
     option = shown[ascii_uppercase.index(letters[0])]
-    # A text that stands several times was named without a letter.
+    # Several letters mean that the reply gave a repeated text, without a letter.
     return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
 
 
@@ -137,14 +137,14 @@ def unplaced_reply(
     extraction: Extraction = "declared",
     finish_reason: str | None = None,
 ) -> str:
-    """A reply to options in another order than `options`, in which a letter of a repeated text names no one place.
+    """Replace the letter of a repeated option text by the text, if the options were shown in another order.
 
-    Nothing tells which of two equal texts stands where, so the letter of either is the text.
+    It is not known which of two equal texts is at which place, so the letter of either one stands for the text.
 
     Args:
         text: The reply.
-        shown: The options as the reply saw them.
-        options: The order in which they have letters.
+        shown: The options in the order in which the model saw them.
+        options: The options in their own order.
         extraction: As for `read_reply`.
         finish_reason: As for `read_reply`.
 

@@ -1,11 +1,11 @@
-"""What a model would gain by answering only where it is sure: the risk-coverage curve.
+"""What a model would gain by answering only when it is confident: the risk-coverage curve.
 
-Source: Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", arXiv 1705.08500, Sec. 2: the risk
-(here the error rate) among the items that are answered, against their share (the coverage), where the most confident
-ones are answered. Its area (AURC) is the mean of the risks of all coverages 1/n, 2/n, ..., 1. Items of equal confidence
-have no order: each counts with the mean error of them all.
+Source: Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", arXiv 1705.08500, Sec. 2. If only the
+most confident items are answered, the coverage is the share of answered items, and the risk is the error rate among
+them. The area under the curve (AURC) is the mean of the risks at the coverages 1/n, 2/n, ..., 1. Items of equal
+confidence have no order: each counts with their mean error.
 
-What the functions take is described in `confidence`; of confidences only the order matters.
+The arguments of the functions are described in `confidence`; only the order of the confidences matters.
 """
 
 import math
@@ -28,7 +28,7 @@ from eyechart.metrics.scoring.statistics.intervals import (
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
-# Rounding leaves less than this as the variance of equal areas.
+# Rounding errors make the variance of equal areas at most this.
 _EQUAL = 1e-20
 
 
@@ -38,8 +38,8 @@ def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike
     Args:
         confidences: See `confidence`.
         right: See `confidence`.
-        coverages: Shares of the items that are answered, above 0 and at most 1, shape (k,). Where a share is no whole
-            number of items, the last one counts in part.
+        coverages: Shares of answered items, above 0 and at most 1, shape (k,). If a share is not a whole number of
+            items, the last item counts in part.
 
     Returns:
         Shape (k,), in [0, 1]; 0 is best.
@@ -55,7 +55,7 @@ def risk_coverage(confidences: ArrayLike, right: ArrayLike, coverages: ArrayLike
     shares = check_numbers("coverages", coverages)
     allowed = (shares > 0) & (shares <= 1)
     if not allowed.all():
-        raise InputError(f"coverages has {shares[np.argmin(allowed)]:g}; a coverage is above 0 and at most 1")
+        raise InputError(f"coverages contains {shares[np.argmin(allowed)]:g}; a coverage must be above 0 and at most 1")
     n = len(errors)
     total = np.concatenate([[0.0], np.cumsum(errors)])
     return np.asarray(np.interp(shares * n, np.arange(n + 1), total) / (shares * n))
@@ -65,7 +65,7 @@ def area_under_curve(confidences: ArrayLike, right: ArrayLike) -> float:
     """Area under the risk-coverage curve (AURC).
 
     Returns:
-        In [0, 1]; 0 is best, and where confidence says nothing it is the error rate.
+        In [0, 1]; 0 is best. If confidence says nothing about correctness, it is the error rate.
 
     Examples:
         >>> round(area_under_curve([0.9, 0.8, 0.7], [True, True, False]), 4)
@@ -77,11 +77,12 @@ def area_under_curve(confidences: ArrayLike, right: ArrayLike) -> float:
 def area_interval(
     confidences: ArrayLike, right: ArrayLike, clusters: Clusters, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:
-    """Interval of the area: Wilson's, at the effective number of items that resampled clusters give it.
+    """Wilson interval for the area, at the effective number of items, which is estimated from resampled clusters.
 
     Returns:
-        Of the kind "none" where fewer than `FEW_UNITS` clusters have a wrong answer, and "constant" where all resamples
-        give the same area. The area rests on the wrong answers; with fewer, intervals hold it too seldom, down to 70 %.
+        The interval. It is of kind "none" if fewer than `FEW_UNITS` clusters have an incorrect answer: the area depends
+        on the incorrect answers, and with fewer the coverage of intervals falls as low as 70 %. It is of kind
+        "constant" if all resamples give the same area.
     """
     values, flags = check_answers(confidences, right)
     order = np.argsort(-values, kind="stable")
@@ -110,22 +111,23 @@ def abstention_scores(
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
 ) -> dict[str, Any]:
-    """A model's own refusals against abstaining by its probabilities, at the same answer rate.
+    """Compare a model's own refusals with abstaining by its probabilities, at the same answer rate.
 
     Args:
-        answered: Whether the model answered each question itself, shape (n,).
-        answered_right: Whether it answered and was right, shape (n,).
-        confidences: Of an answer to each question, whether the model gave it or not; see `confidence`.
-        right: Whether that answer is right.
+        answered: Whether the model itself answered each question, shape (n,).
+        answered_right: Whether it answered the question correctly, shape (n,).
+        confidences: Confidence of the most probable answer to each question, even if the model refused the question;
+            see `confidence`.
+        right: Whether the most probable answer is correct.
         clusters: See `confidence`.
         rng: See `confidence`.
         resamples: See `confidence`.
 
     Returns:
-        `answer_rate`; `own_accuracy`, of the questions that the model answered; `by_probability`, the accuracy of the
-        most confident answers at that rate; all in [0, 1]. `difference` is the second accuracy minus the first, with
-        `difference_ci95` and `interval` (its kind and units). Undefined values are nan: all but the rate where nothing
-        was answered.
+        `answer_rate`; `own_accuracy`, the accuracy on the questions that the model answered; `by_probability`, the
+        accuracy of the most confident answers at the same answer rate; all in [0, 1]. `difference` is `by_probability`
+        minus `own_accuracy`, with `difference_ci95` and `interval` (its kind and units). If the model answered no
+        question, all values except `answer_rate` are nan.
     """
     own, own_right = (np.asarray(column, dtype=np.float64) for column in (answered, answered_right))
     values, flags = check_answers(confidences, right)
@@ -159,14 +161,14 @@ def abstention_scores(
 
 
 def _sorted_errors(confidences: ArrayLike, right: ArrayLike) -> FloatArray:
-    """Errors from the most to the least confident item."""
+    """Errors, sorted from the most to the least confident item."""
     values, flags = check_answers(confidences, right)
     order = np.argsort(-values, kind="stable")
     return _level_ties(values[order], 1 - flags[order])
 
 
 def _level_ties(confidences: FloatArray, errors: FloatArray) -> FloatArray:
-    """Errors of sorted items, those of equal confidence being replaced by their mean."""
+    """Errors of sorted items, where items of equal confidence get their mean error."""
     starts = np.flatnonzero(np.concatenate([[True], confidences[1:] != confidences[:-1]]))
     sizes = np.diff(np.append(starts, len(errors)))
     return np.asarray(np.repeat(np.add.reduceat(errors, starts) / sizes, sizes))

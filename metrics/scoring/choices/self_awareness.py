@@ -1,14 +1,14 @@
-"""Self-awareness: questions that are answered right, or rightly refused, where "I don't know" is one of the options.
+"""Self-awareness: questions answered correctly or rightly refused, if "I don't know" is one of the options.
 
 Protocol: QL-Bench, Sec. III-A and III-C (https://arxiv.org/abs/2409.09748). Every question is asked with the refusal
-option; a refused one is asked again without it, and is unknown to the model if it then answers wrong. What the paper
-leaves open:
+option. A refused question is asked again without it (the forced pass); if the model then answers incorrectly, the
+refusal was right. Choices that the paper leaves open:
 
-- A reply that names no option, or matches none as a judge finds (X), is neither right nor a refusal, so the answer
-  rate counts it as an answer.
-- A refused question whose forced reply names no option is not known to be unknown: it is counted apart and does not
-  enter score_rc, unless `unreadable_forced` is "wrong", which is Eq. 3 to the letter.
-- The forced pass shows the options in the same order, without the refusal. Its letters are those of the shorter list.
+- A first reply that names no option, according to the rules or the judge (X), is neither correct nor a refusal. The
+  answer rate counts it as an answer.
+- If the forced reply names no option, it is not known whether the refusal was right. The question is counted separately
+  and not in score_rc, unless `unreadable_forced` is "wrong", which follows Eq. 3 literally.
+- The forced pass shows the other options in the same order. Its letters are those of the shorter list.
 """
 
 import warnings
@@ -37,8 +37,8 @@ def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
     """The options that the forced pass shows.
 
     Args:
-        options: Option texts with the refusal, in the order shown.
-        refusal: The refusal's letter among them.
+        options: Option texts including the refusal, in the order shown.
+        refusal: The refusal's letter.
 
     Examples:
         >>> without_refusal(["Bright", "I don't know", "Dark"], "B")
@@ -49,7 +49,7 @@ def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
 
 
 def forced_letter(letter: str, refusal: str) -> str:
-    """The letter that an option has once the refusal is left out.
+    """The letter of an option after the refusal is left out.
 
     Examples:
         >>> forced_letter("A", "B"), forced_letter("C", "B")
@@ -73,14 +73,14 @@ def read_self_awareness(
     finish_reasons: Sequence[str | None] | None = None,
     forced_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
-    """Read the replies to n questions: `read_choices`, then `read_forced`, whose arguments and items these are.
+    """Read the replies to n questions, with `read_choices` and then `read_forced`; see their arguments and items.
 
     Raises:
-        InputError: An argument is malformed; the message names it and the first offending row.
+        InputError: An argument is invalid; the message names it and the first invalid row.
     """
     check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
     if judge is not None:
-        # What can be refused is refused before a judge is asked, whose replies may cost money.
+        # A judge's replies may cost money, so invalid arguments are reported before it is asked.
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
         by_rule_items = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
         _check_refusals(by_rule_items, refusals, forced_predictions, references, choices)
@@ -113,31 +113,31 @@ def read_forced(
     ids: Sequence[object] | None = None,
     forced_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
-    """Read the forced reply to every refused question, and what became of each question.
+    """Read the forced replies to refused questions, and determine the outcome of each question.
 
     Args:
-        items: Of the n replies given with the refusal option, from `read_choices`.
-        forced_predictions: Raw replies to the same questions shown `without_refusal`; None where not asked. Only those
-            to refused questions are read. Where the refusal itself was drawn at random, a missing one is "".
+        items: Items of the n first replies, from `read_choices`.
+        forced_predictions: Raw replies to the same questions, shown `without_refusal`; None if not asked. Only replies
+            to refused questions are read. If the refusal was drawn at random, a missing forced reply counts as "".
         references: Letters of the correct options.
-        choices: Option texts of each question, the refusal among them.
+        choices: Option texts of each question, including the refusal.
         refusals: Letters of the refusal options.
         settings: How replies become choices.
-        unreadable_forced: What a forced reply that names no option is: "apart", neither right nor wrong, or "wrong", as
-            in Eq. 3, by which all that is not the right answer is wrong. "", which stands for a request that failed,
-            stays apart.
+        unreadable_forced: How a forced reply that names no option counts: "apart", as neither correct nor incorrect, or
+            "wrong", as in Eq. 3, where everything except the correct answer is incorrect. "", a failed request, always
+            counts as "apart".
         questions: As for `read_choices`.
         judge: As for `read_choices`.
         ids: As for `read_choices`.
         forced_finish_reasons: How each forced reply ended, as for `read_choices`.
 
     Returns:
-        The items given, and `forced_choice` (a letter in `choices`), `forced_step` and `forced_judge_failed_rounds`,
-        None where the question was not refused, and `outcome`, one of `OUTCOMES`. "unreadable" is a reply to either
-        question that names no option.
+        The given items; `forced_choice` (a letter in `choices`), `forced_step` and `forced_judge_failed_rounds`, None
+        if the question was not refused; and `outcome`, one of `OUTCOMES`. The outcome is "unreadable" if the first or
+        the forced reply names no option.
 
     Raises:
-        InputError: An argument is malformed; the message names it and the first offending row.
+        InputError: An argument is invalid; the message names it and the first invalid row.
 
     Examples:
         >>> given = {"references": ["A", "C", "C"], "choices": [["Bright", "I don't know", "Dark"]] * 3}
@@ -166,7 +166,7 @@ def read_forced(
         settings,
         questions=None if questions is None else [questions[row] for row in rows],
         judge=judge,
-        # A random choice depends on its row, not on how many were refused before it.
+        # A random choice depends on its row, not on the number of refusals before it.
         ids=[row if ids is None else ids[row] for row in rows],
         finish_reasons=None if forced_finish_reasons is None else [forced_finish_reasons[row] for row in rows],
     )
@@ -194,26 +194,26 @@ def self_awareness_scores(
     unreadable_forced: str = "apart",
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """All that `self_awareness` returns, overall and by group.
+    """Everything that `self_awareness` returns, overall and by group.
 
     Args:
-        items: Of n questions, from `read_forced`.
+        items: Items of n questions, from `read_forced`.
         references: Letters of the correct options.
-        choices: Option texts of each question, the refusal among them.
+        choices: Option texts of each question, including the refusal.
         groups: Group name to one value per question.
-        settings: Those with which the items were read.
-        unreadable_forced: As for `read_forced`; for the result.
-        clusters: What each question shares with others, such as its image; None if questions are independent.
+        settings: The settings with which the items were read.
+        unreadable_forced: As for `read_forced`; it is copied into the result.
+        clusters: Cluster of each question, such as its image; None if questions are independent.
 
     Returns:
-        The scores as plain Python, with `by_<group name>` for each group, and the settings. `forced_extraction` is
-        there where a question was refused.
+        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `forced_extraction`
+        is present if a question was refused.
 
     Raises:
         InputError: The lengths differ, or there are no rows.
 
     Warns:
-        UndefinedScoreWarning: `answer_accuracy` is nan, because every question was refused.
+        UndefinedScoreWarning: `answer_accuracy` is nan because every question was refused.
     """
     check_lengths(references=references, choices=choices, outcome=items["outcome"])
     settings = settings or ExtractionSettings()
@@ -224,7 +224,7 @@ def self_awareness_scores(
         of_part = shared.select(rows)
         refused = [row for row in rows if items["forced_step"][row] is not None]
         if len(refused) == len(rows):
-            message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan, as every question was refused"
+            message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan because every question was refused"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
         shares = awareness_shares(
             [items["forced_step"][row] is not None for row in rows],
@@ -259,18 +259,18 @@ def awareness_shares(refused: ArrayLike, outcomes: Sequence[str], clusters: Clus
 
     Args:
         refused: Whether each question was refused, shape (n,).
-        outcomes: What became of each, one of `OUTCOMES`.
+        outcomes: Outcome of each question, one of `OUTCOMES`.
         clusters: Which questions belong together; None if they are independent.
 
     Returns:
-        In percent, 100 is best: `score_cc`, the right answers (Eq. 1), `score_rc`, the questions that were rightly
-        refused (Eq. 2), and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the right answers as a share
-        of the questions not refused (Eq. 5; 1 is best, nan where all were refused), and `answer_rate`, the share of
-        the questions not refused (Eq. 6; a high one is no merit by itself). Each with its interval, `<name>_ci95`;
-        and `intervals`, their kinds.
+        In percent (100 is best): `score_cc`, the questions answered correctly (Eq. 1); `score_rc`, the questions
+        rightly refused (Eq. 2); and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the share of correct
+        answers among the questions not refused (Eq. 5; 1 is best, nan if all were refused); and `answer_rate`, the
+        share of questions not refused (Eq. 6; neither end is better). Each has an interval, `<name>_ci95`; `intervals`
+        has their kinds.
 
     Raises:
-        InputError: The lengths differ, or there are none.
+        InputError: The lengths differ, or there are no questions.
 
     Examples:
         >>> outcomes = ["right answer"] * 3 + ["wrong answer", "right refusal"] + ["wrong refusal"] * 3
@@ -306,13 +306,13 @@ def _check_refusals(
     references: Sequence[str],
     choices: Sequence[Sequence[str]],
 ) -> None:
-    """Refuse what is malformed, and a refused question without a forced reply that was not drawn at random."""
+    """Check the refusals, and that each refused question has a forced reply unless the refusal was drawn at random."""
     check_lengths(predictions=references, refusals=refusals, forced_predictions=forced_predictions)
     for row, (refusal, forced) in enumerate(zip(refusals, forced_predictions, strict=True)):
         check_letter("refusals", row, refusal, len(choices[row]))
         if refusal == references[row]:
             raise InputError(
-                f"references[{row}] and refusals[{row}] are both {refusal!r}; the refusal is never the correct option"
+                f"references[{row}] and refusals[{row}] are both {refusal!r}; the refusal cannot be the correct option"
             )
         if forced is None and items["choice"][row] == refusal and items["step"][row] != "random":
             raise InputError(
@@ -320,9 +320,9 @@ def _check_refusals(
                 "ask that question again without the refusal option"
             )
         if forced is not None and not isinstance(forced, str):
-            raise InputError(f"forced_predictions[{row}] is {forced!r}; it must be a string, or None where not asked")
+            raise InputError(f"forced_predictions[{row}] is {forced!r}; it must be a string, or None if not asked")
 
 
 def _letter_with_refusal(letter: str, refusal: str) -> str:
-    """The letter among all options of one that is shown under `letter` where the refusal is left out."""
+    """The letter, among all options, of the option that has `letter` after the refusal is left out."""
     return ascii_uppercase[ascii_uppercase.index(letter) + (letter >= refusal)]

@@ -1,4 +1,4 @@
-"""Sentences of a reply: where they end, and which of them refuse to answer."""
+"""Sentences of a reply: where they end, and whether they refuse to answer."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _REFUSAL = re.compile(
 
 
 def split_sentences(text: str) -> list[str]:
-    r"""The sentences and lines of a text, without blanks around them.
+    r"""The sentences and lines of a text, without surrounding blanks.
 
     Examples:
         >>> split_sentences("It is dark. So:\n\nB")
@@ -32,7 +32,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def refuses(sentence: str) -> bool:
-    """Whether a sentence says that there is no answer among the options or that it cannot be given.
+    """Whether a sentence says that no option is the answer, or that the question cannot be answered.
 
     Examples:
         >>> refuses("None of the options match."), refuses("It is dark.")

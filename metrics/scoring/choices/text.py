@@ -1,10 +1,10 @@
 r"""Text handling for choice extraction: explicit answers, Markdown, words.
 
-Everything here is linear in the length of the text. Protocol: MMBench, Sec. 3.2, step 1 (exact matching).
+All functions take time linear in the length of the text. Protocol: MMBench, Sec. 3.2, step 1 (exact matching).
 
-Words are maximal runs of letters and digits, with two exceptions that the protocol needs: every CJK character is a word
-of its own, so that `选C` holds the word `C` and CJK options match as substrings; and a decimal point or an apostrophe
-inside a word belongs to it (`3.5`, `isn't`).
+Words are maximal runs of letters and digits, with two exceptions that the protocol needs. Every CJK character is a
+separate word, so that `选C` contains the word `C` and CJK options match as substrings. A decimal point or an apostrophe
+inside a word belongs to the word (`3.5`, `isn't`).
 """
 
 import re
@@ -16,7 +16,7 @@ _CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\
 
 
 def _word_pattern(letter: str, single: str = "") -> re.Pattern[str]:
-    """A word: a run of letters with apostrophes and decimal points inside, or one of the characters of `single`."""
+    """A pattern for words: runs of letters with inner apostrophes and decimal points, or one character of `single`."""
     run = rf"{letter}++(?:(?:'|(?<=\d)[.,](?=\d)){letter}++)*+"
     return re.compile(f"({run}|[{single}])" if single else f"({run})")
 
@@ -34,7 +34,7 @@ _LATEX_COMMAND = re.compile(r"\\(?:text[a-z]{0,8}|math[a-z]{0,8}|f?boxed|bf|rm|i
 _HTML_TAG = re.compile(r"</?(?:b|i|u|s|p|br|em|strong|mark|code|pre|span|div|li|ul|ol|answer)\s{0,4}/?>|<\|\w{1,32}\|>")
 
 _MARKDOWN_START = re.compile(r"(?:[\s*_`#~>]|[-+•](?=\s))+")
-# Spelt out because str.rstrip is linear and a regular expression anchored at the end is not.
+# A string for str.rstrip, which is linear; a regular expression anchored at the end is not.
 _MARKDOWN_END = "*_`#~" + "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 _FINAL_PUNCTUATION = ".!?。"
 _STRAIGHT_QUOTES = str.maketrans(
@@ -49,9 +49,9 @@ class Words(NamedTuple):
 
     Attributes:
         words: The words as written.
-        folded: The words case-folded, for comparison.
-        joined: The folded words with a line break before, between and behind them, for searching phrases.
-        gaps: What stands before each word, and behind the last one (one more than words).
+        folded: The case-folded words, for comparison.
+        joined: The folded words with a line break before, between and after them, to search for phrases.
+        gaps: The text before each word and after the last word (one more than words).
     """
 
     words: list[str]
@@ -76,7 +76,7 @@ def split_words(text: str) -> Words:
         ['选', 'C']
     """
     if "-" in text:
-        # A sign carries meaning ("-5" against "5") but is no letter; a word prefix keeps it in the comparison.
+        # A minus sign has a meaning ("-5" and "5" differ) but is not a letter, so it is compared as a word.
         text = _MINUS.sub(" minus", text)
     pieces = (_ASCII_WORD if text.isascii() else _WORD).split(text)
     words = pieces[1::2]
@@ -93,13 +93,13 @@ def compose(text: str) -> str:
     """Compatibility-normalised text with straight quotes."""
     if text.isascii():
         return text
-    # A few ligatures stand for whole sentences; a text made of them is no answer and would grow eighteenfold.
+    # A few ligatures stand for entire sentences; a text of many of them is not an answer and would grow eighteenfold.
     composed = unicodedata.normalize("NFKC", text) if text.count(_LONGEST_LIGATURE) < 64 else text
     return (composed if len(composed) <= 2 * len(text) + 64 else text).translate(_STRAIGHT_QUOTES)
 
 
 def normalise(text: str) -> str:
-    """`compose` of a text, without HTML tags and LaTeX font commands."""
+    """Apply `compose`, and remove HTML tags and LaTeX font commands."""
     text = compose(text)
     if "<" in text:
         text = _HTML_TAG.sub(" ", text)
@@ -109,7 +109,7 @@ def normalise(text: str) -> str:
 
 
 def strip_markdown(text: str) -> str:
-    """Text without blanks and Markdown marks around it.
+    """The text without surrounding blanks and Markdown marks.
 
     Examples:
         >>> strip_markdown("  ## **C** "), strip_markdown("**C#**")
@@ -118,7 +118,7 @@ def strip_markdown(text: str) -> str:
     whole, text = text, text.rstrip(_MARKDOWN_END)
     removed = whole[len(text) :]
     if removed.startswith("#") and not removed.startswith("##") and "#" not in whole[: len(text)]:
-        # Not the end of a heading, but a name's own sign.
+        # The sign is part of a name such as "C#", not the end of a heading.
         text += "#"
     if text[:1].isalnum():
         return text
@@ -128,33 +128,33 @@ def strip_markdown(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def comparison_key(text: str) -> str:
-    """What two texts share when they are equal up to case, blanks, Markdown and final punctuation.
+    """A key that is equal for texts that differ only in case, blanks, Markdown and final punctuation.
 
     Examples:
         >>> comparison_key(" **Very blurry.** ")
         'very blurry'
     """
     if text.isascii() and text.replace(" ", "").isalnum():
-        # Most options are plain words, which need no closer look.
+        # A shortcut for plain words, as in most options.
         return text.strip(" ").casefold()
     return stripped_key(strip_markdown(normalise(text)))
 
 
 def stripped_key(text: str) -> str:
-    """`comparison_key` of a text that `normalise` and `strip_markdown` have passed."""
+    """`comparison_key` of a text after `normalise` and `strip_markdown`."""
     return (text.rstrip(_FINAL_PUNCTUATION + " ") or text).casefold()
 
 
 @lru_cache(maxsize=8192)
 def option_phrase(option: str) -> str:
-    r"""An option's words for searching, as `Words.joined` has those of a reply.
+    r"""An option's words in the form of `Words.joined`, to search for them in a reply.
 
     Examples:
         >>> option_phrase("Very blurry")
         '\nvery\nblurry\n'
     """
     if option.isascii() and option.replace(" ", "").isalnum():
-        # As above.
+        # The same shortcut as in `comparison_key`.
         return "\n" + "\n".join(option.casefold().split()) + "\n"
     return split_words(normalise(option)).joined
 
@@ -172,7 +172,7 @@ def ends_sentence(gap: str) -> bool:
 
 
 def explicit_answers(text: str) -> list[str]:
-    r"""Contents of the reply's answer containers: `<answer>...</answer>` and `\boxed{...}`. Empty ones are left out.
+    r"""Contents of a reply's answer containers, `<answer>...</answer>` and `\boxed{...}`, without empty ones.
 
     Examples:
         >>> explicit_answers(r"so \boxed{\text{C}}")

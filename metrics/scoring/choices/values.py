@@ -1,7 +1,7 @@
-r"""Values that a reply declares: a letter, an option's text, a number with or without its unit.
+r"""Values that a reply declares: a letter, an option's text, or a number with or without its unit.
 
-A letter may be a word ("I cannot"), a variable ("x = 5"), or one of several ("B or C", "A through E"). A text may be
-written in another way than the option: "\frac{1}{2}" and "1/2", "25 cm²" and "25", "65 degrees" and "65°".
+A letter may be a word ("I cannot"), a variable ("x = 5"), or one of several ("B or C", "A through E"). The text of a
+value may be written differently from the option: "\frac{1}{2}" and "1/2", "25 cm²" and "25", "65 degrees" and "65°".
 """
 
 import re
@@ -14,12 +14,12 @@ from eyechart.metrics.scoring.choices.sentences import split_sentences
 from eyechart.metrics.scoring.choices.text import compose, normalise, option_phrase, split_words
 
 REACH = 300
-"""Characters behind a cue that may belong to its value."""
+"""Maximum number of characters after a cue that may belong to its value."""
 FIT = (
     r"(?:final|correct|best|true|proper|appropriate|closest|nearest|likely|suitable|accurate|logical|similar|reasonable"
     r"|plausible|probable|fitting|valid|optimal|remaining)"
 )
-"""What the option that answers is said to be."""
+"""Adjectives for the option that is the answer."""
 
 _BEFORE = r"[\s*_`\"'$(\[{<:#>~\\-]*+"
 # "(C)", "**C**", "option C", "the letter (c)", "选项C"
@@ -28,12 +28,12 @@ _LETTER = re.compile(
     r"(?P<letter>[A-Za-z])(?![+#])(?P<close>[)\]}*$\"'`_]*+)",
     re.IGNORECASE,
 )
-# Behind the first of several: "(A) and (E)", "A, B", "B/C", "(A) through (E)", "B、C"
+# After the first of several: "(A) and (E)", "A, B", "B/C", "(A) through (E)", "B、C"
 _SEVERAL = re.compile(
     r"[\s*_)\]}$,]{0,6}(?:(?:and|or|to|through|vs\.?|versus)\s|[,/&~、和或与與及-])[\s*_([{$]{0,6}"
     r"(?:(?:or|and)\s)?(?:option\s|choice\s)?[(*]{0,3}[A-Z](?![A-Za-z'])"
 )
-# Behind "A" or "I", where it is no article or pronoun: "A because ..."
+# After "A" or "I" that is not an article or pronoun: "A because ..."
 _AFTER_LETTER = re.compile(r"\s+(?:is|because|since|as|and|or|with|for|due|based|in|which|from|but|that)\b")
 # "x = 5", "C° 3", "A-frame"
 _VARIABLE = re.compile(r"\s{0,2}(?:[=^_+°'/]|-[^\s-])")
@@ -50,7 +50,7 @@ _MARKED = re.compile(
     r"(?:\(|\[|\*\*\(?|\b(?:[Oo]ption|[Cc]hoice)\s?[(*\"]{0,3}|选项\s?)([A-Z])(?=[)\]*\"]|(?![\w'+#])\W|[^\x00-\xff])"
     r"|([A-Z])(?=选项|項)"
 )
-# Punctuation tells such options apart, and words alone do not.
+# Such options may differ only in punctuation.
 _FORMULA = re.compile(r"[=≡⊃~<>+\\^∧\u2228]")
 _LAST_VALUE = re.compile(r".*(?:\b(?:is|are|be|equals?|approximately|about)\b|[=:≈])(.*)", re.DOTALL)
 
@@ -66,7 +66,7 @@ _NUMBER = re.compile(r"(?:[a-z\u03b1-\u03c9]{1,12}=)?([-+]?\d[\d.,]*)([^\d.,+*/=
 
 
 class Values:
-    """The options of a question, with which values are compared.
+    """The options of a question, to compare values with.
 
     Args:
         options: Option texts, at most 26.
@@ -81,24 +81,24 @@ class Values:
             len(key) > 1 and not _NUMBER.fullmatch(key) and not _FORMULA.search(option)
             for key, option in zip(self._keys, self._options, strict=True)
         ]
-        # Long replies repeat themselves.
+        # A cache, because long replies repeat themselves.
         self._read: dict[tuple[str, bool], str | None] = {}
 
     def letter(self, letter: str) -> str:
-        """The letter in upper case; "" where no option has it."""
+        """The letter in upper case; "" if no option has it."""
         return letter.upper() if letter.upper() in ascii_uppercase[: len(self._options)] else ""
 
     def is_own(self, letter: str, text: str) -> bool:
-        """Whether a text is empty or that of the option with this letter."""
+        """Whether a text is empty, or is the text of the option with this letter."""
         return _key(text) in ("", self._keys[ascii_uppercase.index(letter)])
 
     def none_option(self) -> str:
-        """Letter of the one option that says that no option is right; "" where there is none."""
+        """Letter of the one option that says that no option is correct; "" if there is none."""
         places = [place for place, option in enumerate(self._options) if _NONE_OPTION.match(option)]
         return ascii_uppercase[places[0]] if len(places) == 1 else ""
 
     def agreeing(self, letter: str, rest: str) -> str:
-        """A letter, or "" where the text behind it is that of another option."""
+        """The letter, or "" if the text after it is that of another option."""
         place = ascii_uppercase.index(letter)
         line = rest.lstrip(" \t*_)]}.:$,\"'").split("\n", 1)[0]
         key, joined = _key(line), split_words(line).joined
@@ -114,11 +114,11 @@ class Values:
         """Letters of the option that a value names.
 
         Args:
-            segment: What stands behind a cue.
-            is_whole: Whether all of it is the value.
+            segment: The text after a cue.
+            is_whole: Whether the complete text is the value.
 
         Returns:
-            As `declared_letters`; None where what stands there is no value, so that the cue was none.
+            As `declared_letters`; None if the text is not a value, so that the cue does not count.
 
         Examples:
             >>> values = Values(["Bright", "Dark", "It's not possible"])
@@ -134,8 +134,8 @@ class Values:
 
         Args:
             sentence: A conclusion.
-            denied: Whether it has a negation, so that a letter may be the one that is denied.
-            takes_number: Whether a number at its end is a value.
+            denied: Whether the sentence has a negation, which may apply to a letter in it.
+            takes_number: Whether a number at the end of the sentence is a value.
         """
         marked = list(_MARKED.finditer(sentence))
         letters = {found[1] or found[2] for found in marked}
@@ -164,7 +164,7 @@ class Values:
         return "" if is_whole or _LETTERS.fullmatch(sentence) else self._mentioned(sentence) or None
 
     def _opening_letter(self, segment: str, is_whole: bool) -> str | None:
-        """The letter with which a value begins; "" for none of the options' or several; None where it is a word."""
+        """The letter with which a value begins; "" if no option has it or there are several; None if it is a word."""
         found = _LETTER.match(segment)
         if not found:
             return None
@@ -185,7 +185,7 @@ class Values:
         return self.agreeing(letter, rest)
 
     def _equal(self, value: str) -> str:
-        """Letters of the option that a value equals, or of the only one that holds the same number."""
+        """Letters of the option that equals a value, or of the only option with the same number."""
         key = _key(value)
         if equal := self._one([place for place, own in enumerate(self._keys) if key and own == key]):
             return equal
@@ -195,7 +195,7 @@ class Values:
         return self._one(same)
 
     def _opening_text(self, sentence: str) -> str:
-        """Letters of the longest option whose text begins a sentence; a number or a formula may begin any."""
+        """Letters of the longest option whose text begins a sentence, except numbers and formulas."""
         joined = split_words(sentence).joined
         lengths = [len(phrase) if phrase[3:] and joined.startswith(phrase) else 0 for phrase in self._phrases]
         longest = max(lengths, default=0)
@@ -207,12 +207,12 @@ class Values:
         return "" if one_of_two else self._one(places)
 
     def _mentioned(self, sentence: str) -> str:
-        """Letters of the one option whose text a sentence mentions; a number, a letter or a formula may be anything."""
+        """Letters of the one option whose text a sentence mentions, except numbers, letters and formulas."""
         places = list(map(ascii_uppercase.index, find_mentions(split_words(sentence), self._options).texts))
         return self._one(sorted(places)) if all(self._is_text[place] for place in places) else ""
 
     def _one(self, places: Sequence[int]) -> str:
-        """The letters of places that hold one and the same text; "" where they hold several."""
+        """The letters of places if all of them have the same option text; else ""."""
         one = len({self._options[place] for place in places}) == 1
         return "".join(ascii_uppercase[place] for place in places) if one else ""
 
@@ -224,7 +224,7 @@ def _is_listed(letter: str, rest: str) -> bool:
 
 
 def _is_same_amount(one: re.Match[str], other: re.Match[str]) -> bool:
-    """Whether two numbers are equal, and their units too where both have one."""
+    """Whether two numbers are equal, and also their units if both have one."""
     same_unit = not one[2] or not other[2] or one[2] == other[2]
     return same_unit and _amount(one[1]) == _amount(other[1])
 
@@ -236,7 +236,7 @@ def _amount(number: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _key(text: str) -> str:
-    """What two values share when they are equal up to case, blanks, LaTeX, brackets and final punctuation."""
+    """A key that is equal for values that differ only in case, blanks, LaTeX, brackets and final punctuation."""
     text = compose(text[: 4 * REACH])
     if "\\" in text or "¬" in text:
         # "~" is a blank at the beginning of a group, as in "\mathrm{~cm}", and elsewhere a negation.

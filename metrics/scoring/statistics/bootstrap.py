@@ -1,6 +1,6 @@
 """Bootstrap replicates of means, ratios and correlations over items.
 
-Randomness is a NumPy Generator that the caller seeds and passes in.
+The source of randomness is a NumPy Generator that the caller seeds and passes in.
 """
 
 import zlib
@@ -16,29 +16,29 @@ from eyechart.metrics.scoring.statistics.resampling import resampled_counts, sco
 IntArray = NDArray[np.int32]
 
 RESAMPLES = 1000
-# Products with about this many counts are too small for BLAS to start threads, which wait longer than they compute.
+# Products with about this many counts are too small for BLAS to start threads, which would wait longer than compute.
 _PRODUCT = 1 << 15
 
 
 def check_seed(seed: object) -> None:
-    """Refuse a seed that NumPy takes none from.
+    """Check that a seed is valid for NumPy.
 
     Raises:
-        InputError: It is no whole number of at least 0.
+        InputError: It is not a whole number of at least 0.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0")
 
 
 def part_generator(seed: int, part: str) -> np.random.Generator:
-    """Generator of one part of the data, so that a part's interval does not depend on which others there are.
+    """The random generator of one part of the data, so that its interval does not depend on the other parts.
 
     Args:
-        seed: Seed of the whole, at least 0.
+        seed: The common seed, at least 0.
         part: The part's name, such as "overall" or "concern=blur".
 
     Raises:
-        InputError: `seed` is no whole number of at least 0.
+        InputError: `seed` is not a whole number of at least 0.
     """
     check_seed(seed)
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
@@ -49,7 +49,7 @@ def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int =
 
     Args:
         values: One number per item, shape (n,).
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
 
     Returns:
@@ -67,16 +67,16 @@ def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int =
 def bootstrap_ratios(
     numerators: ArrayLike, denominators: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of sums over items divided by other sums over them, all on the same resamples.
+    """Bootstrap replicates of ratios of sums over items, all on the same resamples.
 
     Args:
         numerators: k numbers per item, shape (n, k).
-        denominators: k numbers per item, none negative, shape (n, k).
-        rng: Source of the draws.
+        denominators: k non-negative numbers per item, shape (n, k).
+        rng: Random generator.
         resamples: Number of resamples.
 
     Returns:
-        Replicates, shape (resamples, k); nan where a resample's denominator is 0.
+        Replicates, shape (resamples, k); nan if a resample's denominator is 0.
 
     Examples:
         >>> bootstrap_ratios([[3, 0], [3, 0]], [[2, 0], [2, 0]], np.random.default_rng(0), resamples=2).tolist()
@@ -101,17 +101,17 @@ def bootstrap_correlations(
     """Bootstrap replicates of SRCC and PLCC over items, both on the same resamples.
 
     A resample repeats item i c_i times, so its mid-ranks follow from the cumulative counts of the sorted distinct
-    values; nothing is sorted again.
+    values, without sorting again.
 
     Args:
         predictions: Scores, shape (n,).
         references: Opinion scores, shape (n,).
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
-        ranking: Scores for SRCC where its ties are to differ from those of `predictions`.
+        ranking: Scores for SRCC, if its ties should differ from those of `predictions`.
 
     Returns:
-        Replicates of SRCC and of PLCC, shape (resamples,) each; nan where a resample is constant.
+        Replicates of SRCC and of PLCC, shape (resamples,) each; nan if a resample is constant.
 
     Examples:
         >>> s, p = bootstrap_correlations([1, 2, 3, 4], [2, 4, 6, 8], np.random.default_rng(0), resamples=5)
@@ -121,7 +121,7 @@ def bootstrap_correlations(
     x, y = check_numbers("predictions", predictions), check_numbers("references", references)
     ranked = x if ranking is None else check_numbers("ranking", ranking)
     n = check_lengths(predictions=x, references=y, ranking=ranked)
-    # Sorted items make the gathers below run through memory in order.
+    # With sorted items, the gathers below read memory in order.
     order = np.argsort(ranked, kind="stable")
     by_prediction, by_reference = _Ranking(ranked[order]), _Ranking(y[order])
     moments = _moments(x[order], y[order])
@@ -139,16 +139,16 @@ def bootstrap_srcc_columns(
 ) -> FloatArray:
     """Bootstrap replicates of the SRCC of several predictions of the same references, all on the same resamples.
 
-    `bootstrap_correlations` draws others for each prediction, so its replicates tell nothing of a difference.
+    `bootstrap_correlations` draws different resamples in each call, so its replicates cannot be subtracted.
 
     Args:
         columns: Scores of k models, at least one, shape (k, n).
         references: Opinion scores, shape (n,).
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
 
     Returns:
-        Replicates, shape (k, resamples); nan where a resample is constant.
+        Replicates, shape (k, resamples); nan if a resample is constant.
 
     Examples:
         >>> columns = [[1, 2, 3, 4], [9, 6, 5, 2]]
@@ -171,7 +171,7 @@ def bootstrap_srcc_columns(
 def bootstrap_plcc_columns(
     columns: Sequence[ArrayLike], references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of the PLCC of several predictions; as `bootstrap_srcc_columns`.
+    """Bootstrap replicates of the PLCC of several predictions; arguments as for `bootstrap_srcc_columns`.
 
     Examples:
         >>> rng = np.random.default_rng(1)
@@ -195,7 +195,7 @@ def _checked(columns: Sequence[ArrayLike], references: ArrayLike) -> tuple[list[
 
 
 class _Ranking:
-    """A column's order, from which follow its mid-ranks in resamples; nothing is sorted again."""
+    """A column's order, which gives its mid-ranks in every resample without sorting again."""
 
     def __init__(self, values: FloatArray) -> None:
         """Sort once."""
@@ -205,10 +205,10 @@ class _Ranking:
         self.sorted = not self.tied and bool(np.all(values[1:] > values[:-1]))
 
     def midranks(self, counts: FloatArray) -> tuple[IntArray, float]:
-        """Twice each item's mid-rank in the resample less the mean rank, and their sum of squares over the draws."""
+        """Twice each item's centred mid-rank in the resample, and the sum of squares of these over the draws."""
         n = len(counts)
         equal = np.bincount(self.dense, counts) if self.tied else counts
-        # Small whole numbers take less time than floats and are as exact; so does `take` if it need not check indices.
+        # Small integers are faster than floats and equally exact, and `take` is faster if it does not check indices.
         share = equal.astype(np.int32)
         if not (self.tied or self.sorted):
             share = share.take(self.order, mode="clip")
@@ -222,7 +222,7 @@ class _Ranking:
         return doubled, (float(n) * n * n - float(np.einsum("i,i,i", equal, equal, equal))) / 3
 
 
-# einsum, not `@`: threaded BLAS waits longer than it computes on vectors this short, up to tenfold on a busy machine.
+# einsum, not `@`: on short vectors, threaded BLAS waits longer than it computes, up to tenfold on a busy machine.
 def _srcc(x: tuple[IntArray, float], y: tuple[IntArray, float], counts: FloatArray) -> float:
     """SRCC of a resample from the mid-ranks of both columns."""
     (mid_x, squares_x), (mid_y, squares_y) = x, y
@@ -246,6 +246,6 @@ def _weighted_plcc(moments: FloatArray, block: FloatArray) -> FloatArray:
     parts = (slice(first, first + step) for first in range(0, n, step))
     u, v, uu, vv, uv = sum(moments[:, part] @ block[:, part].T for part in parts) / n
     spread_x, spread_y = uu - u * u, vv - v * v
-    # Rounding leaves about 1e-16 of a constant resample's zero spread.
+    # Because of rounding, the spread of a constant resample is about 1e-16, not 0.
     spread = np.where((spread_x < 1e-12) | (spread_y < 1e-12), np.nan, spread_x * spread_y)
     return np.clip((uv - u * v) / np.sqrt(spread), -1.0, 1.0)

@@ -1,15 +1,17 @@
-"""Shares of pairs that have images in common: answers about one image depend on each other.
+"""Intervals and tests for shares of pairs of images: pairs with a common image depend on each other.
 
 Source: Aronow, Samii and Assenova, "Cluster-Robust Variance Estimation for Dyadic Data", Political Analysis, 2015, for
-the mean (a regression on a constant): products of residuals count wherever two pairs have an image in common. Their
-factor for few units, n / (n - 1), and Student's t with n - 1 degrees of freedom are used, n being the number of images.
-Shares have Wilson's interval at the effective number of pairs, as in `shares`. Below `FEW_CLUSTERS` images, and where
-all pairs count alike, the images alone decide: the mean of n pairs is then as sure as that of 2 n^2 / (sum of d^2)
-independent ones, with d the number of pairs that an image is in. With equal d that is half the images.
+the mean (a regression on a constant): the variance includes the products of residuals of all pairs with a common image.
+Their correction n / (n - 1) for few units is used, and Student's t with n - 1 degrees of freedom, where n is the number
+of images. Shares have Wilson's interval at the effective number of pairs, as in `shares`.
 
-Near 0 or 1, few images make up the estimated variance of a share: those of the rarer pairs, right or wrong. The same
-formula, over these pairs alone, less one, gives the degrees of freedom of a share's interval. Where it amounts to fewer
-than `FEW_ALIKE` images, the variance is too unsure, and the images alone decide.
+With fewer than `FEW_CLUSTERS` images, or if all pairs have the same result, the effective number of pairs is computed
+from the images only: n pairs count as 2 n^2 / (sum of d^2) independent pairs, where d is the number of pairs that an
+image is in. If d is equal for all images, that is half the number of images.
+
+If a share is near 0 or 1, its estimated variance depends on few images: those of the rarer pairs, correct or incorrect.
+The degrees of freedom of the share's interval come from the same formula over these pairs only, minus one. If this
+amounts to fewer than `FEW_ALIKE` images, the variance is too uncertain, and the formula over all images is used.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -34,12 +36,13 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     """Interval of a share of pairs of images.
 
     Args:
-        right: What each pair counts, in [0, 1], shape (n,): whether it is right, or the share of its replies that are.
-        first_ids: An image of each pair, length n.
-        second_ids: The other one, length n.
+        right: Value of each pair, in [0, 1], shape (n,): whether the pair is correct, or the share of its replies that
+            are.
+        first_ids: First image of each pair, length n.
+        second_ids: Second image of each pair, length n.
 
     Returns:
-        Its ends in [0, 1]; of the kind "none" where there are no pairs. Its units are images.
+        The interval, within [0, 1]; of kind "none" without pairs. Its units are images.
 
     Examples:
         >>> images = [(i, j) for i in range(50) for j in range(i)]
@@ -53,7 +56,7 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     share, by_image = float(values.mean()), _by_image(first, second)
     # The rarer outcome; a share of replies counts in part.
     rarer = _by_image(first, second, values if share < 0.5 else 1 - values)
-    # Variance is 0 where all pairs count alike.
+    # The variance is 0 if all pairs have the same value.
     is_unsure = 2 * by_image < FEW_CLUSTERS or 2 * rarer < FEW_ALIKE
     if is_unsure or not (variance := dyadic_variance(values, first, second)):
         return Interval(*wilson_of_share(share, by_image), "dyadic-by-image", n_images)
@@ -62,7 +65,7 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
 
 
 def _by_image(first: _IndexArray, second: _IndexArray, weights: FloatArray | None = None) -> float:
-    """Number of independent pairs that say as much as these do where the images alone decide."""
+    """Effective number of independent pairs, computed from the use of the images only."""
     weights = np.ones(len(first)) if weights is None else weights
     uses = np.bincount(np.concatenate([first, second]), np.concatenate([weights, weights]))
     squares = float(uses @ uses)
@@ -72,12 +75,12 @@ def _by_image(first: _IndexArray, second: _IndexArray, weights: FloatArray | Non
 def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray) -> float:
     """Variance of a mean over pairs of images, which may share images.
 
-    It is no smaller than that of independent pairs: its estimate can be, and even negative, by chance.
+    The result is at least the variance for independent pairs. By chance, the estimate can be smaller, or even negative.
 
     Args:
-        values: Shape (n,).
-        first: Number of an image of each pair, from 0 on, shape (n,).
-        second: Number of the other one, shape (n,).
+        values: Value of each pair, shape (n,).
+        first: Number of each pair's first image, counted from 0, shape (n,).
+        second: Number of each pair's second image, shape (n,).
 
     Examples:
         >>> dyadic_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 2, 2]), np.array([1, 3, 1, 3]))
@@ -88,7 +91,7 @@ def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray)
     by_image = np.bincount(first, residuals, n_images) + np.bincount(second, residuals, n_images)
     _, pair = np.unique(np.minimum(first, second) * n_images + np.maximum(first, second), return_inverse=True)
     by_pair = np.bincount(pair, residuals)
-    # Two answers about the same pair have both images in common, and so are in two of the first squares.
+    # Two answers about the same pair share both images, so the squares by image count them twice.
     shared = float(np.einsum("i,i", by_image, by_image) - np.einsum("i,i", by_pair, by_pair))
     independent = float(np.einsum("i,i", residuals, residuals))
     return max(shared * n_images / (n_images - 1), independent) / len(values) ** 2
@@ -99,13 +102,14 @@ def dyadic_mean_difference(
 ) -> PairedTest:
     """The difference of two means over pairs of images, which may share images.
 
-    The p-value is 0 where all pairs differ alike, of which a variance says nothing.
+    If all pairs have the same difference, there is no variance, and the p-value is that of the sign test; see
+    `student_test`.
 
     Args:
-        first: What the first model got for each pair, shape (n,); 0 and 1 for wrong and right.
-        second: What the second one got, shape (n,).
-        first_ids: An image of each pair, length n.
-        second_ids: The other one, length n.
+        first: Score of the first model for each pair, shape (n,); 0 for incorrect and 1 for correct.
+        second: Score of the second model for each pair, shape (n,).
+        first_ids: First image of each pair, length n.
+        second_ids: Second image of each pair, length n.
 
     Raises:
         InputError: The lengths differ, there are no pairs, or a value is not finite.
@@ -133,10 +137,10 @@ class PairedImages:
     """The images of pairs.
 
     Attributes:
-        first: Number of an image of each pair, from 0 on, shape (n,).
-        second: Number of the other one, shape (n,).
-        n_images: How many images there are.
-        effective: Images of equal use that say as much, at least 2.
+        first: Number of each pair's first image, counted from 0, shape (n,).
+        second: Number of each pair's second image, shape (n,).
+        n_images: Number of images.
+        effective: Effective number of images: images that are in different numbers of pairs count as fewer. At least 2.
     """
 
     first: _IndexArray
@@ -146,11 +150,11 @@ class PairedImages:
 
 
 def images_for_test(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> PairedImages:
-    """The images of pairs, where they are enough for a test.
+    """The images of pairs, if there are enough for a test.
 
     Args:
-        first_ids: An image of each pair, length n.
-        second_ids: The other one, length n.
+        first_ids: First image of each pair, length n.
+        second_ids: Second image of each pair, length n.
 
     Raises:
         UndefinedScoreError: There are fewer than 3 images.
@@ -166,7 +170,7 @@ def images_for_test(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable
 
 
 def _numbered(first_ids: Sequence[Hashable], second_ids: Sequence[Hashable]) -> tuple[_IndexArray, _IndexArray, int]:
-    """The images of both sides as numbers, and how many there are."""
+    """The first and second images as numbers, and the number of images."""
     number: dict[Hashable, int] = {}
     sides = [[number.setdefault(image, len(number)) for image in side] for side in (first_ids, second_ids)]
     first, second = (np.array(side, dtype=np.int64) for side in sides)

@@ -1,4 +1,4 @@
-"""95 % intervals as results have them: Wilson's for shares, percentiles of bootstrap replicates for all else."""
+"""95 % intervals of results: Wilson intervals for shares, bootstrap percentiles for other scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,43 +12,43 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray
 
 LEVEL = 0.95
-# Rounding leaves less than this between equal replicates.
+# Rounding errors make equal replicates differ by less than this.
 _EQUAL = 1e-12
 NORMAL = float(ndtri((1 + LEVEL) / 2))
 FEW_UNITS = 20
-"""With fewer units the bootstrap's intervals are too narrow."""
+"""With fewer units, bootstrap intervals are too narrow."""
 KINDS: Mapping[str, str] = {
-    "wilson": "Wilson score interval of a share of independent items",
-    "wilson-unread": "Wilson score interval; images were not read, so questions that share one count as independent",
+    "wilson": "Wilson score interval for a proportion of independent items",
+    "wilson-unread": "Wilson score interval; images were not read, so questions that share an image count as "
+    "independent",
     "wilson-clustered": "Wilson score interval at the effective number of items, from a cluster-robust variance",
-    "wilson-by-cluster": "Wilson score interval in which the items of a cluster count as one, as clusters are few, or "
-    "all have the same share",
+    "wilson-by-cluster": "Wilson score interval in which each cluster counts as one item, because there are few "
+    "clusters, few with a correct or an incorrect answer, or all have the same share",
     "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
-    "dyadic-by-image": "Wilson score interval in which two images count as one pair, as images are few, or those "
-    "with a right or with a wrong answer are, or all pairs count alike",
-    "paired": "Bonett and Price's interval of a difference of two shares of the same independent items",
-    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share one count as "
+    "dyadic-by-image": "Wilson score interval in which two images count as one pair, because there are few images, few "
+    "with a correct or an incorrect answer, or all pairs have the same result",
+    "paired": "Bonett and Price's interval for a difference of two proportions of the same independent items",
+    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share an image count as "
     "independent",
     "paired-clustered": "Bonett and Price's interval at the effective number of items, from a cluster-robust variance",
-    "paired-by-cluster": "Bonett and Price's interval in which the items of a cluster count as one, as clusters "
-    "are few, or all items differ alike",
-    "mean": "intervals of several scores, combined into that of their mean",
-    "bootstrap": "percentile bootstrap over units, its tails made smaller for few units by Student's t",
-    "bootstrap-clustered": "percentile bootstrap over clusters of items, its tails made smaller for few clusters by "
-    "Student's t",
-    "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same one count as "
+    "paired-by-cluster": "Bonett and Price's interval in which each cluster counts as one item, because there are few "
+    "clusters or all items have the same difference",
+    "mean": "intervals of several scores, combined into an interval of their mean",
+    "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
+    "bootstrap-clustered": "percentile bootstrap over clusters of items, widened for few clusters with Student's t",
+    "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same image count as "
     "independent",
-    "calibration": "bootstrap over units that bounds how much chance adds to a calibration error",
-    "finite-population": "interval of the score on all items, from a random sample of them",
-    "ranking": "no interval, as fewer pairs rank images less surely than all of them",
-    "constant": "no interval, as all resamples give the same score, which says nothing of how sure it is",
-    "constant-part": "no interval, as all resamples give the same score in one part of it, which says nothing of how "
-    "sure that part is",
+    "calibration": "bootstrap over units that bounds how much chance adds to the calibration error",
+    "finite-population": "interval of the score on all items, estimated from a random sample of them",
+    "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
+    "constant": "no interval, as all resamples give the same score, so its uncertainty cannot be estimated",
+    "constant-part": "no interval, as one of its parts has the same score in all resamples, so its uncertainty cannot "
+    "be estimated",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
-"""Kinds of 95 % intervals, as results name them, in words."""
+"""Kinds of 95 % intervals: the name in results, and its explanation."""
 PLAIN = ("wilson", "paired", "mean", "bootstrap")
-"""Kinds that allow for nothing that items have in common."""
+"""Kinds in which items do not belong to clusters."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Interval:
     """A 95 % interval.
 
     Attributes:
-        low: Its lower end, nan where there is no interval.
-        high: Its upper end.
+        low: The lower end; nan if there is no interval.
+        high: The upper end; nan if there is no interval.
         kind: One of `KINDS`.
         units: Number of independent units behind it: items, clusters of items, or images.
     """
@@ -69,15 +69,15 @@ class Interval:
 
     @classmethod
     def undefined(cls, units: int) -> "Interval":
-        """No interval, as there are too few units."""
+        """No interval, because there are too few units."""
         return cls(math.nan, math.nan, "none", units)
 
     def scaled(self, factor: float) -> "Interval":
-        """The same in another unit."""
+        """The interval in another unit of the score."""
         return replace(self, low=factor * self.low, high=factor * self.high)
 
     def described(self) -> dict[str, Any]:
-        """What it rests on, for results."""
+        """Its kind and units, for results."""
         return {"kind": self.kind, "units": self.units}
 
     def rounded(self, digits: int = 4) -> tuple[float, float]:
@@ -86,13 +86,14 @@ class Interval:
 
 
 def listed_intervals(found: Mapping[str, Interval]) -> dict[str, Any]:
-    """Intervals as results have them.
+    """Intervals in the form of results.
 
     Args:
         found: The interval of each score, by the score's name.
 
     Returns:
-        `<name>_ci95` of each, `[low, high]`; and `intervals`, each name to `kind`, one of `KINDS`, and `units`.
+        `<name>_ci95` for each score, `[low, high]`; and `intervals`, a dict from each name to `kind`, one of `KINDS`,
+        and `units`.
 
     Examples:
         >>> listed_intervals({"accuracy": Interval(0.5, 0.75, "wilson", 40)})
@@ -108,11 +109,11 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
     """95 % Wilson score interval of a share.
 
     Args:
-        successes: Number of right answers.
+        successes: Number of correct answers.
         n: Number of answers, at least 1.
 
     Returns:
-        Low and high end, in [0, 1].
+        The lower and the upper end, in [0, 1].
 
     Raises:
         InputError: Not 0 <= successes <= n, or n < 1.
@@ -127,40 +128,40 @@ def wilson_interval(successes: int, n: int) -> tuple[float, float]:
 
 
 def wilson_of_share(share: float, n: float, quantile: float = NORMAL) -> tuple[float, float]:
-    """Wilson's interval of a share of n items, where n may be an effective number of them.
+    """Wilson's interval of a share of n items; n may be an effective number of items.
 
     Args:
-        share: In [0, 1].
-        n: Above 0.
-        quantile: The normal distribution's, or Student's.
+        share: The share, in [0, 1].
+        n: Number of items, above 0.
+        quantile: Quantile of the normal distribution, or of Student's t.
 
     Examples:
         >>> [round(end, 4) for end in wilson_of_share(0.8, 7.5)]
         [0.4444, 0.9524]
     """
-    # Not scipy.stats.binomtest, which computes a p-value of no use here and takes a hundred times as long.
+    # scipy.stats.binomtest also computes a p-value, which is not needed and takes a hundred times as long.
     z = quantile
     shrinkage = 1 + z * z / n
     centre = (share + z * z / (2 * n)) / shrinkage
     half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / shrinkage
-    # Rounding would leave about 1e-17 where the ends are exact.
+    # Rounding would give about 1e-17 instead of an exact 0 or 1.
     return max(centre - half, 0.0) if share else 0.0, min(centre + half, 1.0) if share < 1 else 1.0
 
 
 def percentile_interval(replicates: FloatArray, units: int) -> Interval:
-    """Percentile interval of bootstrap replicates; replicates that are nan (undefined resamples) are left out.
+    """Percentile interval of bootstrap replicates. Replicates that are nan (undefined resamples) are left out.
 
-    The tails are those of Student's t in place of the normal distribution's: Phi(-t sqrt(n / (n - 1))) of the
-    replicates on either side, which is less than 2.5 % (Hesterberg, "What Teachers Should Know About the Bootstrap",
-    The American Statistician, 2015: the "expanded percentile interval").
+    The interval is widened with Student's t: each tail has a share Phi(-t sqrt(n / (n - 1))) of the replicates, which
+    is less than 2.5 % (Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician, 2015:
+    the "expanded percentile interval").
 
     Args:
         replicates: Shape (resamples,).
-        units: Number n of the units that were resampled.
+        units: Number n of resampled units.
 
     Returns:
-        The interval; of the kind "none" where there are fewer than `FEW_UNITS` or no replicate is defined, and
-        "constant" where all replicates are equal.
+        The interval. It is of kind "none" if there are fewer than `FEW_UNITS` units or no replicate is defined, and of
+        kind "constant" if all replicates are equal.
 
     Examples:
         >>> percentile_interval(np.arange(1001.0), 40).rounded(1), percentile_interval(np.arange(1001.0), 3).kind
@@ -179,15 +180,16 @@ def percentile_interval(replicates: FloatArray, units: int) -> Interval:
 def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
     """The interval of a mean of scores on different items.
 
-    The distances of the scores' own ends are combined (Zou and Donner, Statistics in Medicine, 2008, Eq. 6).
+    It combines the distances of the scores from the ends of their intervals (Zou and Donner, Statistics in Medicine,
+    2008, Eq. 6).
 
     Args:
         values: The scores, at least one.
-        intervals: Of each.
+        intervals: The interval of each score.
 
     Returns:
-        Of the kind "none" where one of them has no interval, "finite-population" where one of them is, else "mean". Its
-        units are those of all together.
+        The interval. It is of kind "none" if a score has no interval, else of kind "finite-population" if a score's
+        interval is, else of kind "mean". Its units are the sum of all units.
 
     Examples:
         >>> parts = Interval(0.5, 0.7, "bootstrap", 80), Interval(0.7, 0.9, "bootstrap", 60)
@@ -198,7 +200,7 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
     if any(math.isnan(one.low) for one in intervals):
         return Interval.undefined(units)
     mean = math.fsum(values) / len(values)
-    # The ends of a bootstrap may both lie on one side of the score.
+    # Both ends of a bootstrap interval may be on the same side of the score.
     below = math.hypot(*(max(value - one.low, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
     above = math.hypot(*(max(one.high - value, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
     is_of_samples = any(one.kind == "finite-population" for one in intervals)
@@ -208,15 +210,15 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
 def finite_interval(
     interval: Interval, value: float, fraction: float, n: int | None = None, scale: float = 1.0
 ) -> Interval:
-    """The interval of a score on all items, from that on a random sample of them.
+    """The interval of a score on all items, from its interval on a random sample of the items.
 
     Args:
-        interval: Of the score on the sample.
+        interval: The interval of the score on the sample.
         value: The score on the sample.
         fraction: Share of all items that were drawn, below 1.
-        n: Number of items drawn, for a share: Wilson's interval is then taken at n / (1 - fraction) items. Other
-            intervals have their distances from the score multiplied by sqrt(1 - fraction).
-        scale: The share's highest value, such as 100.
+        n: Number of items drawn, if the score is a share: the result is then Wilson's interval at n / (1 - fraction)
+            items. If None, the distances of the interval's ends from the score are multiplied by sqrt(1 - fraction).
+        scale: The highest value of the share, such as 100.
 
     Examples:
         >>> sampled = Interval(*wilson_interval(80, 100), "wilson", 100)
@@ -232,7 +234,7 @@ def finite_interval(
 
 
 def student(units: float) -> float:
-    """The quantile of Student's t for 95 % intervals, with one degree of freedom less than there are units.
+    """The quantile of Student's t for 95 % intervals, with `units` - 1 degrees of freedom.
 
     Examples:
         >>> round(student(61), 4)

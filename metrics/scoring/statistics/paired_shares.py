@@ -1,8 +1,9 @@
-"""95 % intervals of the difference of two shares of the same items, such as those that a model answers in two ways.
+"""95 % intervals for the difference of two shares of the same items, for example answered with and without images.
 
-Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data"
-(Journal of Educational and Behavioral Statistics, 2012): one item is added to either kind that differs, so that items
-which are all alike give an interval too. Items that belong together count as fewer, as in `shares`.
+Source: Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired
+Data" (Journal of Educational and Behavioral Statistics, 2012). One item is added to either kind of discordant items, so
+that there is an interval even if all items have the same difference. Items of one cluster count as fewer, as in
+`shares`.
 """
 
 import math
@@ -16,15 +17,15 @@ from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS, Clusters, c
 
 
 def paired_share_interval(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> Interval:
-    """Interval of a share less another one of the same items.
+    """Interval for the difference of two shares of the same items, first minus second.
 
     Args:
-        first: Whether each item is right, shape (n,).
-        second: The same in the other way, shape (n,).
+        first: Whether each item is correct in the first way of answering, shape (n,).
+        second: Whether each item is correct in the second way, shape (n,).
         clusters: Which items belong together; None if they are independent.
 
     Returns:
-        Its ends in [-1, 1].
+        The interval, within [-1, 1].
 
     Raises:
         InputError: The lengths differ, or there are no items.

@@ -1,10 +1,10 @@
-"""How many items show a difference between two models that answer the same ones, and which difference n items show.
+"""Power of paired comparisons: how many items detect a difference of two models, and which difference n items detect.
 
-The power of McNemar's exact test is exact: over the number of items that tell the models apart, binomial, and over who
-is right on them (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics, 1984). Where items belong to
-clusters, or pairs share images, and for correlations and judged scores, it is that of Student's t with a noncentral
-distribution, at a variance that shrinks as 1 / n: the further items are like those there are, with as many in a
-cluster.
+The power of McNemar's exact test is computed exactly, over the number of discordant items (binomial) and over which of
+the models is correct on them (Duffy, "Asymptotic and exact power for the McNemar test", Biometrics, 1984). In all other
+cases (clusters, pairs that share images, correlations, judged scores) it is the power of Student's t test, from the
+noncentral t distribution. The variance is assumed to shrink as 1 / n: further items are like the known ones, with
+clusters of the same size.
 """
 
 import math
@@ -21,23 +21,24 @@ from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
 POWER = 0.8
 LEVEL = 0.05
 _MOST_ITEMS = 10_000_000
-# Standard deviations that no test of many units misses.
+# Standard deviations that any test with many units detects.
 _CERTAIN = 10.0
 
 
 @dataclass(frozen=True)
 class PairedDesign:
-    """What is known of two models' answers to the same n items.
+    """What is known about two models' answers to the same n items.
 
     Attributes:
         n: Number of items.
-        units: Number of independent units among them: items, clusters, or images; those of different sizes count as
+        units: Number of independent units among them: items, clusters or images. Clusters of different sizes count as
             fewer, as in the tests.
-        variance: Of one item's difference, for a mean; n times that of the whole score's, for a correlation.
-        discordant: Share of the items on which one of the two is right alone, for shares; nan for other scores.
-        design_effect: Variance of the mean difference, divided by that of independent items.
-        least_units: Number of units below which the scores are not tested.
-        cautious_effect: What the tests count as the design effect below `FEW_CLUSTERS` units, where it is larger.
+        variance: For a mean, the variance of one item's difference; for a correlation, n times the variance of the
+            difference.
+        discordant: For shares, the share of items on which only one of the models is correct; nan for other scores.
+        design_effect: Variance of the mean difference, divided by the variance for independent items.
+        least_units: Minimum number of units for a test.
+        cautious_effect: Design effect that the tests use below `FEW_CLUSTERS` units, if it is larger.
     """
 
     n: int
@@ -50,20 +51,20 @@ class PairedDesign:
 
     @property
     def is_exact(self) -> bool:
-        """Whether McNemar's exact test is what compares them."""
+        """Whether the models are compared by McNemar's exact test."""
         return self.discordant == self.discordant and self.units == self.n and self.cautious_effect == 1
 
     @property
     def largest(self) -> float:
-        """The largest difference that there can be with these answers."""
+        """The largest possible difference with these answers."""
         return self.discordant if self.discordant == self.discordant else 2.0
 
     def power(self, difference: float, n: int) -> float:
-        """The chance that a test at the 5 % level finds a true difference on n items.
+        """The probability that a test at the 5 % level detects a true difference on n items.
 
         Args:
-            difference: In the unit of the score; its sign has no effect.
-            n: At least 2.
+            difference: The true difference, in the unit of the score; its sign has no effect.
+            n: Number of items, at least 2.
 
         Examples:
             >>> design = PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1)
@@ -77,28 +78,28 @@ class PairedDesign:
             return 0.0
         variance = self.variance
         if self.discordant == self.discordant:
-            # Of differences -1, 0 and 1 with this mean.
+            # The variance of differences -1, 0 and 1 with this mean.
             variance = max(self.discordant, abs(difference)) - difference**2
         deviation = math.sqrt(variance * self.design_effect / n)
         if deviation == 0 and difference == 0:
             return LEVEL
-        # Where all units differ alike, it is the sign test over them.
+        # If all units have the same difference, the test is a sign test over them.
         found = 1.0 if deviation else float(2 * 0.5**units <= LEVEL)
         bound = student_t.ppf(1 - LEVEL / 2, units - 1)
         if units < FEW_CLUSTERS:
             bound *= math.sqrt(max(1.0, self.cautious_effect / self.design_effect))
         if deviation and abs(difference) / deviation < _CERTAIN * bound / NORMAL:
             shift = abs(difference) / deviation
-            # The other side counts next to nothing at large shifts, where SciPy's cdf is nan now and then.
+            # At large shifts, the other side is negligible, and SciPy's cdf is sometimes nan.
             other = np.nan_to_num(nct.cdf(-bound, units - 1, shift))
             found = float(nct.sf(bound, units - 1, shift) + other)
         if self.discordant == self.discordant:
-            # Whoever compares runs takes the larger of both p-values.
+            # A comparison of runs uses the larger of both p-values.
             return min(found, mcnemar_power(difference, max(self.discordant, abs(difference)), n))
         return found
 
     def needed(self, difference: float, power: float = POWER) -> int | None:
-        """The number of items that show a difference with this power; None beyond ten million.
+        """The number of items that detect a difference with this power; None if it is above ten million.
 
         Raises:
             InputError: The difference is 0, or power is not in (0.05, 1).
@@ -109,7 +110,7 @@ class PairedDesign:
         """
         _check(power)
         if difference == 0:
-            raise InputError("difference is 0; no number of items shows that two models are equal")
+            raise InputError("difference is 0; no number of items can show that two models are equal")
         low, high = 1, 2
         while self.power(difference, high) < power:
             low, high = high, 2 * high
@@ -121,7 +122,7 @@ class PairedDesign:
         return high
 
     def detectable(self, n: int, power: float = POWER) -> float | None:
-        """The smallest true difference that n items show with this power; None where none is large enough.
+        """The smallest true difference that n items detect with this power; None if no difference is large enough.
 
         Examples:
             >>> round(PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1).detectable(1000), 4)
@@ -141,8 +142,8 @@ def mcnemar_power(difference: float, discordant: float, n: int) -> float:
     """Power of McNemar's exact test at the 5 % level.
 
     Args:
-        difference: Of the two shares of right answers.
-        discordant: Share of the items on which one of the two is right alone, at least the difference, at most 1.
+        difference: Difference of the two shares of correct answers.
+        discordant: Share of the items on which only one of the models is correct, at least the difference, at most 1.
         n: Number of items.
 
     Examples:
@@ -153,7 +154,8 @@ def mcnemar_power(difference: float, discordant: float, n: int) -> float:
         return 0.0
     spread = 8 * math.sqrt(n * discordant * (1 - discordant)) + 1
     counts = np.arange(max(0, math.floor(n * discordant - spread)), min(n, math.ceil(n * discordant + spread)) + 1)
-    # The largest number of wins of the rarer winner whose two-sided p-value is at most 5 %; -1 if even 0 is too many.
+    # The largest number of wins of the rarer winner with a two-sided p-value of at most 5 %; -1 if 0 is already too
+    # many.
     bound = binom.ppf(LEVEL / 2, counts, 0.5)
     bound = np.where(binom.cdf(bound, counts, 0.5) <= LEVEL / 2, bound, bound - 1)
     chance = (1 + abs(difference) / discordant) / 2

@@ -1,8 +1,8 @@
-"""Rankings of models that answered the same items: places by paired tests, and how sure each rank is.
+"""Rankings of models that answered the same items: places by paired tests, and probabilities of ranks.
 
-Two models share a place unless a paired test tells them apart; overlapping intervals say nothing of that, as both
-models met the same items (Schenker and Gentleman, The American Statistician, 2001). The probability of a rank is the
-share of bootstrap resamples in which a model has it.
+Two models share a place unless a paired test shows a difference. Overlapping intervals cannot show that, because both
+models answered the same items (Schenker and Gentleman, The American Statistician, 2001). The probability of a rank is
+the share of bootstrap resamples in which a model has this rank.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,17 @@ from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 from eyechart.metrics.scoring.statistics.significance import holm
 
 SIGNIFICANCE = 0.05
-"""p-values below this tell two models apart."""
+"""A p-value below this shows a difference between two models."""
 _IndexArray = NDArray[np.int64]
 
 
 def places(scores: ArrayLike, p_values: ArrayLike) -> list[int]:
-    """The place of each model: one more than the number of models that are better than it beyond chance.
+    """The place of each model: one more than the number of significantly better models.
 
     Args:
         scores: Shape (k,), higher is better.
-        p_values: Of the difference of each two models, corrected for their number, shape (k, k), symmetric; nan where
-            there is no test, which tells nothing apart.
+        p_values: Adjusted p-values of the difference between each two models, shape (k, k), symmetric; nan if there is
+            no test, which counts as no difference.
 
     Examples:
         >>> p_values = [[1, 0.2, 0.01], [0.2, 1, 0.3], [0.01, 0.3, 1]]
@@ -40,13 +40,13 @@ def places(scores: ArrayLike, p_values: ArrayLike) -> list[int]:
 
 
 def adjusted_pairs(p_values: FloatArray) -> FloatArray:
-    """p-values of the difference of each two models, corrected over all of them (Holm).
+    """Holm-adjusted p-values of the difference between each two models.
 
     Args:
-        p_values: Shape (k, k), of which what is above the diagonal counts; nan where there is no test.
+        p_values: Shape (k, k), of which only the values above the diagonal are used; nan if there is no test.
 
     Returns:
-        Shape (k, k), symmetric; nan where there is no test, and on the diagonal.
+        Shape (k, k), symmetric; nan if there is no test, and on the diagonal.
 
     Examples:
         >>> adjusted_pairs(np.array([[0, 0.01, 0.03], [0, 0, np.nan], [0, 0, 0]])).tolist()
@@ -60,15 +60,15 @@ def adjusted_pairs(p_values: FloatArray) -> FloatArray:
 
 
 def rank_probabilities(replicates: FloatArray) -> FloatArray:
-    """How often each model has each rank; models with equal scores in a resample share the better rank.
+    """How often each model has each rank. Models with equal scores in a resample share the better rank.
 
     Args:
-        replicates: Bootstrap replicates of the models' scores, each column of one resample, shape (k, resamples);
-            columns with nan are left out.
+        replicates: Bootstrap replicates of the models' scores, one column per resample, shape (k, resamples). Columns
+            with nan are left out.
 
     Returns:
-        Shape (k, k): in row i and column r, the probability that model i has rank r + 1. Each row sums to 1; nan where
-        no resample is defined.
+        Shape (k, k): row i and column r have the probability that model i has rank r + 1. Each row sums to 1; nan if no
+        resample is defined.
 
     Examples:
         >>> rank_probabilities(np.array([[0.6, 0.7, 0.5, 0.9], [0.5, 0.6, 0.6, 0.8]])).tolist()
@@ -85,12 +85,12 @@ def rank_probabilities(replicates: FloatArray) -> FloatArray:
 def share_replicates(
     values: FloatArray, clusters: _IndexArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of several models' means over the same items, whole clusters being drawn.
+    """Bootstrap replicates of several models' means over the same items; complete clusters are drawn.
 
     Args:
-        values: What each model got for each item, shape (k, n).
-        clusters: The cluster of each item, shape (n,), from 0 on.
-        rng: Source of the draws.
+        values: Score of each model for each item, shape (k, n).
+        clusters: Number of each item's cluster, counted from 0, shape (n,).
+        rng: Random generator.
         resamples: Number of resamples.
 
     Returns:
@@ -104,17 +104,19 @@ def share_replicates(
 def dyadic_replicates(
     values: FloatArray, first: _IndexArray, second: _IndexArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """The same over pairs of images, images being drawn: a pair counts as often as both of its images were drawn.
+    """Bootstrap replicates of several models' means over the same pairs of images; images are drawn.
+
+    The weight of a pair is the product of the numbers of times that its two images were drawn.
 
     Args:
-        values: What each model got for each pair, shape (k, n).
-        first: Number of an image of each pair, shape (n,).
-        second: Number of the other one, shape (n,).
-        rng: Source of the draws.
+        values: Score of each model for each pair, shape (k, n).
+        first: Number of each pair's first image, shape (n,).
+        second: Number of each pair's second image, shape (n,).
+        rng: Random generator.
         resamples: Number of resamples.
 
     Returns:
-        Shape (k, resamples); nan where a resample holds no pair.
+        Shape (k, resamples); nan if a resample contains no pair.
     """
 
     def score(counts: FloatArray) -> tuple[FloatArray, float]:
@@ -127,6 +129,6 @@ def dyadic_replicates(
 def _weighted(
     score: Callable[[FloatArray], tuple[FloatArray, float]], n: int, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Quotients of weighted sums and weights of every resample of n units, in columns."""
+    """Weighted sums divided by weights, one column for each resample of n units."""
     found = [score(counts) for counts in resampled_counts(n, rng, resamples)]
     return np.stack([above / below if below else np.full_like(above, np.nan) for above, below in found], axis=1)

@@ -1,7 +1,7 @@
 """Bootstrap resamples of items, drawn one after the other and scored in threads.
 
-Randomness is a NumPy Generator that the caller seeds and passes in. Neither the number of threads nor the size of the
-blocks changes a draw.
+The source of randomness is a NumPy Generator that the caller seeds and passes in. The draws depend neither on the
+number of threads nor on the size of the blocks.
 """
 
 import os
@@ -14,25 +14,25 @@ from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.inputs import FloatArray
 
-# Counts in a block of resamples, few enough for the processor's cache, and the fewest resamples that it has.
+# Number of counts in a block of resamples, small enough for the processor's cache, and minimum number of resamples.
 _BLOCK = 1 << 15
 _FEWEST_ROWS = 4
-# NumPy lets other threads run during its long operations only; with fewer items, threads would wait for each other.
+# NumPy lets other threads run only during long operations; with fewer items, threads would wait for each other.
 _THREADED_ITEMS = 1 << 14
-# Drawing takes a third of the time and one thread at a time, so that more threads would find nothing to do.
+# Drawing takes a third of the time and runs in one thread at a time, so more threads would be idle.
 _MOST_THREADS = 4
 
 
 def resampled_counts(n: int, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
-    """How often each of n items is drawn, one resample after the other.
+    """Draw resamples of n items, one after the other.
 
     Args:
         n: Number of items.
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
 
     Yields:
-        Counts, shape (n,), that sum to n.
+        How often each item is drawn, shape (n,); the counts sum to n.
     """
     for _ in range(resamples):
         yield _draw(n, rng).astype(np.float64)
@@ -41,15 +41,15 @@ def resampled_counts(n: int, rng: np.random.Generator, resamples: int) -> Iterat
 def score_resamples(
     score: Callable[[FloatArray], FloatArray], n: int, rng: np.random.Generator, resamples: int, scores: int = 2
 ) -> FloatArray:
-    """Scores of every resample, computed in threads where there are many items.
+    """Scores of every resample, computed in threads if there are many items.
 
     Args:
-        score: Takes counts of items, shape (rows, n), and returns its scores of each row, shape (scores, rows). It runs
-            in several threads at once.
+        score: A function of counts of items, shape (rows, n), that returns scores of shape (scores, rows). It runs in
+            several threads at the same time.
         n: Number of items.
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
-        scores: How many scores each resample has.
+        scores: Number of scores of each resample.
 
     Returns:
         Shape (scores, resamples), the same for any number of threads.

@@ -1,13 +1,15 @@
-"""95 % intervals of shares whose items may have something in common, such as questions about the same image.
+"""95 % intervals for shares of items in clusters, such as questions about the same image.
 
-Answers about one image depend on each other, so n of them say less than n answers about n images. The variance of their
-share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error Bars to Evals",
-arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. The share's variance as of independent items,
-divided by it, gives an effective number of items (Kish), at which Wilson's interval is taken with Student's t of G - 1
-degrees of freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998). The variance counts as
-no smaller than that of independent items. An estimated variance is too unsure below `FEW_CLUSTERS`, and where fewer
-than `FEW_ALIKE` clusters hold a right answer, or a wrong one. There, the items of a cluster count as one answer, which
-is as wide as the interval can have to be. G clusters of different sizes m count as (sum of m)^2 / (sum of m^2).
+Answers about one image depend on each other, so n of them carry less information than n answers about n images. The
+variance of their share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error
+Bars to Evals", arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. It is never taken to be smaller
+than the variance for independent items. The variance for independent items, divided by the estimated variance, gives an
+effective number of items (Kish). The interval is Wilson's at this number, with Student's t with G - 1 degrees of
+freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998).
+
+With fewer than `FEW_CLUSTERS` clusters, or fewer than `FEW_ALIKE` clusters with a correct (or an incorrect) answer, the
+estimated variance is too uncertain. Then each cluster counts as one item, which gives the widest interval that could be
+necessary. G clusters of different sizes m count as (sum of m)^2 / (sum of m^2) clusters.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -28,7 +30,7 @@ from eyechart.metrics.scoring.statistics.significance import PairedTest, student
 
 FEW_CLUSTERS = 40
 FEW_ALIKE = 10
-"""Clusters with a right answer, or with a wrong one, below which a share is too near 0 or 1."""
+"""Minimum number of clusters with a correct answer, and of clusters with an incorrect one."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Clusters:
     """Which items belong together.
 
     Attributes:
-        numbers: The cluster of each item, shape (n,), as whole numbers from 0 on.
-        are_known: False where that could not be read for some items, each of which counts as a cluster.
+        numbers: Number of each item's cluster, counted from 0, shape (n,).
+        are_known: False if the cluster of some items is not known; each such item counts as a cluster.
     """
 
     numbers: NDArray[np.int64]
@@ -48,7 +50,8 @@ class Clusters:
         """Clusters from a name for each item.
 
         Args:
-            names: Shape (n,), None or nan where an item's cluster is not known; None if all items are independent.
+            names: The cluster of each item, shape (n,), with None or nan for an item whose cluster is not known; or
+                None if all items are independent.
             n: Number of items.
 
         Raises:
@@ -75,15 +78,15 @@ class Clusters:
 
     @property
     def effective(self) -> float:
-        """Number of clusters of equal size that say as much: (sum of sizes)^2 / (sum of squared sizes)."""
+        """Effective number of clusters of equal size: (sum of sizes)^2 / (sum of squared sizes)."""
         sizes = np.bincount(self.numbers)
         return len(self.numbers) ** 2 / float(sizes @ sizes)
 
     def check_for_test(self) -> None:
-        """Refuse clusters that are too few for a test.
+        """Check that there are enough clusters for a test.
 
         Raises:
-            UndefinedScoreError: There are fewer than 3, or they are so different that they count as fewer.
+            UndefinedScoreError: There are fewer than 3, or their sizes differ so much that they count as fewer.
         """
         if self.effective < 3:
             raise UndefinedScoreError(
@@ -91,29 +94,27 @@ class Clusters:
             )
 
     def select(self, rows: ArrayLike) -> "Clusters":
-        """Those of some items."""
+        """The clusters of some items."""
         return Clusters(self.numbers[np.asarray(rows)], self.are_known)
 
 
 def _known_name(row: int, name: Any) -> str | Real | None:
     if name is not None and not isinstance(name, str | Real):
-        raise InputError(
-            f"clusters[{row}] is {name!r:.60}; it must be a string, a number, or None where it is not known"
-        )
-    # Tables have nan for what is not there.
+        raise InputError(f"clusters[{row}] is {name!r:.60}; it must be a string, a number, or None if it is not known")
+    # Tables use nan for missing values.
     return None if name != name else name
 
 
 def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:
-    """Interval of the share of right answers.
+    """Interval for the share of correct answers.
 
     Args:
-        right: Whether each item is right, shape (n,); or from 0 to 1 how right it is, which varies less, so that the
-            interval is rather too wide.
+        right: Whether each item is correct, shape (n,); or a number from 0 to 1 for partly correct items. Such numbers
+            vary less, so the interval is rather too wide.
         clusters: Which items belong together; None if they are independent.
 
     Returns:
-        Its ends in [0, 1]; of the kind "wilson" where no two items share a cluster, and "none" where there are no
+        The interval, within [0, 1]. It is of kind "wilson" if no two items share a cluster, and of kind "none" without
         items.
 
     Examples:
@@ -135,7 +136,7 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     variance = clustered_variance(values, clusters.numbers) if n_clusters > 1 else 0.0
     if clusters.effective < FEW_CLUSTERS or min(kinds) < FEW_ALIKE or variance == 0:
         return Interval(*wilson_of_share(share, clusters.effective), "wilson-by-cluster", n_clusters)
-    # Of answers that balance out within images it can be far too small.
+    # It can be far too small if correct and incorrect answers balance out within images.
     variance = max(variance, share * (1 - share) / n)
     effective = share * (1 - share) / variance
     return Interval(*wilson_of_share(share, effective, student(clusters.effective)), "wilson-clustered", n_clusters)
@@ -145,33 +146,34 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float
     """Cluster-robust variance of a mean, CR1: squares of the clusters' sums of residuals, times G / (G - 1).
 
     Args:
-        values: Shape (n,).
-        clusters: The cluster of each, shape (n,), at least two different ones.
+        values: Value of each item, shape (n,).
+        clusters: Cluster of each item, shape (n,); at least two different clusters.
 
     Examples:
         >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
         0.25
     """
     n = len(values)
-    # Times n, whole numbers stay whole, and the variance of clusters that are all alike is 0 and not a rounding error.
+    # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0, without rounding
+    # errors.
     sums = np.bincount(clusters, weights=n * values - values.sum())
     n_clusters = len(np.unique(clusters))
     return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / n**4)
 
 
 def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:
-    """Interval of the mean of two shares of different items, such as balanced accuracy.
+    """Interval for the mean of two shares of different items, such as balanced accuracy.
 
-    The distances of the shares' own ends are combined, with the correlation that common clusters give them (Zou and
-    Donner, Statistics in Medicine, 2008, Eq. 6). Where the shares have clusters in common, but these are fewer than
-    `FEW_CLUSTERS` or tell nothing of the correlation, it is taken to be 1, the most that it can be. One below
-    0 is taken to be 0: at -1 the interval would be a point.
+    It combines the distances of the shares from the ends of their intervals, with the correlation due to common
+    clusters (Zou and Donner, Statistics in Medicine, 2008, Eq. 6). If there are common clusters, but fewer than
+    `FEW_CLUSTERS` clusters or no variation to estimate the correlation from, the correlation is taken to be 1, its
+    maximum. A negative correlation is taken to be 0, because at -1 the interval would be a point.
 
     Args:
-        first: Whether each item of the first share is right, shape (n,).
-        second: The same of the second, shape (m,).
+        first: Whether each item of the first share is correct, shape (n,).
+        second: Whether each item of the second share is correct, shape (m,).
         of_first: Clusters of the first items.
-        of_second: Those of the second, in the same numbers.
+        of_second: Clusters of the second items, with the same numbering.
 
     Examples:
         >>> own = Clusters.of(None, 8)
@@ -188,7 +190,7 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     shares = [float(side.mean()) for side in sides]
     size = 1 + max(int(own.numbers.max()) for own in clusters)
     sums = [
-        # Times n, as in `clustered_variance`.
+        # Multiplied by n, as in `clustered_variance`.
         np.bincount(own.numbers, weights=len(side) * side - side.sum(), minlength=size)
         for side, own in zip(sides, clusters, strict=True)
     ]
@@ -210,11 +212,12 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
 def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:
     """The difference of two models' means over items that belong to clusters, by Student's t.
 
-    The p-value is 0 where all items differ alike, of which a variance says nothing.
+    If all items have the same difference, there is no variance, and the p-value is that of the sign test; see
+    `student_test`.
 
     Args:
-        first: What the first model got for each item, shape (n,); 0 and 1 for wrong and right.
-        second: What the second one got, shape (n,).
+        first: Score of the first model for each item, shape (n,); 0 for incorrect and 1 for correct.
+        second: Score of the second model for each item, shape (n,).
         clusters: Which items belong together.
 
     Raises:

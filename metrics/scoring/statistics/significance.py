@@ -1,8 +1,8 @@
-"""Whether two models differ on the same items: paired tests, and their correction over many tasks.
+"""Paired tests of two models on the same items, and the Holm adjustment over several tasks.
 
-McNemar for right and wrong, Williams for Pearson correlations with the same opinion scores, a paired bootstrap for SRCC
-and mean scores, Holm over tasks. Williams' test assumes normal data and a linear relation; on ranks or strongly skewed
-scores, use the bootstrap.
+There is McNemar's test for correct and incorrect answers, Williams' test for Pearson correlations with the same opinion
+scores, and a paired bootstrap for SRCC and mean scores. Williams' test assumes normal data and a linear relation; for
+ranks or strongly skewed scores, use the bootstrap.
 
 Sources: McNemar, Psychometrika, 1947; Williams, Journal of the Royal Statistical Society B, 1959, in the form that
 Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7); Holm,
@@ -29,11 +29,11 @@ class PairedTest:
     """A comparison of two models on the same items.
 
     Attributes:
-        difference: Score of the first model less that of the second.
-        p_value: Two-sided.
+        difference: Score of the first model minus that of the second.
+        p_value: Two-sided p-value.
         n: Number of items.
-        interval: 95 % interval of the difference; nan where the test gives none.
-        statistic: Williams' t, positive where the first model correlates more; nan for other tests.
+        interval: 95 % interval of the difference; nan if the test gives none.
+        statistic: Williams' t, positive if the first model has the higher correlation; nan for other tests.
     """
 
     difference: float
@@ -44,11 +44,11 @@ class PairedTest:
 
 
 def student_test(mean: float, deviation: float, n: int, units: float) -> PairedTest:
-    """The test of a mean difference from its standard deviation, with one degree of freedom less than units.
+    """Student's t test of a mean difference from its standard deviation, with `units` - 1 degrees of freedom.
 
     Args:
-        mean: The difference.
-        deviation: Its standard deviation. Where that is 0, all units differ alike: there is no interval, and the
+        mean: The mean difference.
+        deviation: Its standard deviation. If it is 0, all units have the same difference: there is no interval, and the
             p-value is that of the sign test, 2 / 2^units.
         n: Number of items.
         units: Number of independent units, at least 2.
@@ -66,17 +66,19 @@ def student_test(mean: float, deviation: float, n: int, units: float) -> PairedT
 
 
 def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> PairedTest:
-    """McNemar's test, in its exact form at any size: items that both or neither get right say nothing.
+    """McNemar's test, in its exact form for any number of items.
+
+    Only items count on which one model is correct and the other is not.
 
     Args:
-        first_correct: Whether the first model answers each item right, shape (n,), booleans.
-        second_correct: Whether the second one does, shape (n,).
+        first_correct: Whether the first model answers each item correctly, shape (n,), booleans.
+        second_correct: Whether the second model answers each item correctly, shape (n,).
 
     Returns:
-        The difference and its p-value, which is 1 where no item tells the models apart.
+        The difference and its p-value, which is 1 if there is no such item.
 
     Raises:
-        InputError: The lengths differ, there are no items, or a value is neither true nor false.
+        InputError: The lengths differ, there are no items, or a value is not a boolean.
 
     Examples:
         >>> found = mcnemar([True] * 9 + [False], [False] * 8 + [True, True])
@@ -101,7 +103,7 @@ def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
 
 
 def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> PairedTest:
-    """Williams' test of two Pearson correlations with the same variable; t with n - 3 degrees of freedom.
+    """Williams' test of two Pearson correlations with the same variable: a t test with n - 3 degrees of freedom.
 
     Args:
         first: Scores of the first model, shape (n,).
@@ -131,7 +133,7 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
 
     Args:
         r_first: Correlation of the first model's scores with the opinion scores.
-        r_second: That of the second model's.
+        r_second: Correlation of the second model's scores with the opinion scores.
         r_between: Correlation of the two models' scores with each other.
         n: Number of items, at least 4.
 
@@ -148,36 +150,36 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
 
 
 def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:
-    """The determinant of the three correlations, which has to be positive."""
+    """The determinant of the three correlations, which must be positive."""
     check_count("n", n)
     if n < 4:
         raise UndefinedScoreError(f"a comparison of correlations needs at least 4 items; there are {n}")
     for name, value in (("r_first", r_first), ("r_second", r_second), ("r_between", r_between)):
         if not -1 <= value <= 1:
-            raise InputError(f"{name} is {value!r}; a correlation is between -1 and 1")
+            raise InputError(f"{name} is {value!r}; a correlation must be between -1 and 1")
         if abs(value) > 1 - 1e-12:
-            raise UndefinedScoreError(f"{name} is {value:.0f}; correlations of 1 or -1 have no test")
+            raise UndefinedScoreError(f"{name} is {value:.0f}; correlations of 1 or -1 cannot be tested")
     determinant = 1 - r_first**2 - r_second**2 - r_between**2 + 2 * r_first * r_second * r_between
     if determinant < -1e-9:
-        raise InputError(f"no data have the correlations {r_first}, {r_second} and {r_between}")
+        raise InputError(f"no data can have the correlations {r_first}, {r_second} and {r_between}")
     return max(determinant, 0.0)
 
 
 def bootstrap_srcc_difference(
     first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> PairedTest:
-    """Paired bootstrap of the difference of two SRCC, both computed on the same resampled items.
+    """Paired bootstrap test of the difference of two SRCCs, computed on the same resampled items.
 
     Args:
         first: Scores of the first model, shape (n,).
         second: Scores of the second model, shape (n,).
         references: Opinion scores, shape (n,).
-        rng: Source of the draws.
+        rng: Random generator.
         resamples: Number of resamples.
 
     Raises:
         InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: Fewer than 2 items, a constant input, or no resample without one.
+        UndefinedScoreError: Fewer than 2 items, a constant input, or a constant input in every resample.
 
     Examples:
         >>> quality = np.arange(50.0)
@@ -192,20 +194,20 @@ def bootstrap_srcc_difference(
 
 
 def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: int | None = None) -> PairedTest:
-    """The test that replicates of a difference give, each of both models on the same resampled items.
+    """Paired bootstrap test from replicates of a difference, each computed for both models on the same resampled items.
 
-    The p-value is twice the share of replicates on the rarer side of 0. Where all lie on one side, their number bounds
-    it alone, at 0.002 for 1,000, which no correction over many models survives; it is then that of Student's t, of
-    the replicates' mean and standard deviation, where this is smaller.
+    The p-value is twice the share of replicates on the rarer side of 0. If all replicates are on one side, the number
+    of replicates limits it (to 0.002 with 1,000), and no Holm adjustment over many models could be significant. In this
+    case it is the p-value of Student's t, from the mean and standard deviation of the replicates, if this is smaller.
 
     Args:
-        difference: The difference on the items themselves.
-        replicates: Of the difference, shape (resamples,); nan where it is undefined.
+        difference: The difference on the original items.
+        replicates: Replicates of the difference, shape (resamples,); nan if undefined.
         n: Number of items.
-        units: Number of the units that were resampled, where that is not n.
+        units: Number of resampled units, if that is not n.
 
     Returns:
-        The difference; without interval and p-value where there are fewer than `FEW_UNITS` units.
+        The difference, its interval and p-value; these two are nan with fewer than `FEW_UNITS` units.
 
     Raises:
         UndefinedScoreError: No replicate is defined.
@@ -222,7 +224,7 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: i
     if resampled < FEW_UNITS:
         return PairedTest(difference, math.nan, n)
     interval, p_value = percentile_interval(replicates, resampled), _two_sided(replicates)
-    # Equal replicates have no interval, and their deviation says nothing.
+    # Equal replicates have no interval, and their standard deviation is not informative.
     if interval.kind == "bootstrap" and (np.nanmin(replicates) > 0 or np.nanmax(replicates) < 0):
         distance = abs(float(np.nanmean(replicates))) / float(np.nanstd(replicates))
         p_value = min(p_value, float(2 * student_t.sf(distance, resampled - 1)))
@@ -230,23 +232,23 @@ def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: i
 
 
 def _two_sided(differences: FloatArray) -> float:
-    """Twice the share of resamples on the rarer side of 0, each side counted with one more."""
+    """Twice the share of resamples on the rarer side of 0, with one added to the count and to the total."""
     defined = differences[~np.isnan(differences)]
     rarer = min(int(np.sum(defined <= 0)), int(np.sum(defined >= 0)))
     return min(1.0, 2 * (rarer + 1) / (len(defined) + 1))
 
 
 def holm(p_values: ArrayLike) -> list[float]:
-    """Holm's correction: p-values that bound the chance of any false finding over all tests together.
+    """Holm-adjusted p-values, which control the probability of any false positive among all tests.
 
     Args:
         p_values: One per test, in [0, 1].
 
     Returns:
-        Adjusted p-values in the order given, in [0, 1], none smaller than it was.
+        Adjusted p-values in the order given, in [0, 1], none smaller than the original.
 
     Raises:
-        InputError: A value is not in [0, 1], nan included (leave out a test that is undefined), or there is none.
+        InputError: There are no values, or a value is nan or not in [0, 1]. Leave out undefined tests.
 
     Examples:
         >>> [round(value, 3) for value in holm([0.01, 0.04, 0.03, 0.005])]
@@ -257,7 +259,7 @@ def holm(p_values: ArrayLike) -> list[float]:
     allowed = (values >= 0) & (values <= 1)
     if not allowed.all():
         row = int(np.argmin(allowed))
-        raise InputError(f"p_values[{row}] is {values[row]:g}; a p-value is between 0 and 1")
+        raise InputError(f"p_values[{row}] is {values[row]:g}; a p-value must be between 0 and 1")
     order = np.argsort(values, kind="stable")
     adjusted = np.empty(n)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(n, 0, -1)))

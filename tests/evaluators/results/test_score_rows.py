@@ -9,7 +9,7 @@ from eyechart.evaluators.results.score_rows import interval_notes, labels_at_cha
 
 CLUSTERED = "95 % Wilson score interval at the effective number of items, from a cluster-robust variance"
 DYADIC = "95 % Wilson score interval at the effective number of pairs, from a variance that is robust to shared images"
-CONSTANT = "No interval, as all resamples give the same score, which says nothing of how sure it is"
+CONSTANT = "No interval, as all resamples give the same score, so its uncertainty cannot be estimated"
 FEW = "No interval, as there are fewer than 20 units or the score is undefined"
 
 

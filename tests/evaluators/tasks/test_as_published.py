@@ -135,7 +135,7 @@ def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
     assert metric.compute(**rows)["score_rc"] == 25.0
 
 
-@pytest.mark.filterwarnings("ignore:.*as every question was refused")
+@pytest.mark.filterwarnings("ignore:.*because every question was refused")
 def test_ql_bench_needs_no_judge():
     rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(4))
     said = {True: "I don't know", False: "hard to tell"}
@@ -281,7 +281,7 @@ def test_boards_take_results_of_the_defaults_alone():
     assert all(board.settings["as_published"] == (None,) for board in BOARDS)
 
 
-@pytest.mark.filterwarnings("ignore:.*as every question was refused")
+@pytest.mark.filterwarnings("ignore:.*because every question was refused")
 def test_finished_runs_as_published_give_their_own_scores_again(tmp_path):
     """By what `compare` and `publish` read: with Eq. 3 an unreadable second reply is a right refusal."""
     rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(12))

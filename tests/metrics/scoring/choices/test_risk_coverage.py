@@ -123,7 +123,7 @@ def test_a_model_that_refuses_everything_has_no_point():
 
 def test_bad_input_is_named():
     for shares in ([0.0], [1.1], [-0.5]):
-        with pytest.raises(InputError, match="coverages has"):
+        with pytest.raises(InputError, match="coverages contains"):
             risk_coverage([0.5], [True], shares)
     with pytest.raises(InputError, match="right has 1 rows and confidences has 2"):
         area_under_curve([0.5, 0.6], [True])

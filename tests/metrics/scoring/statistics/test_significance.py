@@ -160,7 +160,7 @@ BAD_INPUT = [
     (lambda: williams(range(5), [2, 1, 4, 3, 5], range(5)), UndefinedScoreError, "r_first is 1; correlations of 1"),
     (lambda: williams([1, 2, 3, np.nan], range(4), range(4)), InputError, r"first\[3\] is nan"),
     (lambda: williams_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
-    (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data have the correlations"),
+    (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data can have the correlations"),
     (lambda: williams_from_correlations(0.4, 0.5, 0.1, 0), InputError, "n is 0"),
     (lambda: holm([]), InputError, "p_values is empty"),
     (lambda: holm([0.1, 1.5]), InputError, r"p_values\[1\] is 1.5"),
