@@ -1,1 +1,1 @@
-"""The loop: a task, its data and a backend give results; `Evaluator` puts the interface of evaluate around it."""
+"""The evaluation loop: from a task, its data and a backend to results; `Evaluator` gives it evaluate's interface."""

@@ -15,15 +15,15 @@ from eyechart.metrics.scores import INTERVALS, QUALITY, ScoreSpec, correlations_
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval
 
 AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
-"""Scores on one scale for all databases; the RMSE is on the scale of each database's opinion scores."""
+"""Scores that have the same scale on all databases; the RMSE is on the scale of each database's opinion scores."""
 
 
 def with_averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """The evaluations, with each average of several databases inserted after the last of these; see `averages`."""
-    behind = {id(same[-1]): _average(same) for same in _several(evaluations)}
+    """The evaluations, with each average inserted after the last evaluation that it is computed from."""
+    after = {id(same[-1]): _average(same) for same in _several(evaluations)}
     found = []
     for evaluation in evaluations:
-        found += [evaluation, behind[id(evaluation)]] if id(evaluation) in behind else [evaluation]
+        found += [evaluation, after[id(evaluation)]] if id(evaluation) in after else [evaluation]
     return found
 
 
@@ -31,21 +31,22 @@ def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     """Average the scores of each task that was run on several of its databases.
 
     Args:
-        evaluations: What was run, in any order. Those of one task and model with the same settings belong together.
+        evaluations: Finished evaluations, in any order. Those of the same task, split, model and settings are
+            averaged together.
 
     Returns:
-        One for each such task on at least two of its databases of which any has scores, in order of their first
-        evaluations, with `dataset` "average". `scores` are the plain means of `AVERAGED_SCORES`, `n` the sum of the
-        numbers of images, and `by_database` what they are made of; the intervals combine those of the databases, whose
-        images differ. Each variant that all databases have is averaged likewise. Where databases are
-        missing or have no score, `scores` is None and a caveat names them: a mean of fewer would not compare with
-        published ones.
+        One average for each task that was run on at least two of its databases and has scores on any, in the order of
+        the first evaluations. `dataset` is "average". `scores` contains the plain means of `AVERAGED_SCORES`, `n` (the
+        total number of images) and `by_database` (the scores that were averaged); the intervals combine those of the
+        databases, which have different images. Variants that all databases have are averaged in the same way. If a
+        database is missing or has no score, `scores` is None and a caveat names it: a mean over fewer databases is not
+        comparable with published ones.
     """
     return [_average(same) for same in _several(evaluations)]
 
 
 def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
-    """The evaluations on databases that a task averages over, those of the same settings together, at least two."""
+    """Groups of at least two evaluations with the same settings, on databases that the task averages over."""
     groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
         task = known_task(evaluation.task)
@@ -57,13 +58,13 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
 
 
 def _can_be_averaged(same: Sequence[Evaluation]) -> bool:
-    """Whether there are several databases and, unlike with top tokens, scores."""
+    """Whether there are several databases and any scores; a server's top tokens may give none."""
     databases = {evaluation.dataset for evaluation in same}
     return len(databases) > 1 and any(evaluation.scores is not None for evaluation in same)
 
 
 def _settings(evaluation: Evaluation) -> dict[str, Any]:
-    """The settings of the task itself, the same on all databases."""
+    """The settings of the task itself, which are the same on all databases."""
     return {name: value for name, value in evaluation.settings.items() if name not in ("data", "model", SAMPLE)}
 
 
@@ -75,12 +76,12 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
     repeated = [name for name in databases if counts[name] > 1]
     caveat = ""
     if missing:
-        caveat = f"There is no average over the {len(databases)} databases: no scores of {', '.join(missing)}."
+        caveat = f"No average over the {len(databases)} databases: no scores on {', '.join(missing)}."
     elif repeated:
-        caveat = f"There is no average over the {len(databases)} databases: several scores of {', '.join(repeated)}."
+        caveat = f"No average over the {len(databases)} databases: more than one result on {', '.join(repeated)}."
     elif not all(evaluation.complete for evaluation in same):
-        caveat = "The average holds scores that were made of less than was to be asked."
-    is_whole = not (missing or repeated)
+        caveat = "The average includes scores of incomplete evaluations."
+    is_complete = not (missing or repeated)
     first = same[0]
     variants = [name for name in first.variants if all(name in evaluation.variants for evaluation in same)]
     return Evaluation(
@@ -88,7 +89,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
         dataset=AVERAGE,
         split=first.split,
         model=first.model,
-        scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_whole else None,
+        scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_complete else None,
         settings={
             **_settings(first),
             **_sample(same),
@@ -98,7 +99,7 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
         },
         variants={
             name: mean_scores({database: by_database[database].variants[name] for database in databases})
-            for name in (variants if is_whole else ())
+            for name in (variants if is_complete else ())
         },
         caveats=[caveat] if caveat else [],
         headline=first.headline,
@@ -107,20 +108,20 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
 
 
 def _sample(same: Sequence[Evaluation]) -> dict[str, Any]:
-    """How many of all images were drawn, where they are a sample."""
+    """How many of all images were drawn, if any of the evaluations used a sample."""
     drawn = [evaluation.settings[SAMPLE] for evaluation in same if SAMPLE in evaluation.settings]
     if not drawn:
         return {}
-    whole = sum(len(evaluation.predictions) for evaluation in same if SAMPLE not in evaluation.settings)
-    counts = {name: whole + sum(one[name] for one in drawn) for name in ("n", "of")}
+    unsampled = sum(len(evaluation.predictions) for evaluation in same if SAMPLE not in evaluation.settings)
+    counts = {name: unsampled + sum(one[name] for one in drawn) for name in ("n", "of")}
     return {SAMPLE: {**drawn[0], **counts}}
 
 
 def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The means of the scores of databases, nan where one is undefined, with what they are made of.
+    """The mean scores over databases (nan if one is undefined), with the scores of each database.
 
     Args:
-        scores: By database, as the metric returned them.
+        scores: Scores by database, as the metric returned them.
     """
     by_database = {
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
@@ -135,7 +136,7 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
-    """Of a score on one database; undefined where it has none, as in results of earlier versions."""
+    """The interval of a score on one database; undefined if it has none, as in results of earlier versions."""
     low, high = (math.nan if end is None else end for end in spec.bounds(scores) or (None, None))
     kind = scores.get(INTERVALS, {}).get(spec.key, {}).get("kind", "bootstrap")
     return Interval(low, high, kind, scores["n"])

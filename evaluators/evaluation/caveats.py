@@ -1,4 +1,4 @@
-"""What a reader of scores has to know: caveats of a result."""
+"""The caveats of a result: what readers of its scores have to know."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
 _FEW = 0.01
-"""Share of replies that were cut off up to which there is no caveat."""
+"""Up to this share of cut-off replies there is no caveat."""
 _MANY = 0.1
-"""Share of replies without an option from which on there is a caveat."""
+"""From this share of replies without an option there is a caveat."""
 
 
 def published_caveat(published: Mapping[str, Mapping[str, Any]] | None) -> str:
-    """With which settings of the paper in place of the defaults a run was made; "" for other runs.
+    """The settings of the paper that replaced the defaults; "" for runs that are not as published.
 
     Args:
         published: The setting `as_published` of a result.
@@ -43,7 +43,7 @@ def unjudged_caveat(judge: Mapping[str, Any]) -> str:
 
 
 def count_unscored(scores: Mapping[str, Any]) -> int:
-    """Number of replies or texts to which a judge gave nothing usable in any round.
+    """Number of replies or texts for which a judge gave no usable reply in any round.
 
     Args:
         scores: What a metric returned.
@@ -52,7 +52,7 @@ def count_unscored(scores: Mapping[str, Any]) -> int:
 
 
 def is_judge_useless(scores: Mapping[str, Any]) -> bool:
-    """Whether a judge was asked and gave nothing usable in any round.
+    """Whether a judge was asked and gave no usable reply in any round.
 
     Args:
         scores: What a metric returned.
@@ -62,63 +62,63 @@ def is_judge_useless(scores: Mapping[str, Any]) -> bool:
 
 
 def why_failed(failed: int, judge: Mapping[str, Any]) -> str:
-    """What was the matter with a judge's replies, in brackets; "" where that is not known, and for lost rounds alone.
+    """Why rounds of a judge failed, in brackets; "" if this is unknown or all of them were lost.
 
     Args:
-        failed: Number of rounds in which it gave nothing usable.
+        failed: Number of rounds in which it gave no usable reply.
         judge: The judge's settings.
 
     Examples:
         >>> why_failed(6, {"lost_rounds": 1, "cut_off_rounds": 3, "refused_rounds": 0})
-        ' (3 cut off, 2 of another form)'
+        ' (3 cut off, 2 not in the expected form)'
     """
     if "cut_off_rounds" not in judge:
         return ""
     cut, refused = judge["cut_off_rounds"], judge["refused_rounds"]
     # Rounds without any reply have a caveat of their own.
     other = failed - judge["lost_rounds"] - cut - refused
-    counts = {"cut off": cut, "refused": refused, "of another form": max(0, other)}
+    counts = {"cut off": cut, "refused": refused, "not in the expected form": max(0, other)}
     reasons = [f"{count} {reason}" for reason, count in counts.items() if count]
     return f" ({', '.join(reasons)})" if reasons else ""
 
 
 def failed_caveat(by_repeat: Sequence[Mapping[str, Any]], judge: Mapping[str, Any]) -> str:
-    """In how many of its rounds a judge gave nothing usable and why, and what has no score by that; "" if in none.
+    """In how many rounds a judge gave no usable reply and why, and what is unscored as a result; "" if in none.
 
     Args:
-        by_repeat: What a metric returned for each repeat; the first says what has no score.
-        judge: The judge's settings, which are of all repeats.
+        by_repeat: What a metric returned for each repeat; the first says what is unscored.
+        judge: The judge's settings, which count all repeats.
     """
     failed, scores = sum(map(count_failed, by_repeat)), by_repeat[0]
     if not failed:
         return ""
     rounds = sum(map(_count_rounds, by_repeat))
     failures = (
-        f"The judge {scores['judge']} gave nothing usable in {failed} of {rounds} rounds{why_failed(failed, judge)}."
+        f"The judge {scores['judge']} gave no usable reply in {failed} of {rounds} rounds{why_failed(failed, judge)}."
     )
     if judge.get("cut_off_rounds"):
-        failures += f" One that reasons first needs a larger --judge-max-tokens than {judge['max_tokens']}."
+        failures += f" A judge that reasons first needs --judge-max-tokens above {judge['max_tokens']}."
     unscored = count_unscored(scores)
     return f"{failures} Incomplete: {_unscored(unscored, scores)}." if unscored else failures
 
 
 def reasoning_caveat(protocol: Protocol, asked: Protocol) -> str:
-    """That replies may be longer than usual, as the model reasons; "" where they may not.
+    """That replies may be longer than usual because the model reasons; "" if they may not.
 
     Args:
-        protocol: As the run set it.
-        asked: With the length of replies in force.
+        protocol: The protocol as the run set it.
+        asked: The protocol with the reply length that was used.
     """
     if protocol.max_new_tokens == asked.max_new_tokens:
         return ""
     return (
-        f"The model reasons before it answers, so its replies may be {asked.reply_length:,} tokens long in place of "
-        f"{protocol.reply_length}; --max-new-tokens sets another length."
+        f"The model reasons before it answers, so its replies may be {asked.reply_length:,} tokens long instead of "
+        f"{protocol.reply_length}; --max-new-tokens changes this limit."
     )
 
 
 def thinking_caveat(answered: Sequence[RowResponses], model: Mapping[str, Any]) -> str:
-    """That the model reasons though it was not to; "" where it does not.
+    """That the model reasons although reasoning was switched off; "" if it does not.
 
     Args:
         answered: The rows with their responses.
@@ -130,21 +130,21 @@ def thinking_caveat(answered: Sequence[RowResponses], model: Mapping[str, Any]) 
     count = sum(response.reasoning is not None for response in responses)
     if not count:
         return ""
-    return f"{count:,} of {len(responses):,} replies reason, though thinking=False was asked for: it had no effect."
+    return f"{count:,} of {len(responses):,} replies contain reasoning: the setting thinking=False had no effect."
 
 
 def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol, backend: Backend) -> str:
-    """How many replies were cut off before they ended; "" where these are few, or none where whole texts are needed.
+    """How many replies were cut off; "" if there are few, or none if the protocol needs complete texts.
 
-    They are counted among all replies that can be scored, as in the shares of the scores, in which a reply whose end is
-    not known counts as whole. Where no row can be scored, all replies count.
+    They are counted among all replies that can be scored, as in the scores, where a reply with an unknown finish reason
+    counts as complete. If no row can be scored, all replies are counted.
 
     Args:
         answered: The rows with their responses.
-        protocol: As they were asked.
+        protocol: The protocol as they were asked.
         backend: What answered.
     """
-    # A single token that was asked for is not cut off.
+    # A reply that was limited to one token is not cut off.
     responses = [
         response
         for one in [one for one in answered if not protocol.is_private(one.row)] or answered
@@ -155,21 +155,21 @@ def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol, backend: Ba
     if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(responses)):
         return ""
     reasoning = sum(response.finish_reason == REASONING for response in cut)
-    within = f", {reasoning:,} of them while the model reasoned" if reasoning else ""
+    within = f", {reasoning:,} of them during reasoning" if reasoning else ""
     unknown = sum(response.finish_reason is None for response in responses)
-    others = f"; how {unknown:,} other{'s' if unknown > 1 else ''} ended is not known" if unknown else ""
+    others = f"; it is unknown how {unknown:,} other{'s' if unknown > 1 else ''} ended" if unknown else ""
     found = f"{len(cut):,} of {len(responses):,} replies were cut off{within}{others}."
     if not backend.writes_replies:
-        return f"{found} The model that wrote them has to be given more tokens."
+        return f"{found} Generate these predictions again with a higher token limit."
     longest = max(response.request.max_new_tokens for response in cut)
     written = max(response.usage.get("completion_tokens", 0) for response in cut)
     if written and written < longest:
-        return f"{found} The server allowed {written:,} tokens in place of {longest:,}: its context may be too small."
-    return f"{found} A larger --max-new-tokens than {longest:,} lets them end."
+        return f"{found} The server allowed {written:,} tokens instead of {longest:,}: its context may be too small."
+    return f"{found} Use --max-new-tokens above {longest:,} to let them end."
 
 
 def unmatched_caveat(scores: Mapping[str, Any]) -> str:
-    """In how many replies no option, or no image, was found; "" where these are few.
+    """How many replies name no option, or no image; "" if there are few.
 
     Args:
         scores: What a metric returned.
@@ -179,14 +179,14 @@ def unmatched_caveat(scores: Mapping[str, Any]) -> str:
         return ""
     if "n_pairs" in scores:
         n = 2 * scores["n_pairs"]
-        return f"{round(share * n)} of {n} replies prefer no image, so their pairs are not consistent."
+        return f"{round(share * n)} of {n} replies prefer neither image, so their pairs are not consistent."
     of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
     n = scores[of_circular if of_circular in scores else "n"]
     return f"{round(share * n)} of {n} replies name no option and count as incorrect."
 
 
 def repeated_caveat(model: Mapping[str, Any]) -> str:
-    """How many rows of a predictions file repeat others; "" where none does.
+    """How many rows of a predictions file repeat others; "" if none does.
 
     Args:
         model: The backend's settings.
@@ -199,12 +199,12 @@ def repeated_caveat(model: Mapping[str, Any]) -> str:
 
 
 def count_failed(scores: Mapping[str, Any]) -> int:
-    """Number of rounds in which a judge gave nothing usable."""
+    """Number of rounds in which a judge gave no usable reply."""
     return int(scores.get("judge_failed_rounds", scores.get("failed_rounds", 0)))
 
 
 def _count_rounds(scores: Mapping[str, Any]) -> int:
-    """Number of rounds in which a judge was asked; texts without a word are not put to it."""
+    """Number of rounds in which a judge was asked; it is not asked about empty texts."""
     if "judge_asked" in scores:
         return int(scores["judge_asked"] * scores["rounds"])
     dimensions = len(DIMENSIONS[scores["template"]])
@@ -212,11 +212,11 @@ def _count_rounds(scores: Mapping[str, Any]) -> int:
 
 
 def _unscored(count: int, scores: Mapping[str, Any]) -> str:
-    """What becomes of the replies or texts without a usable round."""
+    """How the replies or texts without a usable round are scored."""
     if "judge_asked" not in scores:
         texts = f"{count} text{'s' if count > 1 else ''}"
-        return f"{texts} without a readable reply of the judge in a dimension, whose score is that of the others"
-    become = "drawn at random" if scores["fallback"] == "random" else "counted as wrong"
+        return f"no usable judge reply for {texts} in a dimension, which is scored from the other texts only"
+    become = "replaced by a random choice" if scores["fallback"] == "random" else "counted as incorrect"
     return f"{count} of the {scores['judge_asked']} replies put to it have no usable round and are {become}"
 
 
@@ -224,12 +224,12 @@ def unusable_caveat(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
     """How many answers could not be scored; "" if all could.
 
     Args:
-        unusable: {"id", "reason"} of each that could not.
-        count: Number of answers whose right one is public.
+        unusable: {"id", "reason"} of each answer that could not.
+        count: Number of answers to items whose label is public.
     """
     if not unusable:
         return ""
-    rest = "so there is no score" if len(unusable) == count else "and the scores are made of the others"
+    rest = "so there is no score" if len(unusable) == count else "and the scores are computed from the others"
     first = unusable[0]
     return (
         f"{len(unusable)} of {count} answers cannot be scored, {rest}; the first: '{first['id']}': {first['reason']}."
@@ -237,7 +237,7 @@ def unusable_caveat(unusable: Sequence[Mapping[str, Any]], count: int) -> str:
 
 
 def private_caveat(loaded: LoadedData, count: int) -> str:
-    """Why there is no score of a split without answers.
+    """Why a split without answers has no score.
 
     Args:
         loaded: The data.
@@ -245,6 +245,6 @@ def private_caveat(loaded: LoadedData, count: int) -> str:
     """
     entry, name = DATASETS.get(loaded.name), f"{loaded.name} ({loaded.split})"
     is_private = entry is None or loaded.split in entry.private_splits(loaded.config or entry.configs[0])
-    why = f"The answers of {name} are private" if is_private else f"This copy of {name} holds no answers"
+    why = f"The answers of {name} are private" if is_private else f"This copy of {name} contains no answers"
     kept = f"{why}, so there is no score; the predictions of {count} items were kept."
     return f"{kept} {entry.answers_note}" if entry is not None and entry.answers_note else kept

@@ -1,4 +1,4 @@
-"""Which rows share something, so that answers about them depend on each other: the image, or a column of the data."""
+"""Clusters: rows whose answers depend on each other, because they share an image or the value of a column."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ _LENGTH = 16
 
 
 def add_clusters(rows: Sequence[Row], task: Task) -> list[Row]:
-    """Rows with the key `CLUSTER`.
+    """Add the key `CLUSTER` to rows.
 
     Args:
-        rows: Of the task's data.
-        task: Its `cluster` names a column; else rows with the same images share a cluster.
+        rows: Rows of the task's data.
+        task: Its `cluster` names a column; if it is empty, rows with the same images share a cluster.
 
     Returns:
-        The rows, each with a text that rows of one cluster have in common; None where its images were not loaded.
+        The rows, each with the name of its cluster; None if its images were not loaded.
     """
     if not task.protocol.shares_images:
         return list(rows)
@@ -41,7 +41,7 @@ def _images(row: Row) -> str | None:
 
 
 def _identity(source: Any) -> str | None:
-    """A text that differs for different images; None for an image that is not there or cannot be read."""
+    """A text that differs for different images; None for a missing or unreadable image."""
     try:
         return None if source is None else image_digest(source)
     except BadImageError:

@@ -1,4 +1,4 @@
-"""What `Evaluator.compute` returns and shows while it works."""
+"""The result of `Evaluator.compute` and its progress bar."""
 
 import contextlib
 import sys
@@ -18,8 +18,8 @@ class ComputedScores(dict[str, Any]):
     """A metric's scores and what `compute` adds to them: a dict whose repr is a small table.
 
     Args:
-        scores: What is in the dict.
-        title: What the scores are of; the first line of the table.
+        scores: The contents of the dict.
+        title: Task and dataset, for the first line of the table.
 
     Examples:
         >>> ComputedScores({"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 8}, "own (test)")
@@ -49,7 +49,7 @@ class ComputedScores(dict[str, Any]):
 
 @contextlib.contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """A bar for what takes more than two seconds, in a terminal or a notebook."""
+    """A progress bar in a terminal or a notebook, shown after two seconds."""
     is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules
     with tqdm(desc=title, unit="answer", delay=_DELAY, disable=not is_watched) as bar:
 

@@ -1,4 +1,4 @@
-"""From what the user gave to the rows to evaluate: a release, a mini release, a named data set or a `Dataset`."""
+"""Load the rows to evaluate: a release, synthetic demo data, a named dataset or a `Dataset`."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,35 +19,35 @@ from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL, is_mini_s
 from eyechart.evaluators.tasks.task import Task
 
 _MADE = ("id", "first_id", "second_id")
-"""Columns that own data get where they lack them."""
+"""Columns that are added to own data if they are missing."""
 _MINI = "mini"
-"""What `data` says for synthetic data."""
+"""The value of `data` for synthetic demo data."""
 
 
 @dataclass(frozen=True)
 class LoadedData:
-    """A data set and where it came from."""
+    """A dataset and where it came from."""
 
     dataset: datasets.Dataset
     name: str
-    """Name of the data set."""
+    """Name of the dataset."""
     split: str
     source: str
-    """The folder or data set id, "official release" if it was downloaded, "synthetic demo data", or "given" for a
+    """The folder or dataset id, "official release" if it was downloaded, "synthetic demo data", or "given" for a
     `Dataset` object."""
     left_out: list[dict[str, Any]] = field(default_factory=list)
-    """What the loader left out."""
+    """The rows that the loader left out."""
     config: str | None = None
-    """Configuration of the data set."""
+    """Configuration of the dataset."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Settings of the data set's own, those in force where none is given among them."""
+    """Options of the dataset, defaults included."""
 
     def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
         """The same with another `Dataset`."""
         return replace(self, dataset=dataset)
 
     def describe(self) -> dict[str, Any]:
-        """What a result says about its data."""
+        """What a result records about its data."""
         return {
             "source": self.source,
             "config": self.config,
@@ -58,7 +58,7 @@ class LoadedData:
 
     @property
     def is_mini(self) -> bool:
-        """Whether the items are synthetic, as far as that can be told: a `Dataset` object does not say."""
+        """Whether the items are known to be synthetic; False for a `Dataset` object, for which this is unknown."""
         return is_mini_source(self.source) or mini.is_release(self.source)
 
 
@@ -75,45 +75,47 @@ def load_data(
     skip_bad: bool = False,
     images: Literal["load", "skip"] = "load",
 ) -> LoadedData:
-    """Load what a task is to run on.
+    """Load the data for a task.
 
     Args:
-        task: The task; its first data set and split are the defaults.
-        data: A `Dataset` in the documented columns, the name of one of our data sets, or any data set id; "mini" for
-            the mini release of `dataset`, "mini:NAME" for that of another of our data sets; None for `dataset`.
-        dataset: One of the task's data sets where `data` is None, "mini" or the own task's, else the configuration of
-            `data`.
-        split: One of the task's splits where `data` is None or ours, else any split of `data`.
-        data_dir: Folder that holds the release; None is the official one, downloaded where that is possible.
-        is_mini: Use the synthetic demo data, as `data="mini"` does.
-        options: Settings of the data set's own.
-        skip_missing: Leave out rows whose image file is absent.
+        task: The task; its first dataset and split are the defaults.
+        data: A `Dataset` with the documented columns, the name of an eyechart dataset, or any dataset id; "mini" for
+            synthetic demo data of `dataset`, "mini:NAME" for that of another eyechart dataset; None for `dataset`.
+        dataset: One of the task's datasets if `data` is None, "mini" or the name of your own task; otherwise the
+            configuration of `data`.
+        split: One of the task's splits if `data` is None or an eyechart dataset, otherwise any split of `data`.
+        data_dir: Folder of the release; None is the official release, downloaded where possible.
+        is_mini: Use synthetic demo data, as `data="mini"` does.
+        options: Options of the dataset.
+        skip_missing: Leave out rows whose image file is missing.
         skip_bad: Leave out rows whose annotation is malformed.
         images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
-        UsageError: Unknown data set or split, a `data` that is neither a name nor a `Dataset`, an empty `data_dir`, or
-            a folder and the mini release.
-        DataError: The release cannot be read, or has to be got by hand.
+        UsageError: Unknown dataset or split, a `data` that is neither a name nor a `Dataset`, an empty `data_dir`, or
+            both a folder and synthetic demo data.
+        DataError: The release cannot be read, or has to be downloaded by hand.
     """
     check_not_empty("data_dir", data_dir)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
     if data is not None and not isinstance(data, str):
-        raise UsageError(f"data={type(data).__name__}: pass a datasets.Dataset, the name of a data set, or None.")
+        raise UsageError(
+            f"data is of type {type(data).__name__}; expected a datasets.Dataset, the name of a dataset, or None."
+        )
     check_not_empty("data", data)
     if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
         data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
     is_own = task.data.path is not None
     if is_mini and is_own:
-        raise UsageError(f"'mini' has no effect, as there are no synthetic data of {task.name}; leave it out")
+        raise UsageError(f"'mini' is not available for your own task {task.name}; leave it out")
     if is_own and (data is None or data in task.data.datasets):
         _, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
         return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if is_mini and data_dir is not None:
-        raise UsageError(f"the mini release and the folder {data_dir} are both asked for; leave out one")
+        raise UsageError(f"synthetic demo data and the folder {data_dir} are both requested; leave out one")
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
-        raise unknown_name("data set after 'mini:'", data, datasets_scripts.list_datasets())
+        raise unknown_name("dataset after 'mini:'", data, datasets_scripts.list_datasets())
     if data is not None and data not in datasets_scripts.list_datasets():
         split = split or task.data.default_split or "test"
         loaded = datasets.load_dataset(data, name=dataset, split=split)
@@ -140,7 +142,7 @@ def load_data(
 
 @contextmanager
 def without_progress_bars() -> Iterator[None]:
-    """Load data without the bars of `datasets`, one for each data set."""
+    """Hide the progress bars of `datasets`, which shows one for each dataset."""
     were_on = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
@@ -151,7 +153,7 @@ def without_progress_bars() -> Iterator[None]:
 
 
 def _full_path(given: str | Path) -> str:
-    """The place of a file or folder, by which a report finds it from any other; the id of a data set as it is."""
+    """The absolute path of a file or folder, so that a report finds it from anywhere; a dataset id unchanged."""
     found = os.path.abspath(os.path.expanduser(given))
     return found if os.path.exists(found) else str(given)
 
@@ -179,21 +181,21 @@ def _load_own(
         images=images,
     )
     left_out = datasets_scripts.left_out(rows)
-    # With these a report finds the images again.
+    # A report needs these to find the images again.
     options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": str(rows.split)}
     return LoadedData(rows, own.datasets[0], str(rows.split), path, left_out, own.config, options)
 
 
 @dataclass(frozen=True)
 class EncodedImage:
-    """One image of a data set, read from it only when asked for, so that a list of rows holds no pixels."""
+    """One image of a dataset, read only on demand, so that a list of rows contains no pixels."""
 
     table: datasets.Dataset
-    """The data set in Arrow format, its images in one column of structs."""
+    """The dataset in Arrow format, its images in one column of structs."""
     column: str
     row: int
     place: int | None
-    """Index within the row where the column holds several images."""
+    """Index within the row if the column contains several images."""
 
     def read(self) -> Mapping[str, Any]:
         """The encoded image as `{"bytes", "path"}`."""
@@ -202,13 +204,13 @@ class EncodedImage:
 
     @property
     def path(self) -> str | None:
-        """The path that the data set keeps of the image; None where images were not loaded."""
+        """The path of the image in the dataset; None if images were not loaded."""
         encoded = self.read()
         return None if encoded is None else encoded["path"]
 
 
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:
-    """The rows as plain dicts, images as `EncodedImage`: decoding, with its errors, is the backend's.
+    """The rows as plain dicts, images as `EncodedImage`; the backend decodes them and handles errors.
 
     Args:
         dataset: The data.
@@ -231,6 +233,6 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
 
 
 def _holds_images(feature: Any) -> bool:
-    """Whether a column holds a list of images, in any of the ways in which `datasets` versions write that."""
+    """Whether a column contains lists of images, in any notation of the `datasets` versions."""
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     return isinstance(inner, datasets.Image)

@@ -1,6 +1,6 @@
-"""`evaluate.Evaluator`'s interface around a task, on which `evaluate.evaluator(...)` and evaluation suites build.
+"""The interface of `evaluate.Evaluator` for a task, which `evaluate.evaluator(...)` and evaluation suites use.
 
-Its own `prepare_pipeline` fails on transformers 5 for anything but a string, so it is ours, as are the other hooks.
+On transformers 5, the `prepare_pipeline` of `evaluate` accepts only strings; this hook and the others are overridden.
 """
 
 import warnings
@@ -29,7 +29,7 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning
 from eyechart.metrics.scoring.judging.replies import Judge
 
-_OWN_PROCESSOR = "None: a vision-language model needs its whole processor, so pass a pipeline"
+_OWN_PROCESSOR = "A vision-language model needs its complete processor: pass a pipeline"
 
 
 class Evaluator(evaluate.Evaluator):
@@ -38,13 +38,13 @@ class Evaluator(evaluate.Evaluator):
     Args:
         task: The task.
         seed: Seed of everything random: the metric's bootstrap and its random choices.
-        settings: Settings of the task's protocol, by name, other than the task's own.
-        judge: `judge(messages, n)` returning n replies, for what a task's metric puts to a judge. None is the metric's
-            own way without one.
-        as_published: Run with the paper's settings, where the task's defaults are others; the result lists them.
+        settings: Settings of the task's protocol, by name, that replace the task's defaults.
+        judge: A function `judge(messages, n)` that returns n replies, if the task's metric uses a judge. With None, the
+            metric scores without one.
+        as_published: Run with the paper's settings instead of the task's defaults; the result lists them.
 
     Raises:
-        UsageError: A setting that the task does not have, or that does not go with `as_published`.
+        UsageError: A setting is unknown, or conflicts with `as_published`.
     """
 
     def __init__(
@@ -83,20 +83,20 @@ class Evaluator(evaluate.Evaluator):
             backend: What answers the requests.
             loaded: The data, with what its loader left out.
             skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
-                in `left_out`. Otherwise the first one is an error.
+                in `left_out`. Otherwise, the first such item raises an error.
             limit: Ask only the first N rows.
-            sample: Ask a random sample of N rows, stratified by the task's groups; intervals are then about the score
-                on all rows. It goes not with `limit`.
-            repeats: How often to ask everything, of a backend that draws its replies at random. The scores are those
-                of the first time; `diagnostics["repeats"]` holds what all say together.
+            sample: Ask a random sample of N rows, stratified by the task's groups; the intervals are then for the score
+                on all rows. Cannot be combined with `limit`.
+            repeats: How many times to ask everything, for a backend that samples its replies. The scores are those of
+                the first repeat; `diagnostics["repeats"]` summarizes all repeats.
             progress: Called with (done, total) after each response.
 
         Returns:
-            Scores, predictions, settings, what was left out, timings.
+            Scores, predictions, settings, left-out items and timings.
 
         Raises:
-            UsageError: A limit and a sample are both given, the run is as published and lacks its judge or the paper's
-                data settings, or its repeats would all be equal.
+            UsageError: `limit` and `sample` are both given; the run is as published but lacks its judge or the paper's
+                data options; or all repeats would be equal.
             DataError: A row cannot be asked.
         """
         if limit is not None and sample is not None:
@@ -125,49 +125,49 @@ class Evaluator(evaluate.Evaluator):
         limit: int | None = None,
         skip_bad: bool = False,
     ) -> ComputedScores:
-        """Evaluate a model on the task; what takes longer shows a progress bar in a terminal or a notebook.
+        """Evaluate a model on the task. Longer runs show a progress bar in a terminal or a notebook.
 
         Args:
-            model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" where
-                the task asks for logits of words alone), a model id or folder, a backend, or a callable that takes
-                chat messages and returns text. None is the bundled tiny model.
-            data: A data set in the documented columns, or the name of one of ours or of the Hub. None is the task's
-                own. Ours are the official releases, downloaded where that is possible; "mini" is the task's own with
-                synthetic items, to try things out, and "mini:NAME" another one of ours. Without a model, None is
-                "mini" too, unless the task is your own.
-            subset: Configuration of the data set, where `data` is a name; one of the task's data sets where it is None
-                or "mini".
+            model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" if
+                the task asks only for logits of words), a model id or folder, a backend, or a callable that takes chat
+                messages and returns text. None is the bundled tiny model.
+            data: A `Dataset` with the documented columns, or the name of an eyechart dataset or of a dataset on the
+                Hub. None is the task's own dataset. eyechart datasets are the official releases, downloaded where
+                possible. "mini" is synthetic demo data of the task's own dataset; "mini:NAME" is that of another
+                eyechart dataset. Without a model, None means "mini" too, unless the task is your own.
+            subset: Configuration of the dataset if `data` is a name; one of the task's datasets if `data` is None or
+                "mini".
             split: The task's first split by default.
             metric: An evaluate module or its name; the task's own by default.
-            tokenizer: Refused: a vision-language model needs its whole processor. Pass a pipeline.
-            feature_extractor: Refused, as `tokenizer`.
-            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is refused.
-            confidence_level: 0.95, that of the metrics' intervals; others are refused.
+            tokenizer: Not supported: a vision-language model needs its complete processor. Pass a pipeline.
+            feature_extractor: Not supported, like `tokenizer`.
+            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is not supported.
+            confidence_level: 0.95, the level of the metrics' intervals; other values are not supported.
             n_resamples: Ignored with "simple".
-            device: Where a model given by id or folder is loaded, as `transformers.pipeline` takes it.
+            device: Where to load a model given by id or folder, as for `transformers.pipeline`.
             random_state: Ignored with "simple"; the seed is the evaluator's.
-            input_column: The column that holds the image or images, if it has another name than documented.
-            label_column: The column that holds the answer or quality, likewise.
-            label_mapping: Refused: answers are letters or numbers.
+            input_column: The column of the image or images, if its name is not the documented one.
+            label_column: The column of the answer or quality, if its name is not the documented one.
+            label_mapping: Not supported: answers are letters or numbers.
             limit: Ask only the first N rows.
             skip_bad: Leave out items that cannot be asked, for example because their image is corrupt, with a warning.
 
         Returns:
-            A dict that is shown as a small table: the metric's scores; `is_mini`, which says whether the items are
-            synthetic (None for a `Dataset` object, which does not tell); evaluate's timings `total_time_in_seconds`,
-            `samples_per_second`, `latency_in_seconds`; and `limit`, if there was one.
+            A dict that prints as a small table: the metric's scores; `is_mini`, whether the items are synthetic (None
+            for a `Dataset` object, for which this is unknown); evaluate's timings `total_time_in_seconds`,
+            `samples_per_second`, `latency_in_seconds`; and `limit`, if one was given.
 
         Raises:
-            UsageError: An argument is not supported or names something that does not exist.
-            DataError: A row or an image cannot be used, or the release has to be got by hand; says from where.
+            UsageError: An argument is not supported, or a name is unknown.
+            DataError: A row or an image cannot be used, or the release has to be downloaded by hand (the message says
+                from where).
             ModelError: The model cannot do what the task asks.
 
         Warns:
             MiniDataWarning: The items are synthetic.
-            LeftOutWarning: Rows with a public answer have no part in the scores, or scores were made of less than was
-                to be asked.
+            LeftOutWarning: Rows with a public answer are missing from the scores, or the evaluation is incomplete.
         """
-        _refuse({"label_mapping": label_mapping}, "None: answers are letters or numbers")
+        _refuse({"label_mapping": label_mapping}, "Answers are letters or numbers")
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         if strategy != "simple" or confidence_level != 0.95:
             raise UsageError(
@@ -187,7 +187,7 @@ class Evaluator(evaluate.Evaluator):
         with progress_bar(self.definition.name) as progress:
             evaluation, answered = self._run(backend, loaded, limit=limit, skip_bad=skip_bad, progress=progress)
         if evaluation.scores is None:
-            raise DataError(f"{' '.join(evaluation.caveats)} Use `run` to get the predictions.")
+            raise DataError(f"{' '.join(evaluation.caveats)} Use `Evaluator.run` to get the predictions.")
         _warn_of_left_out(evaluation)
         scores = evaluation.scores
         if metric not in (None, self.definition.metric):
@@ -207,27 +207,27 @@ class Evaluator(evaluate.Evaluator):
         feature_extractor: Any = None,
         device: int | str | None = None,
     ) -> Backend:
-        """The backend for what `compute` takes as `model_or_pipeline`, checked for what the task asks of it."""
+        """The backend for the `model_or_pipeline` of `compute`; checks that it can do what the task asks."""
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
-        # `run` checks it too; here, it is known before any data are loaded.
+        # `run` checks this too; checking here avoids loading data in vain.
         backend.check(self.protocol.output_type)
         return backend
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
-        """The data set for what `compute` takes as `data`; None is the task's own official release."""
+        """The dataset for the `data` of `compute`; None is the official release of the task's own dataset."""
         return self._load(data, subset, split).dataset
 
     def prepare_metric(
         self, metric: str | evaluate.EvaluationModule | None, metric_config: str | None = None
     ) -> evaluate.EvaluationModule:
-        """The module given, or the installed one of that name, or the task's own."""
+        """The given module, or the installed module with the given name, or the task's own."""
         if isinstance(metric, evaluate.EvaluationModule):
             return metric
         return metrics.load(metric or self.definition.metric, metric_config)
 
     def predictions_processor(self, predictions: Sequence[RowResponses], label_mapping: None = None) -> dict[str, Any]:
-        """The hook that `evaluate.Evaluator` names: the metric's arguments from what was answered."""
+        """A hook of `evaluate.Evaluator`: the metric's arguments from the responses."""
         return self.protocol.metric_inputs(predictions)
 
     def _run(
@@ -243,7 +243,7 @@ class Evaluator(evaluate.Evaluator):
     ) -> tuple[Evaluation, list[RowResponses]]:
         task, protocol = self.definition, self.protocol
         lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
-        # Private answers are scored by nobody here.
+        # Rows with private answers are not scored, so they need no judge.
         if (
             self.as_published
             and lacks_judge
@@ -288,10 +288,10 @@ def _warn_of_left_out(evaluation: Evaluation) -> None:
         rows = f"{len(left_out)} rows are" if len(left_out) > 1 else "1 row is"
         lines.append(f"{rows} left out; the first: '{first['id']}': {first['reason']}.")
     for line in lines:
-        warnings.warn(f"{evaluation.task}: {line} `run` lists all of them.", LeftOutWarning, stacklevel=3)
+        warnings.warn(f"{evaluation.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
-def _refuse(arguments: Mapping[str, Any], allowed: str) -> None:
+def _refuse(arguments: Mapping[str, Any], reason: str) -> None:
     for name, value in arguments.items():
         if value is not None:
-            raise UsageError(f"{name}={value!r} is not supported; allowed is {allowed}.")
+            raise UsageError(f"{name}={value!r} is not supported; leave it out. {reason}.")

@@ -64,21 +64,22 @@ def evaluate_rows(
         protocol: Its protocol with the settings, seed and judge of this run.
         backend: What answers the requests.
         loaded: The data.
-        as_published: Whether the settings are the paper's, which the result then lists.
+        as_published: Whether the settings are the paper's; the result then lists them.
         skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
         limit: Ask only the first N rows.
         sample: Ask a random sample of N rows, drawn with the protocol's seed.
-        repeats: How often to ask everything; the scores are those of the first time.
+        repeats: How many times to ask everything; the scores are those of the first repeat.
         progress: Called with (done, total) after each response.
 
     Returns:
-        The evaluation, and the rows that were answered, with the responses of the first repeat.
+        The evaluation, and the answered rows with the responses of the first repeat.
 
     Raises:
-        DataError: The data lack a column, a row cannot be asked, or there are none.
-        UsageError: The data were loaded with other settings than the paper's, or all repeats would be equal.
+        DataError: A row cannot be asked, or there are no rows.
+        UsageError: The data lacks a column or was loaded with options other than the paper's, or all repeats would be
+            equal.
     """
-    # Data that are not the paper's are refused before a model is asked about them.
+    # Data with options other than the paper's is refused before a model is asked.
     published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
     check_repeats(repeats, task.name, protocol.output_type, backend)
     backend.check(protocol.output_type)
@@ -96,7 +97,7 @@ def evaluate_rows(
     start = time.perf_counter()
     planned = protocol
     protocol, by_repeat, failed = ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
-    # Of all repeats where it says how the model replied, of the first where it says what scores are made of.
+    # Caveats about the replies count all repeats; those about the scores use the first.
     answered, of_all = by_repeat[0], [one for part in by_repeat for one in part]
     asked = time.perf_counter()
     try:
@@ -177,7 +178,7 @@ def _settings(
     """Every setting that defines the scores."""
     settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
     if published is not None:
-        # The answers may leave a setting nothing to act on, as scores leave pooling.
+        # A setting may have no effect on these answers, such as pooling on precomputed scores.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
     if sample is not None:
@@ -192,7 +193,7 @@ def _settings(
 
 
 def _of_sample(scored: Scored, sample: Sample | None) -> Scored:
-    """With intervals about the score on all items."""
+    """The scores of a sample, with intervals for the score on all items."""
     if sample is None or scored.scores is None:
         return scored
     about = sample.settings()
@@ -211,9 +212,9 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     if describe is None:
         return {"judge": {"name": judge_name(protocol.judge)}}
     judge, unscored = describe(), count_unscored(scores)
-    # The judge knows of the rounds without a reply, and the metric of those without one that can be read.
+    # The judge counts rounds without a reply; the metric counts texts without a reply that can be parsed.
     if unscored:
-        reason = judge["reason"] or f"nothing usable in any round about {unscored} of what was put to the judge"
+        reason = judge["reason"] or f"no usable reply in any round for {unscored} of the texts put to the judge"
         judge = {**judge, "incomplete": True, "reason": reason}
     return {"judge": judge}
 
@@ -221,15 +222,15 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
 def _for_run(
     task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool, repeats: int
 ) -> Protocol:
-    """The protocol with what the backend, the data and the run decide."""
+    """The protocol with the settings that depend on the backend, the data and the run."""
     decided: dict[str, Any] = {"skip_bad": skip_bad}
-    # A benchmark's authors take answers to their own questions alone.
+    # The authors of a benchmark accept only answers to their own questions.
     decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
     names = {one.name for one in fields(protocol)}
     if "split" in names:
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
-        # Repeats vote on every pass.
+        # Repeats take a majority vote in every pass.
         decided["early_stop"] = backend.billed_per_request and repeats == 1
     for name in ("blind_run", "exclude_blind_solved"):
         if (blind_run := getattr(protocol, name, None)) is not None:
@@ -238,10 +239,10 @@ def _for_run(
 
 
 def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
-    """Refuse data without a column that the protocol needs.
+    """Refuse data that lacks a column.
 
     Raises:
-        UsageError: A column is missing; the message names the columns found.
+        UsageError: A column that the protocol needs is missing; the message names the columns found.
     """
     for column in protocol.columns:
         if column not in loaded.dataset.column_names:
@@ -251,7 +252,7 @@ def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
 def _usable_rows(
     task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """The rows that can be asked, and what is left out. Found first, so that no long run ends in an error.
+    """The rows that can be asked, and the left-out ones; checked first, so that no long run ends in an error.
 
     Raises:
         DataError: A row cannot be asked, and bad rows are not skipped.
@@ -261,7 +262,7 @@ def _usable_rows(
     for row in rows:
         try:
             if row["id"] in usable:
-                raise DataError("its id was there before")
+                raise DataError("duplicate id")
             protocol.check(row)
             if task.check is not None:
                 task.check(row)

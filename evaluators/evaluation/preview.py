@@ -1,4 +1,4 @@
-"""What a task looks like before anything is run: its prompts, filled in with a first row, and how its data are got."""
+"""A preview of a task: its prompts, filled in with the first row, and how to get its data."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from eyechart.evaluators.tasks.task import Task
 
 
 def example_requests(task: Task) -> dict[str, str]:
-    """Every prompt of a task as a model sees it, by the setting that chooses it.
+    """Every prompt of a task as a model sees it, by the setting that selects it.
 
-    The row is the first of the task's own data, or of the synthetic demo data. Requests with the same prompt, as the
-    rotations of CircularEval, are shown once.
+    The row is the first of your own data for your own task, otherwise the first of the synthetic demo data. Requests
+    with the same prompt, such as the rotations of CircularEval, are shown once.
 
     Raises:
-        DataError: Data of one's own cannot be read.
+        DataError: Your own data cannot be read.
     """
     row = first_row(task)
     found: dict[str, str] = {}
@@ -33,7 +33,7 @@ def example_requests(task: Task) -> dict[str, str]:
 
 
 def first_row(task: Task) -> Row:
-    """The first row of the task's own data; of the synthetic demo data where the task has none."""
+    """The first row of your own data for your own task, otherwise of the synthetic demo data."""
     with without_progress_bars():
         loaded = load_data(task, is_mini=task.data.path is None)
     (row,) = undecoded_rows(loaded.dataset, limit=1)
@@ -41,31 +41,31 @@ def first_row(task: Task) -> Row:
 
 
 def rendered(request: Request) -> str:
-    r"""A request as text, with a line for each thing that follows its prompt.
+    r"""A request as text: the prompt, then one line each for prefill, words and continuations.
 
     Examples:
         >>> rendered(Request("1", ("Which? ", IMAGE), (None,), prefill="It is", continuations=("A", "B")))
-        'Which? <image>\n[reply begins with] It is\n[losses compared of] A | B'
+        'Which? <image>\n[reply begins with] It is\n[compares the losses of] A | B'
     """
     lines = ["".join("<image>" if part is IMAGE else str(part) for part in request.prompt)]
     if request.prefill:
         lines.append(f"[reply begins with] {request.prefill}")
     if request.words:
-        lines.append(f"[logits read of] {' | '.join((*request.words, *request.optional_words))}")
+        lines.append(f"[reads the logits of] {' | '.join((*request.words, *request.optional_words))}")
     if request.continuations:
-        lines.append(f"[losses compared of] {' | '.join(request.continuations)}")
+        lines.append(f"[compares the losses of] {' | '.join(request.continuations)}")
     return "\n".join(lines)
 
 
 def how_to_get(task: Task, dataset: str) -> str:
-    """How the data of a task are got: downloaded on first use, by hand (and from where), or a path of one's own."""
+    """How to get the data of a task: downloaded on first use, by hand (and from where), or the path of your own."""
     if task.data.path is not None:
         return task.data.path
-    return by_hand(dataset, task.data.config) or "downloaded when it is first used"
+    return by_hand(dataset, task.data.config) or "downloaded on first use"
 
 
 def _ways_to_ask(task: Task) -> Iterator[tuple[str, Protocol]]:
-    """The protocol under each setting that changes what is asked, as far as the task has prompts for it."""
+    """The protocol under each setting that changes the prompt, if the task has a prompt for it."""
     ways: list[Mapping[str, Any]] = [{"prompt": name} for name in task.protocol.prompts]
     for given in (*ways, *task.protocol.other_prompts):
         try:

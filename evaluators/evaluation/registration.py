@@ -1,4 +1,4 @@
-"""Making our evaluators known to `evaluate`, so that `evaluate.evaluator(name)` and its suites find them."""
+"""Register eyechart's evaluators with `evaluate`, so that `evaluate.evaluator(name)` and its suites find them."""
 
 import importlib
 from functools import partial
@@ -8,14 +8,14 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.tasks import TASKS, get_task
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
-"""transformers' name of the pipeline; as a task of `evaluate`, multiple-choice questions in Q-Bench's wording."""
+"""Name of the transformers pipeline; as a task of `evaluate`, it means multiple choice with Q-Bench's prompt."""
 
 
 def register() -> None:
-    """Add every task to those of `evaluate.evaluator`, under its name; a second call changes nothing.
+    """Add every task to `evaluate.evaluator`, under its name; a second call changes nothing.
 
-    `evaluate` knows tasks by the names of transformers pipelines and refuses all others, so its check of names is
-    extended by ours. "image-text-to-text" stands for multiple-choice questions in the wording of q_bench/perception.
+    `evaluate` accepts only names of transformers pipelines as tasks, so its check of names is extended.
+    "image-text-to-text" means multiple-choice questions with the prompt of q_bench/perception.
     """
     # `evaluate.evaluator` is a function of the same name as its module.
     module: Any = importlib.import_module("evaluate.evaluator")
@@ -32,5 +32,5 @@ def register() -> None:
 
 
 def _make(name: str, task: str, default_metric_name: str) -> Evaluator:
-    """What `evaluate.evaluator` calls, with the name and the metric that it found; both are our task's own."""
+    """Called by `evaluate.evaluator`; the name and metric that it passes are those of the task."""
     return Evaluator(get_task(name))

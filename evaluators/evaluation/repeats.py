@@ -1,4 +1,4 @@
-"""Repeats: the same requests several times, each repeat scored by itself, and what the repeats say together."""
+"""Repeats: the same requests asked several times; each repeat is scored on its own, and all are summarized."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 
 _CHOICES = "multiple choice"
 _RIGHT = (OUTCOMES[0], OUTCOMES[2])
-"""A right answer and a right refusal."""
+"""The outcomes that count as correct: a correct answer and a correct refusal."""
 
 _Item = Mapping[str, Any]
 
@@ -23,67 +23,67 @@ def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Bac
     """Refuse repeats that would all be equal.
 
     Args:
-        repeats: How often each request is asked.
+        repeats: How many times each request is asked.
         task: Name of the task.
-        output_type: What it asks for.
-        backend: What answers; None where that is not known yet.
+        output_type: What the task asks for.
+        backend: What answers; None if it is not known yet.
 
     Raises:
-        UsageError: It is below 1, or more than one where nothing is drawn at random.
+        UsageError: `repeats` is below 1, or above 1 although nothing is sampled.
     """
     if repeats < 1:
-        raise UsageError(f"repeats={repeats} is not allowed; it is at least 1.")
+        raise UsageError(f"repeats={repeats} is not allowed; expected at least 1.")
     if repeats == 1:
         return
     if output_type is not OutputType.TEXT:
-        reason = f"it asks for {output_type.value}, which are not drawn at random"
+        reason = f"it asks for {output_type.value}, which are not sampled"
     elif backend is not None and not backend.writes_replies:
-        reason = f"the answers of {backend.name} are there already"
+        reason = f"the answers of {backend.name} are precomputed"
     elif backend is not None and not backend.samples:
-        reason = f"{backend.name} replies at temperature 0, where the likeliest token is taken each time"
+        reason = f"{backend.name} replies at temperature 0 and always takes the most likely token"
     else:
         return
     raise UsageError(f"repeats={repeats} is not allowed for {task}: {reason}, so all repeats would be equal.")
 
 
 def sampling_caveat(protocol: Protocol, settings: Mapping[str, Any]) -> str:
-    """That replies were drawn at random, and of which repeat the scores are; "" for greedy ones.
+    """That replies were sampled, and from which repeat the scores are; "" for one repeat of greedy replies.
 
     Args:
         protocol: What was asked.
-        settings: Those of the result.
+        settings: The settings of the result.
     """
     sampling, repeats = settings["model"].get("sampling"), settings.get("repeats", 1)
     lines = []
     if sampling is not None and protocol.output_type is OutputType.TEXT:
         values = ", ".join(f"{name}={value}" for name, value in sampling.items())
-        lines.append(f"Replies were drawn at random ({values}), and not greedily as by default.")
+        lines.append(f"Replies were sampled ({values}); the default is greedy decoding.")
     if repeats > 1:
-        lines.append(f"The scores are those of the first of {repeats} repeats; mean and spread are those of all.")
+        lines.append(f"The scores are from the first of {repeats} repeats; mean and spread are over all of them.")
     return " ".join(lines)
 
 
 def compare_repeats(
     protocol: Protocol, answered: Sequence[Sequence[RowResponses]], scored: Sequence[Scored]
 ) -> dict[str, Any]:
-    """What several repeats say together, for the diagnostics of a result.
+    """Summarize several repeats for the diagnostics of a result.
 
     Args:
         protocol: What was asked.
-        answered: For each repeat, the same rows in the same order.
-        scored: What was made of each repeat.
+        answered: The answered rows of each repeat; the same rows in the same order.
+        scored: The scores of each repeat.
 
     Returns:
-        Under `repeats` their `count`; `mean` and `standard_deviation` (that of a sample, over the repeats) of each
-        score of the table, by its key; for multiple choice `choices`, what `repeat_scores` gives. Scores that are
-        undefined in a repeat are nan. Empty where there is one repeat, or no score.
+        Under `repeats`: their `count`; `mean` and `standard_deviation` (sample standard deviation over the repeats) of
+        each score in the table, by its key; for multiple choice `choices`, from `repeat_scores`. Scores that are
+        undefined in a repeat are nan. Empty if there is only one repeat, or no score.
     """
     by_repeat = [one.scores for one in scored if one.scores is not None]
     if len(scored) == 1 or len(by_repeat) < len(scored):
         return {}
     specs = [spec for spec in specs_in(by_repeat[0]) if spec.in_table]
     values = {spec.key: [spec.value(scores) for scores in by_repeat] for spec in specs}
-    # A score such as balanced accuracy may be there in some of the repeats alone.
+    # A score such as balanced accuracy may exist in only some of the repeats.
     values = {key: numbers for key, numbers in values.items() if None not in numbers}
     found: dict[str, Any] = {
         "count": len(scored),
@@ -97,7 +97,7 @@ def compare_repeats(
 
 
 def _deviation(numbers: Sequence[float]) -> float:
-    # An undefined number makes the sum of squares undefined, which `statistics` refuses.
+    # Not `statistics.stdev`, which refuses nan.
     mean = statistics.fmean(numbers)
     return float((sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)) ** 0.5)
 
@@ -105,7 +105,7 @@ def _deviation(numbers: Sequence[float]) -> float:
 def _counted(
     protocol: Protocol, answered: Sequence[Sequence[RowResponses]], scored: Sequence[Scored]
 ) -> Iterator[tuple[int, bool, str | None]]:
-    """For each item that every repeat scores: in how many it is right, whether the vote is, and its cluster."""
+    """For each item that every repeat scores: in how many it is correct, whether the vote is correct, its cluster."""
     by_repeat = [_by_row(rows, one.items) for rows, one in zip(answered, scored, strict=True)]
     for number, one in enumerate(answered[0]):
         repeats = [items[number] for items in by_repeat]
@@ -122,7 +122,7 @@ def _by_row(rows: Sequence[RowResponses], items: Sequence[_Item]) -> list[dict[s
 
 
 def _is_right(passes: Mapping[str, _Item]) -> bool | None:
-    """Whether an item is right in one repeat; None where that is not known."""
+    """Whether an item is correct in one repeat; None if unknown."""
     first = next(iter(passes.values()), {})
     known = first["circular_correct"] if "circular_correct" in first else _is_pass_right(first)
     return None if known is None else bool(known)
@@ -133,10 +133,10 @@ def _is_pass_right(item: _Item) -> bool | None:
 
 
 def _is_vote_right(repeats: Sequence[Mapping[str, _Item]]) -> bool:
-    """Whether the majority's answer is right, in each of the passes that the item has."""
+    """Whether the majority's answer is correct in every pass of the item."""
     for name in dict.fromkeys(chain.from_iterable(repeats)):
         items = [passes[name] for passes in repeats if name in passes]
-        # A refusal counts together with the answer that was then given without it.
+        # A refusal is counted together with the forced answer that follows it.
         answers = [item["choice"] and (item["choice"], item.get("forced_choice")) for item in items]
         vote = majority_vote(answers)
         if vote is None or not _is_pass_right(items[answers.index(vote)]):

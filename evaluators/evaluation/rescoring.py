@@ -22,35 +22,35 @@ _ROTATION = "rotation:"
 
 @dataclass(frozen=True)
 class Rescored:
-    """What predictions give."""
+    """Scores that were computed again from predictions."""
 
     scores: dict[str, Any] | None
-    """What the metric returns; None where no answer is public."""
+    """What the metric returns; None if no answer is public."""
     items: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]
-    """Each prediction, with the columns that its reply gives."""
+    """Each prediction, with the columns that were parsed from its reply."""
 
 
 def rescore(
     task: Task, result: TaskResult, predictions: Sequence[Mapping[str, Any]], *, read_again: bool = True
 ) -> dict[str, Any] | None:
-    """Compute a result's scores again; as `rescored`."""
+    """Compute a result's scores again; see `rescored`."""
     return rescored(task, result, predictions, read_again=read_again).scores
 
 
 def rescored(
     task: Task, result: TaskResult, predictions: Sequence[Mapping[str, Any]], *, read_again: bool = True
 ) -> Rescored:
-    """Compute a result's scores again, and what each item gives.
+    """Compute a result's scores and the columns of its items again.
 
     Args:
         task: The task of the result.
         result: The result, for its settings.
         predictions: Its rows of `predictions.parquet`.
-        read_again: Whether replies are read again; otherwise, and where a judge other than `lexical` read them, what
-            was read is taken from the columns.
+        read_again: Whether to parse the replies again. Otherwise, and if a judge other than `lexical` read them, the
+            parsed values are taken from the columns.
 
     Raises:
-        DataError: The predictions give no scores.
+        DataError: The scores cannot be computed from the predictions.
     """
     judge = result.settings.get("judge")
     judge_name = str(judge.get("name")) if isinstance(judge, dict) else LEXICAL
@@ -68,23 +68,23 @@ def rescored(
             scores = finite_scores(scores, sample)
         return Rescored(scores, tuple(zip(chain.from_iterable(by_item), made.items, strict=True)))
     except (ScoringError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise DataError(f"the predictions of {result.task} give no scores: {error}") from error
+        raise DataError(f"the scores of {result.task} cannot be computed from its predictions: {error}") from error
 
 
 class _NamedJudge:
-    """A judge that is known by name and cannot be asked."""
+    """A judge of which only the name is known; it cannot be asked."""
 
     def __init__(self, name: str) -> None:
         """Keep the name."""
         self.name = name
 
     def __call__(self, messages: Any, n: int) -> list[str]:
-        """Raise, as what a judge said is in the predictions."""
-        raise DataError(f"the predictions lack scores of the judge {self.name}")
+        """Raise: the judge's scores should be in the predictions."""
+        raise DataError(f"the predictions lack the scores of the judge {self.name}")
 
 
 def _protocol(task: Task, result: TaskResult) -> Protocol:
-    """The task's protocol with the settings of the result that matter for scores."""
+    """The task's protocol with those settings of the result that affect scores."""
     found = result.settings
     known = {
         name: found[name]
@@ -106,7 +106,7 @@ def _by_item(predictions: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str,
 
 
 def _rebuilt(rows: Sequence[Mapping[str, Any]], result: TaskResult) -> RowResponses:
-    """A row with what any protocol reads of one, and the responses to it."""
+    """A row with the columns that any protocol needs, and its responses."""
     first = rows[0]
     row: dict[str, Any] = {
         "id": first["id"],
@@ -127,7 +127,7 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], result: TaskResult) -> RowRespon
 
 
 def _passes(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The passes that were asked, and a place for each that was not."""
+    """The passes that were asked, and a placeholder for each pass that was not."""
     found = [
         {
             "rotation": int(one["pass"].removeprefix(_ROTATION)) if one["pass"] != MAIN else 0,

@@ -1,4 +1,4 @@
-"""A model's settings that only its answers show."""
+"""Settings of a model that are known only from its responses."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from eyechart.evaluators.requests.types import RowResponses
 
 
 def model_settings(answered: Sequence[RowResponses]) -> dict[str, Any]:
-    """The model's settings that only its answers show, so that stored answers show the same as new ones."""
+    """Settings of a model that are known only from its responses; stored responses give the same as new ones."""
     responses = [response for item in answered for response in item.responses]
     names = sorted({name for response in responses for name in response.response_metadata})
     found: dict[str, Any] = {

@@ -1,11 +1,11 @@
-"""A seeded random sample of the items, in place of all of them: which ones, and what their scores say about all.
+"""A seeded random sample of N of the M items: how it is drawn, and what its scores say about all items.
 
-The items are sorted by stratum, at random within each, and every (M / N)-th is taken from a random start on (Madow,
-Annals of Mathematical Statistics, 1949). So each stratum has its share of the sample, to within one item, and each item
-the same chance N / M, so that plain means weight all items as a weighted estimate would. Nothing but the choice of
-items is random of the score on all M of them: intervals become narrower by the finite population correction
-sqrt(1 - N / M), whichever items are about the same image (Cochran, Sampling Techniques, 1977, Sec. 2.6).
-The gain from strata is not counted, so that intervals are a little wider than need be where strata differ much.
+The items are sorted by stratum, at random within each, and every (M / N)-th item is taken, from a random start (Madow,
+Annals of Mathematical Statistics, 1949). Each stratum gets its share of the sample, to within one item. Each item has
+the same chance N / M, so plain means need no weights. As an estimate of the score on all M items, the sample's score is
+random only through the choice of items: its intervals are narrowed by the finite population correction
+sqrt(1 - N / M), even if several items share an image (Cochran, Sampling Techniques, 1977, Sec. 2.6). The gain from
+stratification is not used, so intervals are slightly too wide if strata differ much.
 """
 
 import math
@@ -23,44 +23,44 @@ from eyechart.metrics.scores import INTERVALS, ScoreSpec, Unit, specs_in
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
 SAMPLE = "sample"
-"""The setting of a result that describes its sample; not there where all items were asked."""
+"""The setting of a result that describes its sample; absent if all items were asked."""
 _WITHOUT = ("none", "constant", "constant-part", "ranking")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows that stand for all."""
+    """A random sample of the rows."""
 
     rows: tuple[int, ...]
-    """Their places, in order."""
+    """Their indices, in order."""
     of: int
-    """Number of all rows."""
+    """Total number of rows."""
     seed: int
     strata: tuple[str, ...]
-    """Columns whose values make the strata."""
+    """Columns whose values define the strata."""
 
     def settings(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """What a result records about the sample."""
         return {"n": len(self.rows), "of": self.of, "seed": self.seed, "strata": list(self.strata)}
 
 
 def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> Sample | None:
-    """Draw a sample of some data.
+    """Draw a stratified sample of the rows.
 
     Args:
         dataset: All rows.
-        groups: Columns of the task's groups; those that the data have make the strata, each combination one.
+        groups: Columns of the task's groups; each combination of those that the data has is a stratum.
         n: Number of rows, at least 1.
-        seed: Of the draw.
+        seed: Seed of the draw.
 
     Returns:
-        The sample; None where there are no more than n rows.
+        The sample; None if there are no more than n rows.
 
     Raises:
         UsageError: n is below 1.
     """
     if n < 1:
-        raise UsageError(f"sample={n} is not allowed; it is at least 1")
+        raise UsageError(f"sample={n} is not allowed; expected at least 1")
     total = len(dataset)
     if n >= total:
         return None
@@ -71,12 +71,12 @@ def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> S
 
 
 def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Generator) -> list[int]:
-    """Places of a stratified random sample, each with the same chance.
+    """Indices of a stratified random sample, in which each row has the same chance.
 
     Args:
-        strata: Of each row.
-        n: Number of rows to take, at most as many as there are.
-        rng: Source of the draws.
+        strata: The stratum of each row.
+        n: Number of rows to draw, at most the number of rows.
+        rng: Source of randomness.
 
     Examples:
         >>> rows = systematic_rows([("what",)] * 60 + [("how",)] * 30, 9, np.random.default_rng(0))
@@ -84,7 +84,7 @@ def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Ge
         (9, 6)
     """
     shuffled = rng.permutation(len(strata)).tolist()
-    # Strata come in a random order too, or those at the seams would always share a step.
+    # The order of the strata is random too; otherwise the same neighbours would always share a step.
     different = sorted(set(strata))
     order = dict(zip(different, rng.permutation(len(different)).tolist(), strict=True))
     ordered = sorted(shuffled, key=lambda row: order[strata[row]])
@@ -94,7 +94,7 @@ def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Ge
 
 
 def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Scores with intervals about the score on all items.
+    """Scores whose intervals are corrected for the score on all items.
 
     Args:
         scores: What the metric returned for the sample.
@@ -109,20 +109,20 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
 
 
 def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Diagnostics with intervals about all items: gain and leak, repeats, the benchmark's table, AURC.
+    """Diagnostics whose intervals are corrected for all items: gain and leak, repeats, the benchmark's table, AURC.
 
-    Two stay intervals about many more items. The ends of that of the calibration error bound what chance adds to it,
-    and chance adds to the error of all items too. That of abstaining rests on the few answers that differ; brought
-    nearer to their difference it would exclude 0 where resamples do not.
+    Two intervals are not corrected. That of the calibration error bounds what chance adds to the error, and chance
+    adds to the error on all items too. That of abstaining depends on the few answers that differ; if it were narrowed,
+    it could exclude 0 although the resamples do not.
 
     Args:
-        diagnostics: Of a result on the sample.
+        diagnostics: The diagnostics of a result on the sample.
         sample: From `Sample.settings`.
     """
     fraction, found = sample["n"] / sample["of"], dict(diagnostics)
     if GAIN in found:
         gain = _finite_part(found[GAIN], fraction)
-        # The leak is the blind score, moved by the chance level.
+        # The leak is the blind score minus the chance level.
         found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
     if "choices" in found.get("repeats", {}):
         found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
@@ -170,26 +170,26 @@ def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 
 
 def sample_caveat(settings: Mapping[str, Any], is_calibrated: bool = False) -> str:
-    """That scores are of a sample; "" where they are not.
+    """The caveat that scores are of a sample; "" if they are not.
 
     Args:
-        settings: Of the result.
-        is_calibrated: Whether its diagnostics hold a calibration error.
+        settings: The settings of the result.
+        is_calibrated: Whether its diagnostics contain a calibration error.
 
     Examples:
         >>> sample_caveat({"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}})
-        'Sample of 300 from 1,495 items (seed 0, by question_type); intervals are about the score on all of them.'
+        'Sample of 300 from 1,495 items (seed 0, by question_type); intervals are for the score on all items.'
     """
     sample = settings.get(SAMPLE)
     if sample is None:
         return ""
     by = f", by {' and '.join(sample['strata'])}" if sample["strata"] else ""
     error = (
-        " Those of the ECE, to which chance adds on all of them too, and of abstaining are about many more items."
+        " The intervals of the ECE (to which chance adds on all items too) and of abstaining are for many more items."
         if is_calibrated
         else ""
     )
     return (
-        f"Sample of {sample['n']:,} from {sample['of']:,} items (seed {sample['seed']}{by}); intervals are about the "
-        f"score on all of them.{error}"
+        f"Sample of {sample['n']:,} from {sample['of']:,} items (seed {sample['seed']}{by}); intervals are for the "
+        f"score on all items.{error}"
     )

@@ -1,4 +1,4 @@
-"""Asking a backend about rows, wave after wave, each of what the answers to those before it call for."""
+"""Ask a backend about rows in waves; each wave contains the follow-ups to the answers of the previous ones."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class _State:
-    """What is known so far."""
+    """Rows, requests and responses so far."""
 
     rows: dict[str, Row]
     """Rows by id, in order."""
     responses: dict[str, dict[str, Response | None]]
-    """Pass to response by row id, in the order of asking; None while there is none."""
+    """Responses by row id and pass, in the order of asking; None until the response arrives."""
     repeat: int = 1
     """Which repeat of the requests this is."""
     failed: dict[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class _State:
     answered: int = 0
 
     def new(self, requests: Iterable[Request]) -> list[Request]:
-        """Those that were not asked before, which now count as asked."""
+        """The requests that were not asked before; marks them as asked."""
         wave = []
         for request in requests:
             if request.pass_name not in self.responses[request.id]:
@@ -40,7 +40,7 @@ class _State:
         return wave
 
     def all_answered(self) -> list[RowResponses]:
-        """The rows that did not fail, with what they were answered."""
+        """The rows that did not fail, with their responses."""
         return [
             RowResponses(row, tuple(response for response in self.responses[id].values() if response is not None))
             for id, row in self.rows.items()
@@ -56,22 +56,22 @@ def ask_rows(
     progress: Progress | None,
     repeats: int = 1,
 ) -> tuple[Protocol, list[list[RowResponses]], list[dict[str, Any]]]:
-    """Ask a backend about rows, and read each response once when its wave is complete.
+    """Ask a backend about rows, and read each response once, when its wave is complete.
 
-    Where the run sets no length of replies and the reasoning of one is cut off, all are asked again for longer ones, so
-    that one length holds for all of them.
+    If the run sets no reply length and the reasoning in a reply is cut off, everything is asked again with a greater
+    length, so that all replies have the same limit.
 
     Args:
-        protocol: Says what to ask about a row, first and given the answers, and reads these.
+        protocol: Makes the requests and follow-ups of a row, and reads the responses.
         backend: What answers.
-        rows: At least one, of different ids.
-        skip_bad: Leave out rows of which a request that is not optional has no answer, or none has one.
+        rows: At least one row; the ids are distinct.
+        skip_bad: Leave out rows in which a required request, or every request, has no answer.
         progress: Called after each response.
-        repeats: How often to ask everything.
+        repeats: How many times to ask everything.
 
     Returns:
-        The protocol, with the length of replies in force; for each repeat, the rows that were answered in all of them;
-        and what was left out: {"id", "path", "reason"} each.
+        The protocol with the reply length that was used; for each repeat, the rows that were answered in all repeats;
+        and the left-out rows, each as {"id", "path", "reason"}.
 
     Raises:
         DataError: A request has no answer and `skip_bad` is off, or none of the rows could be asked.
@@ -96,14 +96,14 @@ def ask_rows(
 
 
 def _show(progress: Progress, before: int, repeats_left: int, done: int, total: int) -> None:
-    """Progress over all repeats, the later of which are as long as this one."""
+    """Progress over all repeats, assuming that later repeats are as long as this one."""
     progress(before + done, before + repeats_left * total)
 
 
 def _ask(
     protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None, repeat: int
 ) -> _State | None:
-    """All answers; None as soon as the reasoning of one is cut off at a length that nobody set."""
+    """All answers; None as soon as reasoning is cut off at the default reply length."""
     state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows}, repeat)
     wave = state.new(request for row in rows for request in protocol.requests(row))
     may_grow = protocol.max_new_tokens is None and backend.writes_replies
@@ -127,10 +127,9 @@ def _receive(response: Response, state: _State, skip_bad: bool) -> None:
     state.answered += 1
     if response.error is None:
         return
-    # What a file does not hold may be spared, and where rows may be left out, what a server does not answer; an image
-    # that cannot be read may not.
-    spared = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
-    if not (isinstance(response.error, spared) and request.optional):
+    # An optional request may lack a prediction in a file and, with `skip_bad`, a server's answer, but not an image.
+    tolerated = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
+    if not (isinstance(response.error, tolerated) and request.optional):
         _fail(request.id, response.error, state, skip_bad)
 
 
@@ -141,7 +140,7 @@ def _is_cut_in_reasoning(response: Response) -> bool:
 
 
 def _split(response: Response) -> Response:
-    """The same with the reasoning split from the answer, and with what that says of how the text ended."""
+    """The response with its reasoning split from its answer, and the finish reason that follows from it."""
     if response.text is None:
         return response
     text = _whole_characters(response.text)
@@ -159,7 +158,7 @@ def _split(response: Response) -> Response:
 
 
 def _whole_characters(text: str) -> str:
-    """The text with halves of surrogate pairs, which no file holds, replaced by U+FFFD."""
+    """The text with lone surrogates, which no file can contain, replaced by U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -167,7 +166,7 @@ def _whole_characters(text: str) -> str:
 
 def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
     """Let the protocol read the new responses, in the order of their rows."""
-    # Of one row, requests of one wave follow one another; of all rows, they are in order.
+    # A wave contains the rows in order, and the requests of a row together.
     there = [
         (request.id, request.pass_name, response)
         for request in wave
@@ -179,7 +178,7 @@ def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
 
 
 def _fail_without_answer(state: _State, skip_bad: bool) -> None:
-    """Fail the rows of which no request has an answer, for the reason of the first."""
+    """Fail the rows in which no request has an answer; the reason is that of the first request."""
     for one in state.all_answered():
         first = one.responses[0].error
         if first is not None and all(response.error is not None for response in one.responses):
@@ -193,11 +192,11 @@ def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:
 
 
 def explain_item(id: str, error: DataError) -> DataError:
-    """The error again, naming the item and how to go on."""
-    return DataError(f"item '{id}': {error}. With skip_bad (--skip-bad) it is left out, listed and counted.")
+    """The error with the item's id and advice on how to continue."""
+    return DataError(f"item '{id}': {error}. Use skip_bad (--skip-bad) to leave it out; it is then listed and counted.")
 
 
 def left_out_item(row: Row, reason: str) -> dict[str, Any]:
-    """What a result says about an item that has no part in its scores."""
+    """What a result records about an item that is left out of its scores."""
     images = row.get("images") or [row.get("image")]
     return {"id": row["id"], "path": getattr(images[0], "path", None), "reason": reason}

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from eyechart.datasets_scripts.common.errors import DataError
 
 Row = Mapping[str, Any]
-"""One row of a data set, in the columns of its kind; images are still encoded."""
+"""One row of a dataset, in the columns of its kind; images are still encoded."""
 
 
 class ImagePlace(Enum):
@@ -177,7 +177,7 @@ class Backend(Protocol):
         """Raise `ModelError` if the backend can't give this."""
 
     def for_data(self, dataset: str) -> "Backend":
-        """What answers about the rows of a data set, whose ids need be unique in it alone."""
+        """What answers about the rows of a dataset, whose ids need be unique in it alone."""
         return self
 
     def identity(self) -> dict[str, Any] | None:

@@ -35,10 +35,10 @@ TASKS: tuple[Task, ...] = (
 
 
 def get_task(name: str) -> Task:
-    """The task of that name.
+    """The task with this name.
 
     Raises:
-        UsageError: There is none; the message names the nearest.
+        UsageError: The name is unknown; the message suggests the nearest one.
     """
     for task in TASKS:
         if task.name == name:
@@ -52,30 +52,32 @@ def get_task(name: str) -> Task:
 
 
 def _check_name(task: str, file: str) -> None:
-    """Refuse a name of one's own task that is taken, or that cannot name a folder of a run."""
+    """Refuse a name for a user's own task that is taken, or that cannot be a folder name."""
     if known_task(task) is not None or task in DATASETS:
-        raise UsageError(f"{file}: {task!r} is the name of one of eyechart's own tasks or data sets; choose another")
+        raise UsageError(f"{file}: {task!r} is already the name of an eyechart task or dataset; choose another name")
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task):
-        raise UsageError(f"{file}: name {task!r} is not allowed; use letters, digits, '_', '-', '.', parted by '/'")
+        raise UsageError(
+            f"{file}: name {task!r} is not allowed; use letters, digits, '_', '-' and '.', with '/' between parts"
+        )
 
 
 def _check_headline(task: Task, file: str) -> None:
-    """Refuse a headline that the task's metric does not give."""
+    """Refuse a headline that the task's metric does not return."""
     shown = [one.key for one in specs_of(task.metric) if one.in_table]
     if task.headline and task.headline not in shown:
         raise UsageError(f"{file}: {unknown_name(f'headline of {task.name}', task.headline, shown)}")
 
 
 def known_task(name: str) -> Task | None:
-    """The task of that name among ours; None for one of a user's own."""
+    """The built-in task with this name; None for a user's own task."""
     return next((task for task in TASKS if task.name == name), None)
 
 
 def find_tasks(name: str) -> list[Task]:
-    """The task of that name, or those of a task file.
+    """The task with this name, or the tasks of a task file.
 
     Raises:
-        UsageError: There is none, or the file is malformed.
+        UsageError: The name is unknown, or the file is missing or malformed.
     """
     if Path(name).suffix in TASK_FILES:
         found = read_tasks(Path(name))
@@ -87,5 +89,5 @@ def find_tasks(name: str) -> list[Task]:
 
 
 def headline_of(task: Task) -> ScoreSpec:
-    """The score that stands for a task where one number has to: its own choice, or its metric's."""
+    """The headline score of a task: its own choice, or its metric's."""
     return spec(task.headline, task.metric) if task.headline else headline(task.metric)

@@ -1,18 +1,20 @@
 """AesBench: An Expert Benchmark for MLLMs on Image Aesthetics Perception (https://arxiv.org/abs/2401.08276).
 
-Each question is asked as the released code asks it, the text first and the image behind it (`eval/eval_AesP.py`,
-`eval_AesE.py`, `eval_AesA1.py` and `eval_AesI.py` of https://github.com/yipoh/AesBench): perception, empathy and
-assessment are multiple choice (Sec. 3.1 to 3.3), and the instruction for assessment is the shorter one. The options are
-shown as the release writes them, where some lack the blank behind the bracket. The prompt `paper` is what Sec. 3.1 and
-3.3 print: "the correct option" where the code has "a correct option", the image between question and options, and the
-options on one line. Interpretation asks the release's question as it is.
+Each question is asked as in the released code, first the text, then the image (`eval/eval_AesP.py`, `eval_AesE.py`,
+`eval_AesA1.py` and `eval_AesI.py` of https://github.com/yipoh/AesBench): perception, empathy and assessment are
+multiple choice (Sec. 3.1 to 3.3), and assessment has a shorter instruction. The options are shown exactly as the
+release writes them; some lack the space after the bracket. The prompt `paper` is the one printed in Sec. 3.1 and 3.3:
+"the correct option" where the code has "a correct option", the image between question and options, and the options on
+one line. Interpretation asks the release's question unchanged.
 
-An answer that names an option is explicit and compared directly; any other is ambiguous, and put to a judge where there
-is one (Sec. 3.1). The judge votes on question, right answer and reply; the paper does not print its prompt, so that of
-Q-Bench is used. The random-guess rows of Tables 2 and 3 contradict each other and are not used: the level is computed.
+A reply that names an option is explicit and compared directly. Any other reply is ambiguous and put to a judge, if
+there is one (Sec. 3.1). The judge sees the question, the correct answer and the reply. The paper does not print its
+prompt, so the prompt of Q-Bench is used. The random-guess rows of Tables 2 and 3 contradict each other; the chance
+level is computed instead.
 
-The question of interpretation states the true aesthetic level, which assessment asks for. So assessment comes first in
-every run that holds both, each question is a conversation of its own, and an assessment that states a level is refused.
+The interpretation question states the true aesthetic level, which the assessment question asks for. Therefore,
+assessment comes first in every run that contains both, each question is a separate conversation, and an assessment
+question that states a level is refused.
 """
 
 import re
@@ -47,14 +49,14 @@ def assessment_prompt(row: Row) -> Prompt:
 
 def paper_prompt(row: Row) -> Prompt:
     """Question, image, options on one line, instruction: AesBench, Sec. 3.1 and 3.3."""
-    # The line ends in a full stop, which some options bring.
+    # The line ends in a full stop, and some options already do.
     listed = " ".join(_lettered(row)).removesuffix(".")
     options = f" Choose one from the following options: {listed}."
     return (f"{row['question']} ", IMAGE, f"{options} You should output the correct option without explanation.")
 
 
 def interpretation_prompt(row: Row) -> Prompt:
-    """Question, which states the true aesthetic level, and image: `eval_AesI.py` of the released code."""
+    """Question (it states the true aesthetic level) and image: `eval_AesI.py` of the released code."""
     return (row["question"], IMAGE)
 
 
@@ -71,10 +73,10 @@ def check_no_level(row: Row) -> None:
 
 
 def check_question(row: Row) -> None:
-    """Refuse a row without the question that the prompt of interpretation is.
+    """Refuse a row without a question, which is the complete prompt of interpretation.
 
     Raises:
-        DataError: Its question is no text.
+        DataError: The question is not text.
     """
     check_texts(row, "question")
 
@@ -82,7 +84,7 @@ def check_question(row: Row) -> None:
 def _asked(row: Row) -> str:
     released = row.get("released_options") or ""
     texts = [_LABEL.sub("", line.strip()) for line in released.splitlines() if line.strip()]
-    # The release's own labels and blanks, unless the options are not the release's or stand in another order.
+    # Keep the release's labels and spaces, unless the options were changed or reordered.
     shown = released if texts and texts == list(row["options"]) else "\n".join(_lettered(row))
     return f"{row['question']} Choose one from the following options:\n{shown}"
 
@@ -135,7 +137,7 @@ ASSESSMENT = replace(
 
 INTERPRETATION = Task(
     name="aes_bench/interpretation",
-    description="aesthetic interpretation: reasons for a given level against experts' ones, by a judge (AesI)",
+    description="aesthetic interpretation: reasons for a given level, compared with the experts' by a judge (AesI)",
     paper=f"{_PAPER}, Sec. 3.4",
     data=replace(PERCEPTION.data, config="interpretation"),
     protocol=Description(

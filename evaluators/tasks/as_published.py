@@ -1,7 +1,7 @@
-"""Runs as the papers did them, where the defaults of tasks are better or cheaper than that.
+"""Runs with the papers' settings; the defaults of the tasks are better or cheaper.
 
-What a paper did otherwise is listed in the task (`Task.published`). A run with `as_published` takes these settings, and
-its result lists them, so that none of them changes a number unseen.
+`Task.published` lists the settings in which the paper differs from the task's defaults. A run with `as_published` uses
+these settings, and its result lists them, so that none of them changes a number unnoticed.
 """
 
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.tasks.task import Task
 
 _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback", "extraction")
-"""Settings that the papers decide: their value is the task's own or one that it lists as published."""
+"""Settings that the papers fix: to the task's default, or to the value in `Task.published`."""
 
 
 def check_published(task: Task) -> None:
-    """Refuse a task that no paper has published.
+    """Refuse a user's own task, which no paper has published.
 
     Raises:
-        UsageError: It is one of a user's own.
+        UsageError: The task is a user's own.
     """
     if task.data.path is not None:
-        raise UsageError(f"as_published is for the tasks of papers, and {task.name} is your own; leave it out")
+        raise UsageError(f"as_published is only for tasks from papers; leave it out for your own task {task.name}")
 
 
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
-    """A task's protocol with settings given and the paper's in force.
+    """A task's protocol with the given settings and the paper's settings.
 
     Args:
         task: The task.
@@ -37,8 +37,7 @@ def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, 
         given: Settings by name.
 
     Raises:
-        UsageError: The task is no paper's, or a setting is given that the paper's settings decide, or that the protocol
-            does not have.
+        UsageError: The task is a user's own, or a given setting is unknown or conflicts with the paper's settings.
     """
     check_published(task)
     protocol = with_settings(protocol, given, task.name)
@@ -51,16 +50,16 @@ def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, 
 
 
 def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Settings of the data set: those given and the paper's.
+    """Options of the dataset: the given ones and the paper's.
 
     Raises:
-        UsageError: A setting is given that the paper's settings decide.
+        UsageError: A given option conflicts with the paper's.
     """
     given = dict(given or {})
     own = {one.name: one.value for one in task.published if one.of_data}
     defaults = options_in_force(task.data.datasets[0], task.data.config)
     for name, value in given.items():
-        # Folders say where data are and nothing of how they are used.
+        # Options that name folders say where the data is, not how it is used.
         if name in defaults and not name.endswith("_dir") and value != {**defaults, **own}[name]:
             raise UsageError(f"as_published and the data option {name}={value!r} are both given; leave out one")
     return own | given
@@ -69,28 +68,28 @@ def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -
 def published_settings(
     task: Task, protocol: Protocol, dataset: str, data_options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """What a result says of a run as published: each setting with the paper's value, the default and where it stands.
+    """What the result of an as-published run records: the paper's value, default and source of each setting.
 
     Args:
         task: The task.
         protocol: Its protocol with the paper's settings.
-        dataset: Name of the data set.
-        data_options: Settings with which it was loaded; empty for data of one's own.
+        dataset: Name of the dataset.
+        data_options: Options with which it was loaded; empty for your own data.
 
     Raises:
-        UsageError: The data were loaded with other settings than the paper's.
+        UsageError: The data was loaded with options other than the paper's.
     """
     found = {}
     for one in task.published:
         if one.of_data:
-            # Data of one's own have no such settings.
+            # Your own data has no dataset options.
             if one.name not in data_options:
                 continue
             default = options_in_force(dataset, task.data.config)[one.name]
             if data_options[one.name] != one.value:
                 raise UsageError(
-                    f"as_published needs data with {one.name}={one.value!r}, and these have "
-                    f"{data_options[one.name]!r}; load them with options={{{one.name!r}: {one.value!r}}}"
+                    f"as_published needs data loaded with {one.name}={one.value!r}; found "
+                    f"{data_options[one.name]!r}. Load it with options={{{one.name!r}: {one.value!r}}}"
                 )
         elif one.name in protocol.unused_settings():
             continue
@@ -101,8 +100,8 @@ def published_settings(
 
 
 def judge_needed(task: Task) -> UsageError:
-    """The error for a run as published that lacks its judge."""
+    """The error for an as-published run without the judge that it needs."""
     return UsageError(
-        f"as_published needs a judge for {task.name}: its paper ({task.paper}) scored replies by one. Give --judge (in "
-        "Python, judge=), or leave out as_published"
+        f"as_published needs a judge for {task.name}, because its paper ({task.paper}) used one to score replies. Give "
+        "--judge (in Python, judge=), or leave out as_published"
     )

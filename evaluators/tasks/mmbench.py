@@ -1,12 +1,12 @@
 """MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
 
-CircularEval (Sec. 3.1) over MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
-authors' evaluation code, VLMEvalKit (`toolkit_prompts`), with the blank and the line break at its end: the image first,
-a line with the hint only where there is one, and the same English frame around Chinese questions.
+CircularEval (Sec. 3.1) on MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
+authors' evaluation code, VLMEvalKit (`toolkit_prompts`), including the space and the line break at its end: the image
+comes first, a hint line is shown only if there is a hint, and the frame around Chinese questions is English too.
 
-The blind run (Appendix B) asks without the image, in the words printed there, line breaks included. The
-paper does not say what becomes of hints: they are text, so here they stand before the question. Appendix D.2 grades
-answers to open questions; for that the question is asked without its options, in no other words than its own.
+The blind run (Appendix B) asks without the image, with the prompt printed there, line breaks included. The paper does
+not say whether it shows hints; here they are shown before the question. Appendix D.2 grades answers to open questions:
+the question is asked without its options, and nothing is added to it.
 """
 
 from functools import partial
@@ -47,7 +47,7 @@ def choice_prompt(row: Row) -> Prompt:
 
 def blind_prompt(row: Row) -> Prompt:
     """Question and options without the image: Appendix B."""
-    # What a question or an option says is put in as it is, braces and all.
+    # Not with str.format: questions and options may contain braces.
     head, _, rest = _BLIND.partition("{question}")
     middle, _, tail = rest.partition("{options}")
     return (f"{head}{_with_hint(row)}{middle}{_listed(row)}{tail}",)
@@ -82,7 +82,7 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
             blind_prompt=blind_prompt,
             open_prompt=open_prompt,
         ),
-        # CCBench's categories are in no levels.
+        # CCBench has no category levels.
         groups=("l1_category", "l2_category", "category"),
         published=(
             Published("extraction", "strict", "MMBench, Sec. 3.2, step 1"),

@@ -1,4 +1,4 @@
-"""Tasks of one's own as Python: files that hold `TASK = Task(...)`, or `TASKS = [...]` of these."""
+"""Your own tasks as Python files, which define `TASK = Task(...)` or `TASKS = [...]`."""
 
 import runpy
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _FURTHER_PROMPTS = ("open_prompt", "blind_prompt")
 
 
 def read_python(path: Path) -> list[Task]:
-    """The tasks of a Python file, which is run.
+    """Run a Python file and return its tasks.
 
     Raises:
-        UsageError: The file cannot be run, holds no task, or a task is malformed.
+        UsageError: The file cannot be run, defines no task, or a task is malformed.
     """
     try:
         found = runpy.run_path(str(path))
@@ -36,16 +36,16 @@ def read_python(path: Path) -> list[Task]:
         raise UsageError(f"{path}: {error.title}: {problems}") from error
     except EyechartError as error:
         raise UsageError(f"{path}: {error}") from error
-    # Whatever the file does, the user has to know where.
+    # The file may raise anything; the user needs to know which file did.
     except (Exception, SystemExit) as error:
         raise UsageError(f"the task file {path} cannot be run: {type(error).__name__}: {error}") from error
     if not tasks or not all(isinstance(task, Task) for task in tasks):
-        raise UsageError(f"the task file {path} holds no TASK = Task(...) and no TASKS = [...] of these")
+        raise UsageError(f"the task file {path} must define TASK = Task(...) or TASKS = [Task(...), ...]")
     return [_checked_task(task, path) for task in tasks]
 
 
 def data_path(path: str, folder: Path) -> str:
-    """Where data are: a path starts at the task file; what is neither there nor has a file's ending is a Hub id."""
+    """The path of data, relative to the task file; a path that neither exists nor has a file's suffix is a Hub id."""
     found = folder / Path(path).expanduser()
     return str(found) if found.exists() or found.suffix in FILES else path
 
@@ -55,7 +55,7 @@ def _checked_task(task: Task, file: Path) -> Task:
     _check_fields(task.data, _DATA_FIELDS, f"{file}: data of {task.name}")
     data = task.data
     if data.path is None and not data.datasets:
-        raise UsageError(f"{file}: data of {task.name}: there is neither a path nor a data set")
+        raise UsageError(f"{file}: data of {task.name}: missing path or datasets")
     if data.path is not None:
         data = replace(data, datasets=(task.name,), path=data_path(data.path, file.parent))
     what = f"{file}: the prompt of {task.name}"
@@ -77,7 +77,7 @@ def _check_fields(value: object, fields: Mapping[str, object], what: str) -> Non
 
 
 def _checked_prompt(ask: PromptFunction, what: str) -> PromptFunction:
-    """The same, with plain errors of what it does wrong, which is no fault of a single row."""
+    """The prompt function with its errors as `UsageError`: they are not the fault of a single row."""
 
     def prompt(row: Row) -> Prompt:
         try:
@@ -89,7 +89,7 @@ def _checked_prompt(ask: PromptFunction, what: str) -> PromptFunction:
             raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
         is_list = isinstance(made, tuple | list) and made
         if not is_list or not all(part is IMAGE or isinstance(part, str) for part in made):
-            raise UsageError(f"{what} returns {brief(made)}; expected a tuple of texts and IMAGE: (IMAGE, 'Which?')")
+            raise UsageError(f"{what} returns {brief(made)}; expected a tuple of texts and IMAGE, as (IMAGE, 'Which?')")
         return tuple(made)
 
     return prompt

@@ -1,15 +1,15 @@
 """Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision (https://arxiv.org/abs/2309.14181).
 
-A1 perception follows Sec. 2.2.3: question, image, lettered options, answered in the release's option order; a judge,
-where there is one, votes five times on replies that name no option (A.2.1). The pairs of Q-Bench2
-(https://arxiv.org/abs/2402.07116) are asked in the same prompt, with both images where the one would be. A2 description
-follows Sec. 2.3. A3 assessment follows Sec. 2.4.2 with one departure that the released code makes too: logits are
-divided by 100 before the softmax of Eq. 1, without which the published PLCC cannot be reproduced. It runs on the seven
-databases of Table 4, over which the paper averages.
+A1 perception follows Sec. 2.2.3: question, image, lettered options in the release's order. A judge, if there is one,
+votes five times on replies that name no option (A.2.1). The pairs of Q-Bench2 (https://arxiv.org/abs/2402.07116) are
+asked with the same prompt and two images in place of one. A2 description follows Sec. 2.3. A3 assessment follows
+Sec. 2.4.2 with one departure that the released code makes too: logits are divided by 100 before the softmax of Eq. 1.
+Without it, the published PLCC cannot be reproduced. A3 runs on the seven databases of Table 4, over which the paper
+averages.
 
-The prompts of A1 are the paper's, whose released example (`example_code_for_idefics/a1_perception_demo.py` of
-https://github.com/Q-Future/Q-Bench) has other words; those of A2 and A3 are in the paper and in the released code,
-which puts the image right behind the text.
+The prompt of A1 is the paper's; the released example (`example_code_for_idefics/a1_perception_demo.py` of
+https://github.com/Q-Future/Q-Bench) is worded differently. The prompts of A2 and A3 are in the paper and in the
+released code, which puts the image directly after the text.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ DATABASES = {
     "agiqa3k": "AGIQA-3K",
     "kadid10k": "KADID-10k",
 }
-"""The databases of A3, over which its average is taken: Q-Bench, Table 4."""
+"""The databases over which A3 is averaged: Q-Bench, Table 4."""
 WORD_PAIRS = (
     WordPair(("good",), ("poor",)),
     WordPair(("fine",), ("bad",)),
@@ -44,7 +44,7 @@ WORD_PAIRS = (
     WordPair(("good", "fine"), ("poor", "bad")),
     WordPair(("good", "high", "fine"), ("poor", "low", "bad")),
 )
-"""The pair of Eq. 1, then those of Table 11, of which high and low are also those of Eq. 3."""
+"""The pair of Eq. 1, then those of Table 11; high and low are also the pair of Eq. 3."""
 
 
 def perception_prompt(row: Row) -> Prompt:
@@ -55,7 +55,7 @@ def perception_prompt(row: Row) -> Prompt:
 
 
 def answer_mark_prompt(row: Row) -> Prompt:
-    """The same with `#Answer:` at its end, which makes models name one of the options: Q-Bench, A.2.1."""
+    """The same with `#Answer:` at the end, so that models name one of the options: Q-Bench, A.2.1."""
     *before, options = perception_prompt(row)
     return (*before, f"{options}\n#Answer:")
 
@@ -115,7 +115,7 @@ PERCEPTION_PAIRS = replace(
 
 DESCRIPTION = Task(
     name="q_bench/description",
-    description="low-level description: texts on LLDescribe against golden ones, by a judge (A2)",
+    description="low-level description: texts on LLDescribe, compared with golden descriptions by a judge (A2)",
     paper=f"{_PAPER}, Sec. 2.3",
     data=TaskData(("lldescribe",), ("test",)),
     protocol=Description(prompts={DEFAULT: description_prompt}, prompt_id="q_bench_a2/2"),
@@ -126,7 +126,7 @@ DESCRIPTION = Task(
 
 ASSESSMENT = Task(
     name="q_bench/assessment",
-    description="quality assessment: softmax of good and poor against opinion scores (A3)",
+    description="quality assessment: softmax of good and poor, correlated with opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
     data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=tuple(DATABASES)),
     protocol=QualityAssessment(

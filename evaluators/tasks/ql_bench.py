@@ -1,8 +1,8 @@
 """QL-Bench: Explore the Hallucination on Low-level Perception for MLLMs (https://arxiv.org/abs/2409.09748).
 
-The questions of Q-Bench A1 and of its pairs, in the same prompt, with `I don't know` among the options; one that the
-model refuses is asked again without it (Sec. III-A). Where the refusal stands among the options, which the paper does
-not say, is an option of the data set (`refusal_position`), as in `eyechart run ql_bench/single
+The questions of Q-Bench A1 and of its pairs, with the same prompt and `I don't know` among the options. A question that
+the model refuses is asked again without this option (Sec. III-A). The paper does not say at which position the refusal
+is shown; the dataset option `refusal_position` sets it, as in `eyechart run ql_bench/single
 --data-option refusal_position=first`.
 """
 
@@ -15,7 +15,7 @@ from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 SINGLE = Task(
     name="ql_bench/single",
-    description="self-awareness: right answers and right refusals on LLSAVisionQA, one image",
+    description="self-awareness: correct answers and correct refusals on LLSAVisionQA, one image",
     paper="QL-Bench (Sun et al., 2024), Sec. III",
     data=TaskData(("llsavisionqa",), ("dev", "test"), "single"),
     protocol=SelfAwareness(
@@ -30,6 +30,6 @@ SINGLE = Task(
 PAIR = replace(
     SINGLE,
     name="ql_bench/pair",
-    description="self-awareness: right answers and right refusals on LLSAVisionQA, two images",
+    description="self-awareness: correct answers and correct refusals on LLSAVisionQA, two images",
     data=replace(SINGLE.data, config="pair"),
 )

@@ -1,4 +1,4 @@
-"""What a task is made of: a name, its data, and a protocol."""
+"""A task: a name, its data and a protocol."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,36 +15,36 @@ P = TypeVar("P", bound=Protocol)
 
 @dataclass(frozen=True)
 class TaskData:
-    """The data of a task: one of our data sets or several, or data of one's own."""
+    """The data of a task: one or more of eyechart's datasets, or your own data."""
 
     datasets: tuple[str, ...] = ()
-    """Names of our data sets it can run on; the name of the task for own data, whatever is given."""
+    """Names of the datasets that the task can run on; for your own data, always the task's name."""
     splits: tuple[str, ...] = ()
-    """Splits it runs on; the first is the default. Own data have those of `known_splits`, or that are found in them."""
+    """Splits that the task can run on; the first is the default. For your own data, see `known_splits`."""
     config: str | None = None
-    """Configuration of the data set."""
+    """Configuration of the dataset."""
     run_on: tuple[str, ...] = ()
-    """The data sets it runs on where none is named; the first of `datasets` if empty."""
+    """Datasets to run on by default; the first of `datasets` if empty."""
     path: str | None = None
-    """Own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for our data sets."""
+    """Your own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for eyechart's datasets."""
     split: str | None = None
-    """Own data: split that is read; None is the only one, or "test"."""
+    """Your own data: the split to read; None takes the only one, or "test"."""
     columns: Mapping[str, str | list[str]] = field(default_factory=dict)
-    """Own data: documented column to the file's column or columns."""
+    """Your own data: each documented column, mapped to the file's column or columns."""
 
     @property
     def default_datasets(self) -> tuple[str, ...]:
-        """What it runs on where no data set is named."""
+        """The datasets to run on if none is named."""
         return self.run_on or self.datasets[:1]
 
     @property
     def default_split(self) -> str | None:
-        """What it runs on where no split is named; None for own data whose splits are not known yet."""
+        """The split to run on if none is named; None for your own data if its splits are not known yet."""
         return self.split or next(iter(self.splits), None)
 
     @property
     def known_splits(self) -> tuple[str, ...] | None:
-        """All splits; one file of own data has one. None for other own data, whose splits show once they are open."""
+        """All splits. A single file has one; None for other data of your own, whose splits are unknown until opened."""
         from eyechart.datasets_scripts.own_data.sources import is_file
 
         if self.path is None:
@@ -54,20 +54,20 @@ class TaskData:
 
 @dataclass(frozen=True)
 class Published:
-    """A setting with which a paper's numbers were made, where the task's default is another one."""
+    """A setting of the paper's runs that differs from the task's default."""
 
     name: str
-    """A setting of the protocol, or of the data set."""
+    """A setting of the protocol, or of the dataset."""
     value: Any
-    """The paper's."""
+    """The paper's value."""
     source: str
-    """Where the paper or its code says so."""
+    """Where the paper or its code states it."""
     of_data: bool = False
-    """Whether it is a setting of the data set."""
+    """Whether it is a setting of the dataset."""
 
 
 LONGEST_TEXT = 1000
-"""Characters of a task's name and descriptions; tables show them on a line."""
+"""Maximum number of characters in a task's name and in its descriptions, which tables show on one line."""
 
 
 @dataclass(frozen=True)
@@ -75,74 +75,74 @@ class Task(Generic[P]):
     """One row of `eyechart tasks`."""
 
     name: str
-    """`<paper>/<part>`, or any name for a task of one's own."""
+    """`<paper>/<part>`, or any name for your own task."""
     data: TaskData
     protocol: P
     """How its questions are asked and scored, with the task's prompts and settings."""
     groups: tuple[str, ...] = ()
     """Columns to break the scores down by."""
     cluster: str = ""
-    """Column of what rows share, such as a scene, so that answers depend on each other; "" is their image."""
+    """Column whose equal values mark rows that depend on each other, such as the scene; "" clusters by image."""
     description: str = ""
     """One line, for the table of tasks."""
     paper: str = ""
     """Title and section."""
     note: str = ""
-    """What the reader of its scores has to know."""
+    """What readers of the scores have to know."""
     headline: str = ""
-    """Key of the score that stands for the task, where it is not the metric's."""
+    """Key of the task's headline score, if it differs from the metric's."""
     published: tuple[Published, ...] = ()
-    """What the paper did otherwise than the task does by default; in force with `--as-published`."""
+    """Settings of the paper that differ from the task's defaults; `--as-published` applies them."""
     published_judge: bool = False
-    """Whether the paper's numbers are a judge's, or of a judge where exact matching finds no option."""
+    """Whether the paper used a judge, for all replies or for those in which exact matching finds no option."""
     check: Callable[[Row], None] | None = None
     """Raises `DataError` for a row that must not be asked."""
     after: tuple[str, ...] = ()
-    """Tasks that a model must have answered first, where a run holds them."""
+    """Tasks that a model must answer before this one, if a run contains them."""
     answer_file: Callable[..., Mapping[str, bytes]] | None = None
-    """Writes the benchmark's answer file from rows with private answers and the replies; None where it takes none."""
+    """Writes the benchmark's answer file from rows with private answers and the replies; None if there is no format."""
 
     def __post_init__(self) -> None:
         """Refuse texts that no table can show.
 
         Raises:
-            UsageError: A text is too long, or holds half of a character.
+            UsageError: A text is too long, or contains a lone surrogate.
         """
         for name in ("name", "description", "paper", "note"):
             text = getattr(self, name)
-            # What else it may be is refused where task files are read.
+            # Other types are refused when task files are read.
             if isinstance(text, str) and len(text) > LONGEST_TEXT:
                 raise UsageError(
                     f"{name} of the task has {len(text):,} characters; at most {LONGEST_TEXT:,} are allowed"
                 )
             if isinstance(text, str) and not is_unicode(text):
-                raise UsageError(f"{name} of the task holds half of a character: {brief(text)}")
+                raise UsageError(f"{name} of the task contains a lone surrogate (half of a character): {brief(text)}")
 
     @property
     def metric(self) -> str:
-        """The evaluate module that gives its scores."""
+        """The evaluate module that computes its scores."""
         return self.protocol.metric
 
     def bound(self, *, seed: int = 0, judge: Judge | None = None) -> P:
-        """The protocol with what a run fixes."""
+        """The protocol with the task's groups and the run's seed and judge."""
         return replace(self.protocol, groups=self.groups, seed=seed, judge=judge)
 
     def choose_data(
         self, dataset: str | None = None, split: str | None = None, *, in_folder: bool = False
     ) -> tuple[str, str | None]:
-        """The data set and split to run on, by default the first ones.
+        """The dataset and split to run on; by default, the first ones.
 
         Args:
-            dataset: One of the task's data sets.
+            dataset: One of the task's datasets.
             split: One of its splits.
-            in_folder: Whether the data are in a folder or file that a run names, which of own data is any split.
+            in_folder: Whether the run names a folder or file; your own data in it may have any split.
 
         Raises:
-            UsageError: The task does not run on that data set or split.
+            UsageError: The task does not run on that dataset or split.
         """
         dataset, split = dataset or self.data.default_datasets[0], split or self.data.default_split
         if dataset not in self.data.datasets:
-            raise unknown_name(f"data set of {self.name}", dataset, self.data.datasets)
+            raise unknown_name(f"dataset of {self.name}", dataset, self.data.datasets)
         splits = None if in_folder and self.data.path is not None else self.data.known_splits
         if split is not None and splits is not None and split not in splits:
             raise unknown_name(f"split of {self.name}", split, splits)

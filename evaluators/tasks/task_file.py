@@ -1,4 +1,4 @@
-r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(...)` or `TASKS = [...]`.
+r"""Your own tasks as files: YAML as below, or Python with `TASK = Task(...)` or `TASKS = [...]`.
 
 ::
 
@@ -7,7 +7,7 @@ r"""Tasks of one's own, each a file: YAML as below, or Python with `TASK = Task(
     data: {path: lmms-lab/SEED-Bench, split: test}   # a Hub id, folder, .parquet, .jsonl, .tsv or .csv
     columns: {id: question_id, images: image, options: [choice_a, choice_b, choice_c, choice_d]}
     prompt: "{images}\n{question}\n{options}\nAnswer with the letter of the right option."
-    blind_prompt: "{question}\n{options}"   # optional; runs with --blind leave the images out of prompt without it
+    blind_prompt: "{question}\n{options}"   # optional; by default, --blind runs use prompt without its images
     groups: [data_type]
     settings: {max_new_tokens: 64}   # optional; `eyechart tasks FILE` lists them
 """
@@ -32,9 +32,9 @@ from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_pro
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 _LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "description")
-"""Columns that say what is right."""
+"""Columns that contain labels."""
 TASK_FILES = (".yaml", ".yml", ".py")
-"""How files of tasks end."""
+"""Suffixes of task files."""
 
 
 class _Data(BaseModel):
@@ -43,7 +43,7 @@ class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     path: str = Field(min_length=1)
-    """A Hub id, folder, .parquet, .jsonl, .tsv or .csv; a relative path starts at the task file."""
+    """A Hub id, folder, .parquet, .jsonl, .tsv or .csv; a relative path starts from the task file's folder."""
     split: str | None = None
     config: str | None = None
 
@@ -58,14 +58,14 @@ class _File(BaseModel):
     data: _Data
     prompt: str = Field(min_length=1)
     blind_prompt: str = ""
-    """The prompt without images, where `prompt` without them would still mention them; for multiple choice."""
+    """The prompt without images, if the text of `prompt` mentions them; for multiple choice."""
     columns: dict[str, str | list[str]] = {}
     groups: list[str] = []
     cluster: str = ""
-    """Column of what rows share; by default their image."""
+    """Column whose equal values mark dependent rows; by default, rows with the same image depend on each other."""
     settings: dict[str, Any] = {}
     prefill: str = ""
-    """How the reply begins, given to the model; for multiple choice and quality assessment."""
+    """Beginning of the reply, given to the model; for multiple choice and quality assessment."""
     word_pairs: list[str] = []
     """Words whose logits give the score, such as good/poor; for quality assessment."""
     description: str = ""
@@ -77,24 +77,25 @@ def read_tasks(path: Path) -> list[Task]:
     """The tasks of a file.
 
     Raises:
-        UsageError: The file cannot be read or has another form; the message names the place and what was expected.
+        UsageError: The file cannot be read or is malformed; the message names the place and what was expected.
     """
     if not path.is_file():
-        raise UsageError(f"there is no task file {path}")
+        raise UsageError(f"the task file {path} does not exist")
     if path.suffix == ".py":
         return read_python(path)
     return [_from_yaml(path)]
 
 
 def prompt_function(template: str) -> PromptFunction:
-    """The prompt of a template.
+    """The prompt function of a template.
 
     Args:
-        template: Text with `{images}` (all images of the row), `{image}` (the first, at its second place the second,
-            and so on), `{options}` (one a line, lettered) and `{column}` for any other column; `{{` is a brace.
+        template: Text with `{images}` (all images of the row), `{image}` (the first image; the second one where it
+            is written again, and so on), `{options}` (lettered, one per line) and `{column}` for any other column;
+            `{{` is a literal brace.
 
     Raises:
-        UsageError: The braces do not match, or hold something else than the name of a column.
+        UsageError: The braces do not match, or contain something other than a column name.
 
     Examples:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
@@ -114,17 +115,17 @@ def prompt_function(template: str) -> PromptFunction:
 
 
 def _template_parts(template: str) -> list[tuple[str, str | None]]:
-    """Texts, each with the name of the column behind it.
+    """Pieces of text, each with the name of the column that follows it.
 
     Raises:
-        UsageError: As `prompt_function` raises it.
+        UsageError: As for `prompt_function`.
     """
     try:
         parsed = list(Formatter().parse(template))
         if any(name == "" or form or conversion for _, name, form, conversion in parsed):
-            raise ValueError("a field is {column} and nothing else; {{ and }} are braces")
+            raise ValueError("write a field as {column}, and literal braces as {{ and }}")
     except ValueError as error:
-        raise UsageError(f"prompt {template!r} is not a template: {error}") from error
+        raise UsageError(f"prompt {template!r} is not a valid template: {error}") from error
     return [(text, name) for text, name, _, _ in parsed]
 
 
@@ -136,13 +137,13 @@ def _filled(name: str, row: Row) -> list[Any]:
     if name == "options" and name in row:
         return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
     if name not in row:
-        # No fault of this row: others have the same columns.
+        # Not the fault of this row: all rows have the same columns.
         raise UsageError(f"prompt: {missing_column(name, row)}")
     return [str(row[name])]
 
 
 def _joined(parts: Iterable[Any]) -> list[Any]:
-    """Texts that follow one another as one."""
+    """Merge adjacent texts."""
     found: list[Any] = []
     for part in parts:
         if found and isinstance(part, str) and isinstance(found[-1], str):
@@ -199,28 +200,28 @@ def _task(file: _File, folder: Path) -> Task:
 
 
 def _check_prompt(file: _File) -> None:
-    """Refuse a prompt, or groups, that do not go with the protocol.
+    """Refuse a prompt, cluster or groups that do not fit the protocol.
 
     Raises:
-        UsageError: The template is malformed, shows what is right, or does not show the images; options are shown where
-            there are none or missing where there are, or groups have no effect.
+        UsageError: The template is malformed, shows a label, or lacks the images; it lacks options that the protocol
+            has, or shows options that it does not have; or `cluster` or `groups` would have no effect.
     """
     protocol = PROTOCOLS[file.protocol]
     shown, blind = ({name for _, name in _template_parts(text) if name} for text in (file.prompt, file.blind_prompt))
     if labels := [name for name in _LABELS if name in shown | blind]:
-        raise UsageError(f"prompt: {{{labels[0]}}} shows the model what is right; leave it out")
+        raise UsageError(f"prompt: {{{labels[0]}}} would show the label to the model; leave it out")
     if file.blind_prompt and (not blind.isdisjoint(("image", "images")) or "options" not in blind):
-        raise UsageError("blind_prompt: it is the prompt without images; leave {image} out, and write {options}")
+        raise UsageError("blind_prompt: must contain {options}, and neither {image} nor {images}")
     if shown.isdisjoint(("image", "images")):
-        raise UsageError("prompt: the images are not shown; write {images}, or {image} for each of them")
+        raise UsageError("prompt: the images are missing; write {images}, or {image} once for each image")
     shows_options = "options" in shown
     if shows_options != (protocol.kind == "multiple choice"):
-        wanted = "must show {options}" if not shows_options else "cannot show {options}, which its data do not have"
-        raise UsageError(f"prompt: a prompt of {file.protocol} {wanted}")
+        wanted = "needs {options}" if not shows_options else "has no options; leave out {options}"
+        raise UsageError(f"prompt: {file.protocol} {wanted}")
     if file.cluster and not protocol.shares_images:
-        raise UsageError(f"cluster: intervals of {file.protocol} allow for shared images without it; leave cluster out")
+        raise UsageError(f"cluster: intervals of {file.protocol} already allow for shared images; leave cluster out")
     if file.groups and not protocol.has_groups:
-        raise UsageError(f"groups: {file.protocol} is broken down by the column 'pool' alone; leave groups out")
+        raise UsageError(f"groups: {file.protocol} is broken down only by the column 'pool'; leave groups out")
 
 
 def _word_pair(text: str) -> WordPair:

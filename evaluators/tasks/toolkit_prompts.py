@@ -1,11 +1,12 @@
-"""Multiple choice in the words of other toolkits, so that scores can be compared with theirs.
+"""Multiple-choice prompts of other toolkits, so that scores can be compared with theirs.
 
 - VLMEvalKit (https://github.com/open-compass/VLMEvalKit), `ImageMCQDataset.build_prompt` in
-  `vlmeval/dataset/image_mcq.py` at e8e78f0, which asks MMBench, CCBench, Q-Bench and AesBench. Some of its models
-  have prompts of their own in place of these.
+  `vlmeval/dataset/image_mcq.py` at e8e78f0, for MMBench, CCBench, Q-Bench and AesBench. Some of its models replace
+  these prompts with their own.
 - lmms-eval (https://github.com/EvolvingLMMs-Lab/lmms-eval) at 75571cf: `lmms_eval/tasks/mmbench`, `mmbench_doc_to_text`
   in `en_utils.py`, `cn_utils.py` and `cc_utils.py` with `create_options_prompt` and the default `post_prompt` of the
-  tasks' files, the English line before the options in Chinese too; `lmms_eval/tasks/qbench`, `q_bench_doc_to_text`.
+  tasks' files (the line before the options is English in the Chinese tasks too); `lmms_eval/tasks/qbench`,
+  `q_bench_doc_to_text`.
 """
 
 from string import ascii_uppercase

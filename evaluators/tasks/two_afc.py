@@ -1,9 +1,9 @@
 """2AFC Prompting of Large Multimodal Models for Image Quality Assessment (https://arxiv.org/abs/2402.01162).
 
-Two images and the question which is better, asked in both orders. The default is the sequence of texts and images that
-the authors' released code sends, part by part (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the prompt
-"paper" is that of Sec. III-A. Images are paired and ranked within pools: databases (coarse, Table II), or a content
-under one distortion type, a content at one distortion level, and intervals of scores (fine, Tables III and IV).
+Two images and the question which one is better, asked in both orders. The default prompt is the sequence of texts and
+images that the authors' released code sends (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the prompt
+"paper" is that of Sec. III-A. Images are paired and ranked within pools: a database (coarse, Table II), one content
+under one distortion type, one content at one distortion level, or one interval of scores (fine, Tables III and IV).
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 
 
 def released_prompt(row: Row) -> Prompt:
-    """Each image before what it is called, then the question with its options: `GPT4V.chat` of the released code."""
+    """Each image followed by its name, then the question with its options: `GPT4V.chat` of the released code."""
     return (
         IMAGE,
         "This is the first image",
@@ -29,7 +29,7 @@ def released_prompt(row: Row) -> Prompt:
 
 
 def paper_prompt(row: Row) -> Prompt:
-    """Each image behind what it is called, then the question: 2AFC, Sec. III-A."""
+    """The name of each image followed by the image, then the question: 2AFC, Sec. III-A."""
     return (
         "This is the first image:",
         IMAGE,
@@ -56,7 +56,7 @@ _PUBLISHED = (
 
 COARSE = Task(
     name="two_afc/coarse",
-    description="which of two images is better: pairs from one database",
+    description="which of two images is better: pairs from the same database",
     paper=f"{_PAPER}, Sec. III-B",
     data=TaskData(("two_afc",), ("test",), "coarse"),
     protocol=PairedComparison(
@@ -71,10 +71,10 @@ COARSE = Task(
 FINE_LEVELS = replace(
     COARSE,
     name="two_afc/fine_levels",
-    description="which of two images is better: one content and distortion type, two levels",
+    description="which of two images is better: same content and distortion type, different levels",
     paper=f"{_PAPER}, Sec. III-C",
     data=replace(COARSE.data, config="fine_levels"),
-    # Rows and averages of Tables III and IV count alike.
+    # Tables III and IV weight pools equally, in their rows and in their averages.
     protocol=replace(COARSE.protocol, pool_weights="equal", part_of_pool=distortion_type),
     published=_PUBLISHED,
 )
@@ -82,7 +82,7 @@ FINE_LEVELS = replace(
 FINE_TYPES = replace(
     FINE_LEVELS,
     name="two_afc/fine_types",
-    description="which of two images is better: one content and distortion level, two types",
+    description="which of two images is better: same content and distortion level, different types",
     data=replace(COARSE.data, config="fine_types"),
     protocol=replace(FINE_LEVELS.protocol, part_of_pool=distortion_level),
 )
@@ -90,7 +90,7 @@ FINE_TYPES = replace(
 FINE_MOS = replace(
     FINE_LEVELS,
     name="two_afc/fine_mos",
-    description="which of two images is better: scores of one interval",
+    description="which of two images is better: scores in the same interval",
     data=replace(COARSE.data, config="fine_mos"),
     protocol=replace(FINE_LEVELS.protocol, part_of_pool=None),
 )

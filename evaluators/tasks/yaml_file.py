@@ -1,4 +1,4 @@
-"""Reading the YAML files that users write, task files and suite files, checked as a whole."""
+"""Read and check the YAML files that users write: task files and suite files."""
 
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses equal keys, of which PyYAML silently keeps the last, and aliases that repeat other aliases.
+    """Refuses duplicate keys, of which PyYAML silently keeps the last, and nested aliases.
 
-    Some lines of the latter stand for more values than any memory holds.
+    A few lines of nested aliases can expand to more values than fit into memory.
     """
 
     def __init__(self, text: str) -> None:
-        """No anchor is open."""
+        """Begin with no open anchor."""
         super().__init__(text)
         self._anchors = 0
 
@@ -30,11 +30,11 @@ class _Loader(yaml.SafeLoader):
         """The next node.
 
         Raises:
-            ComposerError: It is an alias in what another alias repeats.
+            ComposerError: It is an alias inside an anchored value.
         """
         event = self.peek_event()
         if isinstance(event, yaml.AliasEvent) and self._anchors:
-            problem = f"found the alias {event.anchor!r} within what has an anchor itself; write it out"
+            problem = f"found the alias {event.anchor!r} inside an anchored value; write the value in its place"
             raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
         is_anchored = not isinstance(event, yaml.AliasEvent) and event.anchor is not None
         self._anchors += is_anchored
@@ -46,24 +46,24 @@ class _Loader(yaml.SafeLoader):
         """The value of a node.
 
         Raises:
-            ConstructorError: It looks like a date or a number and is not a valid one, such as 2026-02-31.
+            ConstructorError: It looks like a date or a number but is not a valid one, such as 2026-02-31.
         """
         try:
             return super().construct_object(node, deep)
         except (ValueError, OverflowError) as error:
-            problem = f"found {node.value!s:.40}, which is not allowed ({error}); put a text into quotes"
+            problem = f"found {node.value!s:.40}, which is not valid ({error}); put text in quotes"
             raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping.
 
         Raises:
-            ConstructorError: A key is there twice.
+            ConstructorError: A key appears twice.
         """
         seen = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                problem = f"found the key {key.value!r} for the second time"
+                problem = f"found the key {key.value!r} a second time"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -74,12 +74,12 @@ def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -
 
     Args:
         path: The file.
-        form: What it must hold.
-        what: What such a file is called, for errors.
-        others: By a key that only files of another kind have, which kind that is.
+        form: The pydantic model of its contents.
+        what: The kind of file, for error messages.
+        others: Keys that only other kinds of files have, each with a description of that kind.
 
     Raises:
-        UsageError: The file cannot be read, is not YAML, or has another form; the message names the places.
+        UsageError: The file cannot be read, is not valid YAML, or is malformed; the message names the places.
     """
     try:
         with open_regular(path, _MAX_BYTES) as file:
@@ -93,8 +93,8 @@ def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -
                 raise UsageError(f"{path} is not a {what} but {kind}")
         return form.model_validate(contents)
     except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}") from error
+        raise UsageError(f"{path} is not valid YAML: {error}") from error
     except RecursionError as error:
-        raise UsageError(f"{path} is too deeply nested for a {what}") from error
+        raise UsageError(f"{path} is nested too deeply for a {what}") from error
     except ValidationError as error:
         raise UsageError(f"{path}: {'; '.join(misfits(error, form, contents))}") from error

@@ -169,16 +169,14 @@ def test_judge(values, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        row(
-            "an impossible date in a suite file", REFUSED, "name: 2026-02-31", "found 2026-02-31, which is not allowed"
-        ),
-        row("a number of 5,000 digits in a suite file", REFUSED, "seed: " + "9" * 5000, "put a text into quotes"),
+        row("an impossible date in a suite file", REFUSED, "name: 2026-02-31", "2026-02-31, which is not valid"),
+        row("a number of 5,000 digits in a suite file", REFUSED, "seed: " + "9" * 5000, "put text in quotes"),
         row("a key that is a list", REFUSED, "? [a]\n: b", "found unhashable key"),
-        row("a duplicate key", REFUSED, "seed: 1\nseed: 2", "found the key 'seed' for the second time"),
+        row("a duplicate key", REFUSED, "seed: 1\nseed: 2", "found the key 'seed' a second time"),
         row("aliases that expand to millions of values", REFUSED, "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
-        row("a self-referencing alias", REFUSED, "name: &a [*a]", "found the alias 'a' within what has an anchor"),
+        row("a self-referencing alias", REFUSED, "name: &a [*a]", "found the alias 'a' inside an anchored value"),
         row("the name of a Python function", REFUSED, "name: !!python/name:os.system", "could not determine a constr"),
-        row("lists nested 5,000 times", REFUSED, "tasks: " + "[" * 5_000, "too deeply nested for a suite file"),
+        row("lists nested 5,000 times", REFUSED, "tasks: " + "[" * 5_000, "nested too deeply for a suite file"),
         row("a binary file", REFUSED, "name: \xff\xfe", "cannot be read"),
         row(
             "a folder name of 5,000 characters in a suite file",
@@ -205,7 +203,7 @@ def test_suite_files(tmp_path, text, message):
             "a lone surrogate in a task file",
             REFUSED,
             'note: "\\ud800"',
-            "note of the task holds half of a character",
+            "note of the task contains a lone surrogate",
         ),
         row(
             "a hexadecimal number of 6,000 digits in a task file",

@@ -181,17 +181,17 @@ def test_a_note_tells_of_nonsense_and_of_the_longest_reply(script, judge, questi
 
     done = read(judge(max_tokens=32))
     assert not done.complete and done.settings["judge"]["incomplete"], "both say so"
-    assert done.settings["judge"]["reason"] == "nothing usable in any round about 6 of what was put to the judge"
+    assert done.settings["judge"]["reason"] == "no usable reply in any round for 6 of the texts put to the judge"
     assert done.settings["judge"]["lost_rounds"] == 0
     assert (
-        "The judge judge gave nothing usable in 30 of 30 rounds (30 cut off). One that reasons first needs a larger"
+        "The judge judge gave no usable reply in 30 of 30 rounds (30 cut off). A judge that reasons first needs"
         in " ".join(done.caveats)
     )
-    assert "--judge-max-tokens than 32. Incomplete: 6 of the 6 replies" in " ".join(done.caveats)
+    assert "--judge-max-tokens above 32. Incomplete: 6 of the 6 replies" in " ".join(done.caveats)
     script.say(always("1"), refusal(400))
     with pytest.warns(LostRoundsWarning):
         done = read(judge(concurrency=1))
-    assert "gave nothing usable in 25 of 30 rounds. Incomplete" in " ".join(done.caveats), "lost ones are no nonsense"
+    assert "gave no usable reply in 25 of 30 rounds. Incomplete" in " ".join(done.caveats), "lost ones are no nonsense"
 
 
 @fault("a judge's replies are cut off, refused or malformed", "the result counts each kind")
@@ -205,12 +205,14 @@ def test_a_caveat_says_why_replies_of_a_judge_are_not_usable(script, judge, ques
 
     filtered, nonsense, good = ("1", "content_filter"), ("perhaps", "stop"), ("1", "stop")
     assert (
-        "nothing usable in 24 of 30 rounds (6 cut off, 12 refused, 6 of another form). One that reasons first needs a "
-        "larger --judge-max-tokens than 32."
+        "no usable reply in 24 of 30 rounds (6 cut off, 12 refused, 6 not in the expected form). A judge that "
+        "reasons first needs --judge-max-tokens above 32."
     ) in read(("1", "length"), filtered, filtered, nonsense, good)
     said = read(nonsense, nonsense, nonsense, good, good)
-    assert "nothing usable in 18 of 30 rounds (18 of another form)." in said and "--judge-max-tokens" not in said
-    assert "nothing usable" not in read(good, good, good, good, good)
+    assert (
+        "no usable reply in 18 of 30 rounds (18 not in the expected form)." in said and "--judge-max-tokens" not in said
+    )
+    assert "no usable reply" not in read(good, good, good, good, good)
 
 
 @fault(

@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 
 
 def list_suites() -> list[str]:
-    """Names of the suites, one for each paper, in the order of the tasks.
+    """Names of the suites, one per paper, in the order of the tasks.
 
     Examples:
         >>> "q_bench" in list_suites()
@@ -49,12 +49,12 @@ def folder(name: str) -> Path:
 
 
 def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
-    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its data sets.
+    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its datasets.
 
     Args:
         name: The suite.
-        is_mini: Run on mini releases, whose items are synthetic, which each result says (`is_mini`); otherwise on the
-            official ones, downloaded where that is possible.
+        is_mini: Run on synthetic demo data, which each result records (`is_mini`); otherwise on the official releases,
+            downloaded where possible.
 
     Raises:
         UsageError: There is no suite of that name.

@@ -84,12 +84,12 @@ def test_missing_databases_are_named_and_nothing_is_averaged(count):
     (found,) = averages(seven()[:count])
     assert found.scores is None and found.variants == {}
     missing = ", ".join(tuple(DATABASES)[count:])
-    assert " ".join(found.caveats) == f"There is no average over the 7 databases: no scores of {missing}."
+    assert " ".join(found.caveats) == f"No average over the 7 databases: no scores on {missing}."
 
 
 def test_a_database_without_scores_is_missing():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", scores=None)])
-    assert found.scores is None and " ".join(found.caveats).endswith("no scores of kadid10k.")
+    assert found.scores is None and " ".join(found.caveats).endswith("no scores on kadid10k.")
 
 
 def test_where_nothing_has_scores_there_is_nothing_to_average():
@@ -102,7 +102,7 @@ def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
 
 def test_a_database_that_is_there_twice_makes_no_average():
     (found,) = averages([*seven(), evaluation("spaq", 0.9)])
-    assert found.scores is None and " ".join(found.caveats).endswith("several scores of spaq.")
+    assert found.scores is None and " ".join(found.caveats).endswith("more than one result on spaq.")
 
 
 def test_an_undefined_score_makes_the_mean_undefined():
@@ -113,7 +113,7 @@ def test_an_undefined_score_makes_the_mean_undefined():
 def test_an_average_of_incomplete_scores_is_incomplete():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", complete=False)])
     assert found.scores is not None and not found.complete
-    assert " ".join(found.caveats) == "The average holds scores that were made of less than was to be asked."
+    assert " ".join(found.caveats) == "The average includes scores of incomplete evaluations."
 
 
 def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():
@@ -153,4 +153,4 @@ def test_a_run_in_which_one_of_the_seven_fails_says_that_it_is_missing(tmp_path,
     done, (*databases, average) = run_all(tmp_path, spaq=str(tmp_path / "nowhere"))
     assert not done and len(databases) == 6
     assert average.scores is None
-    assert "There is no average over the 7 databases: no scores of spaq." in capsys.readouterr().out
+    assert "No average over the 7 databases: no scores on spaq." in capsys.readouterr().out

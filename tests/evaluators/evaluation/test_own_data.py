@@ -79,7 +79,7 @@ def test_a_good_row_is_scored(own_data, task, reply, expected):
     ],
 )
 def test_a_row_has_an_image_for_each_place_of_its_prompt(own_data, task, images, expected):
-    problem = f"item 'r1': {images} images found; expected {expected}, as in the prompt. With skip_bad"
+    problem = f"item 'r1': {images} images found; expected {expected}, as in the prompt. Use skip_bad"
     with pytest.raises(DataError, match=problem):
         run(task, own_data(task, images=images))
 

@@ -38,7 +38,7 @@ def compute(file, **arguments):
 @pytest.mark.parametrize(
     ("file", "subset", "split", "message"),
     [
-        ("circular_tsv.yaml", "photos", None, "data set of my_questions 'photos'; Available: my_questions"),
+        ("circular_tsv.yaml", "photos", None, "dataset of my_questions 'photos'; Available: my_questions"),
         ("circular_tsv.yaml", None, "tset", "unknown split of my_questions 'tset'; did you mean 'test'?"),
         ("own_prompt.py", None, "train", "unknown split of my_prompt 'train'; Available: test"),
         ("named.yaml", None, "test", "unknown split of my_questions 'test'; Available: val"),
@@ -53,13 +53,13 @@ def test_what_own_data_lack_is_refused_in_the_words_of_a_run(own, file, subset, 
     options = [text for name, value in (("--dataset", subset), ("--split", split)) if value for text in (name, value)]
     done = CliRunner().invoke(app, ["run", str(own / file), *options, "--out", str(own / "none")])
     # Among several tasks, it says nothing of one of them.
-    assert message.replace("data set of my_questions", "data set") in " ".join(done.output.split())
+    assert message.replace("dataset of my_questions", "data set") in " ".join(done.output.split())
     assert done.exit_code != 0 and not (own / "none").exists()
 
 
 @pytest.mark.parametrize("data", ["mini", "mini:llvisionqa"])
 def test_own_data_have_no_synthetic_ones(own, data):
-    with pytest.raises(UsageError, match="there are no synthetic data of my_questions; leave it out"):
+    with pytest.raises(UsageError, match="'mini' is not available for your own task my_questions; leave it out"):
         compute(own / "circular_tsv.yaml", data=data)
 
 
@@ -77,5 +77,5 @@ def test_another_file_may_be_another_split(own):
 
 
 def test_a_run_as_published_is_of_a_papers_task(own):
-    with pytest.raises(UsageError, match="as_published is for the tasks of papers, and my_questions is your own"):
+    with pytest.raises(UsageError, match=r"as_published is only for tasks from papers; .* your own task my_questions"):
         evaluator(str(own / "circular_tsv.yaml"), as_published=True)

@@ -53,5 +53,5 @@ def test_what_follows_the_prompt_is_shown():
     assert shown.splitlines() == [
         "Rate the quality of the image.<image>",
         "[reply begins with] The quality of the image is",
-        "[logits read of] good | poor | fine | bad | high | low",
+        "[reads the logits of] good | poor | fine | bad | high | low",
     ]

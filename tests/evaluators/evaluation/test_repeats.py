@@ -133,8 +133,8 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
     }
     spread = "No interval of means ± SD, which say how repeats of the same items differ"
     assert f"{spread}." in summary.notes and f"{spread}: q_bench/perception." in caveat_lines([found])
-    (line,) = [line for line in caveat_lines([found]) if "drawn at random" in line]
-    assert "temperature=0.7, top_p=1.0, seed=0" in line and "those of the first of 3 repeats" in line
+    (line,) = [line for line in caveat_lines([found]) if "were sampled" in line]
+    assert "temperature=0.7, top_p=1.0, seed=0" in line and "from the first of 3 repeats" in line
 
 
 def test_stored_repeats_are_found_again_and_only_further_ones_are_asked(loaded, tmp_path):
@@ -250,13 +250,13 @@ def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, t
         run(model, rated, task="q_bench/assessment")
     with pytest.raises(UsageError, match="it asks for losses of given continuations"):
         run(model, loaded, settings={"inference": "closed-set"})
-    with pytest.raises(UsageError, match="repeats=0 is not allowed; it is at least 1"):
+    with pytest.raises(UsageError, match="repeats=0 is not allowed; expected at least 1"):
         run(model, loaded, 0)
     if not samples:
-        with pytest.raises(UsageError, match=r"drawn replies at temperature 0, .* so all repeats would be equal"):
+        with pytest.raises(UsageError, match=r"drawn replies at temperature 0 .*, so all repeats would be equal"):
             run(model, loaded)
     (tmp_path / "answers.jsonl").write_text("".join(f'{{"id": "q{i}", "text": "A"}}\n' for i in range(4)))
-    with pytest.raises(UsageError, match="are there already, so all repeats would be equal"):
+    with pytest.raises(UsageError, match="are precomputed, so all repeats would be equal"):
         run(PredictionsFileBackend(tmp_path / "answers.jsonl"), loaded)
     assert model.asked == []
 
@@ -265,6 +265,6 @@ def test_failed_rounds_of_a_judge_are_those_of_all_repeats():
     read = {"judge": "strict", "judge_asked": 2, "judge_failed_rounds": 4, "judge_unscored": 0, "rounds": 5}
     judge = {"lost_rounds": 1, "cut_off_rounds": 5, "refused_rounds": 0, "max_tokens": 64}
     assert failed_caveat([read, read], judge) == (
-        "The judge strict gave nothing usable in 8 of 20 rounds (5 cut off, 2 of another form). One that reasons first "
-        "needs a larger --judge-max-tokens than 64."
+        "The judge strict gave no usable reply in 8 of 20 rounds (5 cut off, 2 not in the expected form). A judge that "
+        "reasons first needs --judge-max-tokens above 64."
     )

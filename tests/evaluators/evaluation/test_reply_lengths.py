@@ -90,8 +90,8 @@ def test_a_model_that_reasons_is_asked_for_4096_tokens_by_itself(ask):
     assert model.lengths == [32] + [4096] * 5
     assert (found.scores["accuracy"], found.settings["max_new_tokens"]) == (1.0, 4096)
     assert found.caveats == [
-        "The model reasons before it answers, so its replies may be 4,096 tokens long in place of 32; "
-        "--max-new-tokens sets another length."
+        "The model reasons before it answers, so its replies may be 4,096 tokens long instead of 32; "
+        "--max-new-tokens changes this limit."
     ]
     line = found.predictions[0]
     assert (line["text"], line["finish_reason"]) == ("B", STOP)
@@ -119,8 +119,7 @@ def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_
     assert found.scores["accuracy"] == 0.0, "Option A stands in unfinished reasoning"
     assert found.predictions[0]["finish_reason"] == REASONING
     assert found.caveats[0] == (
-        "1 of 1 replies were cut off, 1 of them while the model reasoned. A larger --max-new-tokens than 32 lets them "
-        "end."
+        "1 of 1 replies were cut off, 1 of them during reasoning. Use --max-new-tokens above 32 to let them end."
     )
 
 
@@ -130,14 +129,14 @@ def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
     ids = list(texts)
     assert ask(Writer(texts | {"0": cut}), ids).caveats == []
     found = ask(Writer(texts | {"0": cut, "1": cut}), ids)
-    assert found.caveats == ["2 of 100 replies were cut off. A larger --max-new-tokens than 32 lets them end."]
+    assert found.caveats == ["2 of 100 replies were cut off. Use --max-new-tokens above 32 to let them end."]
 
 
 def test_what_a_server_allowed_is_named(ask):
     found = ask(Writer(reason(300), context=100))
     assert found.settings["max_new_tokens"] == 4096
     assert found.caveats[1] == (
-        "1 of 1 replies were cut off, 1 of them while the model reasoned. The server allowed 100 tokens in place of "
+        "1 of 1 replies were cut off, 1 of them during reasoning. The server allowed 100 tokens instead of "
         "4,096: its context may be too small."
     )
 
@@ -148,7 +147,7 @@ def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
     found = describe(Writer(texts | {"7": "dark " * 600}), list(texts))
     assert not found.complete
     assert found.caveats == [
-        "Incomplete: 1 of 200 replies were cut off. A larger --max-new-tokens than 512 lets them end."
+        "Incomplete: 1 of 200 replies were cut off. Use --max-new-tokens above 512 to let them end."
     ]
     assert found.scores["outcomes"]["cut_off"] == 1 / 200
 
@@ -185,12 +184,12 @@ def test_the_caveat_counts_the_replies_that_the_shares_count(describe):
     found = describe(Ending(WRITTEN), list(WRITTEN))
     assert found.scores["outcomes"]["cut_off"] == 2 / 4
     assert found.caveats == [
-        "Incomplete: 2 of 4 replies were cut off; how 1 other ended is not known. A larger --max-new-tokens than 512 "
-        "lets them end."
+        "Incomplete: 2 of 4 replies were cut off; it is unknown how 1 other ended. Use --max-new-tokens above 512 "
+        "to let them end."
     ]
     found = describe(Ending(WRITTEN), list(WRITTEN), private="03")
     assert found.scores["outcomes"]["cut_off"] == 1 / 2
-    assert "Incomplete: 1 of 2 replies were cut off. A larger" in found.caveats[0]
+    assert "Incomplete: 1 of 2 replies were cut off. Use --max" in found.caveats[0]
     # Where nothing is scored, all of them count.
     found = describe(Ending(WRITTEN), list(WRITTEN), private="0123")
     assert found.scores is None and "2 of 4 replies were cut off" in found.caveats[0]
@@ -207,8 +206,8 @@ def test_predictions_that_were_cut_off_are_not_written_again_by_a_longer_reply(d
 
     found = describe(File(WRITTEN), list(WRITTEN))
     assert found.caveats == [
-        "Incomplete: 2 of 4 replies were cut off; how 1 other ended is not known. The model that wrote them has to be "
-        "given more tokens."
+        "Incomplete: 2 of 4 replies were cut off; it is unknown how 1 other ended. Generate these predictions "
+        "again with a higher token limit."
     ]
 
 
@@ -242,7 +241,7 @@ def test_a_model_that_reasons_though_it_was_not_to_is_named(ask):
 
     assert ask(Deaf("B")).caveats == []
     assert ask(Deaf(reason(3))).caveats == [
-        "1 of 1 replies reason, though thinking=False was asked for: it had no effect."
+        "1 of 1 replies contain reasoning: the setting thinking=False had no effect."
     ]
 
 

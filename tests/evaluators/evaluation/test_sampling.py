@@ -59,7 +59,7 @@ def test_a_sample_of_data() -> None:
     assert sum(row < 40 for row in found.rows) == 8
     assert draw_sample(data, ("kind",), 10, 0) == found != draw_sample(data, ("kind",), 10, 1)
     assert draw_sample(data, (), 50, 0) is None and draw_sample(data, (), 70, 0) is None
-    with pytest.raises(UsageError, match="sample=0 is not allowed; it is at least 1"):
+    with pytest.raises(UsageError, match="sample=0 is not allowed; expected at least 1"):
         draw_sample(data, (), 0, 0)
 
 
@@ -149,7 +149,7 @@ def test_calibration_of_a_sample() -> None:
     assert unshown["intervals"] == few["intervals"] and np.isnan(unshown["aurc_ci95"]).all()
     line = sample_caveat({"sample": {**about, "seed": 0, "strata": []}}, True)
     assert line.endswith(
-        "Those of the ECE, to which chance adds on all of them too, and of abstaining are about many more items."
+        "The intervals of the ECE (to which chance adds on all items too) and of abstaining are for many more items."
     )
 
 

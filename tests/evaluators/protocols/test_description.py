@@ -108,7 +108,7 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
     assert "in 5 of 45 rounds" in " ".join(found.caveats) and not found.complete
-    assert any("1 text without a readable reply of the judge in a dimension" in line for line in caveat_lines([found]))
+    assert any("no usable judge reply for 1 text in a dimension" in line for line in caveat_lines([found]))
 
 
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):

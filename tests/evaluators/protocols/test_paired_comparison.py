@@ -130,7 +130,7 @@ def test_many_replies_that_prefer_no_image_are_a_caveat():
     n = 2 * len(RINGS)
     assert found.scores["extraction"]["unparseable"] == found.scores["extraction"]["unmatched"] > 0.1
     count = round(found.scores["draw_rate"] * n)
-    assert f"{count} of {n} replies prefer no image, so their pairs are not consistent." in found.caveats
+    assert f"{count} of {n} replies prefer neither image, so their pairs are not consistent." in found.caveats
     steps = {(line["step"], line["reversed_step"]) for line in found.predictions if line["pass"] == "main"}
     assert steps == {("unparseable", "exact"), ("exact", "unparseable")}
 
@@ -248,7 +248,7 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
             "1 image found; expected 2,",
         ),
         ({"images": [[Image.new("RGB", (8, 8))] * 2, []]}, r"column 'images' is \[\]; expected a list of at least one"),
-        ({"id": ["pair 0", "pair 0"]}, "its id was there before"),
+        ({"id": ["pair 0", "pair 0"]}, "duplicate id"),
     ],
 )
 def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):

@@ -47,7 +47,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("tasks: [", "is not YAML"),
+        ("tasks: [", "is not valid YAML"),
         ("", "the file: expected a mapping with the keys name, seed, limit, mini, tasks; found None"),
         ("just text", "the file: expected a mapping .*; found 'just text'"),
         (
@@ -62,7 +62,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, limt: 5}]", "tasks, entry 1: unknown key 'limt'; did you mean 'limit'?"),
         ("tasks: [{dataset: llvisionqa}]", "tasks, entry 1, task is missing"),
         ("tasks: [{task: q_bench/percepton}]", r"task 1 .*did you mean 'q_bench/perception'"),
-        ("tasks: [{task: q_bench/perception, dataset: koniq10k}]", "unknown data set of q_bench/perception 'koniq10k'"),
+        ("tasks: [{task: q_bench/perception, dataset: koniq10k}]", "unknown dataset of q_bench/perception 'koniq10k'"),
         ("tasks: [{task: q_bench/perception, split: tset}]", "did you mean 'test'"),
         ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
         ("tasks: [{task: q_bench/perception, data_dir: ~nosuchuser/x}]", "task 1 .*data_dir '~nosuchuser/x' cannot be"),

@@ -245,7 +245,7 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     scores = tmp_path / "scores.csv"
     names = {*loaded.dataset["first_id"], *loaded.dataset["second_id"]}
     scores.write_text("image,score\n" + "".join(f"{name},{place}\n" for place, name in enumerate(sorted(names))))
-    with pytest.raises(UsageError, match=r"needs data with pairing='released', and these have 'random'; load them"):
+    with pytest.raises(UsageError, match=r"needs data loaded with pairing='released'; found 'random'\. Load it"):
         run(task.name, PredictionsFileBackend(scores), loaded)
 
 

@@ -288,7 +288,10 @@ def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
 
 @pytest.mark.parametrize(
     ("config", "why"),
-    [("en", "The answers of mmbench (test) are private"), ("en_v11", "This copy of mmbench (test) holds no answers")],
+    [
+        ("en", "The answers of mmbench (test) are private"),
+        ("en_v11", "This copy of mmbench (test) contains no answers"),
+    ],
 )
 def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, why):
     without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)

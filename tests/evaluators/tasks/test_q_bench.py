@@ -166,7 +166,7 @@ def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path)
         assert re.search(share, done.stdout)
     assert "texts that are empty" not in done.stdout
     shown = " ".join(done.stdout.split())
-    assert "2 of 8 replies were cut off; how 5 others ended is not known. The model that wrote them" in shown
+    assert "2 of 8 replies were cut off; it is unknown how 5 others ended. Generate these predictions" in shown
     assert "--max-new-tokens" not in shown
 
 

@@ -291,7 +291,7 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, i
         ("data=DATA", "data={'path': 'x.tsv'}", "task mine: data must be a TaskData; found {'path': 'x.tsv'}"),
         ("data=DATA", "data=DATA, groups='room'", "task mine: groups must be a tuple; found 'room'"),
         ('path="my_questions.tsv"', "path=3", "data of mine: path must be a text; found 3"),
-        ('path="my_questions.tsv", ', "", "data of mine: there is neither a path nor a data set"),
+        ('path="my_questions.tsv", ', "", "data of mine: missing path or datasets"),
         (
             'prompt_id="mine/1"',
             "prompt_id='mine/1', shufle_seed=3",
@@ -333,13 +333,16 @@ def test_templates_become_prompts(template, row, expected):
             {
                 "prompt": "{images} {options} {",
             },
-            "is not a template",
+            "is not a valid template",
         ),
-        ({"prompt": "{images} {options} {0!r}"}, "is not a template"),
-        ({"prompt": "{question} {options}"}, "prompt: the images are not shown; write {images}, or {image} for each"),
-        ({"prompt": "{images} {options} {answer}"}, "prompt: {answer} shows the model what is right; leave it out"),
-        ({"prompt": "{images} {options} {quality}"}, "prompt: {quality} shows the model what is right"),
-        ({"prompt": "{images} {question}"}, "a prompt of circular_eval must show {options}"),
+        ({"prompt": "{images} {options} {0!r}"}, "is not a valid template"),
+        (
+            {"prompt": "{question} {options}"},
+            "prompt: the images are missing; write {images}, or {image} once",
+        ),
+        ({"prompt": "{images} {options} {answer}"}, "prompt: {answer} would show the label to the model; leave it out"),
+        ({"prompt": "{images} {options} {quality}"}, "prompt: {quality} would show the label to the model"),
+        ({"prompt": "{images} {question}"}, "prompt: circular_eval needs {options}"),
         ({"prompt": None}, "prompt is missing"),
         (
             {"promt": "x"},
@@ -358,7 +361,7 @@ def test_templates_become_prompts(template, row, expected):
         ({"settings": {"rounds": 0}}, "rounds=0: expected whole number, at least 1"),
         ({"settings": {"rounds": "abc"}}, "rounds='abc': expected whole number"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval takes no word_pairs"),
-        ({"name": "mmbench/en"}, "is the name of one of eyechart's own tasks"),
+        ({"name": "mmbench/en"}, "is already the name of an eyechart task"),
     ],
 )
 def test_malformed_files_are_refused(tmp_path, changes, message):
@@ -384,10 +387,10 @@ def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
     path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
     with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
         run(path, lambda messages: pytest.fail("asked"))
-    with pytest.raises(UsageError, match="there is no task file"):
+    with pytest.raises(UsageError, match=r"the task file .* does not exist"):
         find_tasks("nowhere.yaml")
     (tmp_path / "none.py").write_text("x = 1")
-    with pytest.raises(UsageError, match="holds no TASK"):
+    with pytest.raises(UsageError, match="must define TASK"):
         find_tasks(str(tmp_path / "none.py"))
 
 

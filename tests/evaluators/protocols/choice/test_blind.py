@@ -319,9 +319,9 @@ def test_an_own_task_leaves_its_images_out_or_has_a_prompt_for_that(tmp_path):
         blind = evaluator(own_task(tmp_path, given), settings={"blind": True}).protocol
         assert blind.requests(row)[0].prompt == (expected,)
     for given, reason in (
-        ('blind_prompt: "{image} {options}"', "blind_prompt: it is the prompt without images"),
-        ('blind_prompt: "{question}"', "blind_prompt: it is the prompt without images"),
-        ('blind_prompt: "{answer} {options}"', "{answer} shows the model what is right"),
+        ('blind_prompt: "{image} {options}"', "blind_prompt: must contain {options}, and neither {image}"),
+        ('blind_prompt: "{question}"', "blind_prompt: must contain {options}"),
+        ('blind_prompt: "{answer} {options}"', "{answer} would show the label to the model"),
     ):
         with pytest.raises(UsageError, match=reason):
             evaluator(own_task(tmp_path, given))

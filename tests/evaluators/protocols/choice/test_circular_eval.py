@@ -614,4 +614,4 @@ def test_a_judge_without_a_usable_reply_leaves_an_incomplete_result(data):
     assert (" ".join(done.caveats), done.complete) == ("", True), "nothing was put to it"
     done = run(lambda messages: "none", data, judge=lambda messages, n: ["B and C"] * n)
     assert done.scores["judge_unscored"] == 9 and not done.complete
-    assert "gave nothing usable in 9 of 9 rounds" in " ".join(done.caveats)
+    assert "gave no usable reply in 9 of 9 rounds" in " ".join(done.caveats)

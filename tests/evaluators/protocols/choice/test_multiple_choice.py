@@ -309,18 +309,18 @@ def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     found = judged(lambda messages, n: ["As a language model"] * n)
     assert found.scores["accuracy"] == pytest.approx(3 / 6) and not found.complete
     assert " ".join(found.caveats) == (
-        "The judge <lambda> gave nothing usable in 15 of 15 rounds. Incomplete: 3 of the 3 replies put to it have no "
-        "usable round and are counted as wrong. 3 of 6 replies name no option and count as incorrect."
+        "The judge <lambda> gave no usable reply in 15 of 15 rounds. Incomplete: 3 of the 3 replies put to it have no "
+        "usable round and are counted as incorrect. 3 of 6 replies name no option and count as incorrect."
     )
     assert [line.removeprefix("q_bench/perception: ") for line in caveat_lines([found])][:2] == found.caveats
     found = judged(lambda messages, n: ["hm"] * n, fallback="random")
     assert (
-        "are drawn at random" in " ".join(found.caveats)
+        "are replaced by a random choice" in " ".join(found.caveats)
         and "parsed" not in " ".join(found.caveats)
         and not found.complete
     )
     found = judged(lambda messages, n: ["1", "hm", "hm", "hm", "hm"])
-    assert " ".join(found.caveats) == "The judge <lambda> gave nothing usable in 12 of 15 rounds." and found.complete
+    assert " ".join(found.caveats) == "The judge <lambda> gave no usable reply in 12 of 15 rounds." and found.complete
     found = judged(lambda messages, n: ["1"] * n)
     assert " ".join(found.caveats) == "" and found.complete
 

@@ -319,7 +319,7 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
         (name, "the reply does not give exactly one number from 1 to 5") for name in ("p0", "p1")
     ]
     assert " ".join(found.caveats).startswith(
-        "2 of 40 answers cannot be scored, and the scores are made of the others; the first: "
+        "2 of 40 answers cannot be scored, and the scores are computed from the others; the first: "
     )
     assert len(found.predictions) == 40
 
@@ -394,7 +394,9 @@ def test_where_no_end_is_known_there_are_no_shares(photographs):
 def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
     replies = ["It is fine."] * 2 + [str(1 + place % 5) for place in range(2, 40)]
     made = evaluator("q_bench/assessment", settings=dict(prompt="numerical"))
-    with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored, .* `run` lists"):
+    with pytest.warns(
+        LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored, .* `Evaluator.run` lists"
+    ):
         scores = made.compute(says(replies), photographs)
     assert scores["n"] == 38
 

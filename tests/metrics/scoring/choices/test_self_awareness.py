@@ -300,7 +300,10 @@ def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
         ({"refusals": ["D", "d"]}, r"refusals\[1\] is 'd'"),
         ({"refusals": ["D", None]}, r"refusals\[1\] is None"),
         ({"refusals": ["D", OPTIONS[3]]}, r"refusals\[1\] is \"I don't know\""),
-        ({"refusals": ["D", "C"]}, r"references\[1\] and refusals\[1\] are both 'C'; the refusal cannot be the correct"),
+        (
+            {"refusals": ["D", "C"]},
+            r"references\[1\] and refusals\[1\] are both 'C'; the refusal cannot be the correct",
+        ),
         ({"forced_predictions": [None, 1]}, r"forced_predictions\[1\] is 1; it must be a string, or None"),
         ({"predictions": ["C", "D"]}, r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal 'D'"),
         ({name: [] for name in ROWS}, "predictions is empty"),
