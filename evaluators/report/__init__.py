@@ -1,7 +1,7 @@
-"""Reports on finished runs: a page, figures, and tables in the papers' columns.
+"""Reports on finished runs: an HTML page, figures, and tables with the papers' columns.
 
-A report starts from `results.json` and `predictions.parquet` alone; images come from the data that the settings name,
-where these are still there. No score is computed anew; several runs are tested against each other.
+A report reads only `results.json` and `predictions.parquet`; images come from the data that the settings name, if they
+are still there. Scores are not recomputed. Several runs are tested against each other.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from eyechart.datasets_scripts.common.whole import unwritable
 from eyechart.evaluators.report.folder import REPORT_FILE, write_files
 
 SEVERAL_FOLDER = "eyechart_report"
-"""Where a report of several runs goes by default: the folder of the first one has that run's own report."""
+"""Default folder of a report of several runs; a run's own folder has the report of that run."""
 SAMPLES = 50
-"""Samples of each task that are shown by default."""
+"""Samples shown per task by default."""
 
 
 def write_report(
@@ -29,20 +29,21 @@ def write_report(
     """Write the report of one run, or of several side by side.
 
     Args:
-        folders: What `eyechart run --out` wrote.
-        out: Folder for `report.html` and `report_files`, created if absent; by default that of the run, and for
-            several runs `eyechart_report` in the current folder. A report that is there is replaced: its page, and
-            those files in `report_files` that it wrote itself, which a list among them names.
-        samples: The most that are shown of each task, wrong and unparsed ones first; of several runs, those on which
-            they disagree. Images and long texts are left out where the page would grow beyond 5 MB.
+        folders: Folders written by `eyechart run --out`.
+        out: Folder for `report.html` and `report_files`, created if absent. The default is the run's folder; for
+            several runs it is `eyechart_report` in the current folder. An existing report is replaced: its page and
+            the files that it wrote to `report_files`, which are listed there.
+        samples: Maximum number of samples shown per task, incorrect and unparsed ones first; for several runs,
+            those on which they disagree first. Images are left out and long texts cut to keep the page below 5 MB.
         files: Whether to write figures as SVG, PDF and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
-        names: What to call each run, in their order; their models' names if empty.
+        names: Names of the runs, in their order; model names if empty.
 
     Returns:
         The path of the page.
 
     Raises:
-        UsageError: A run is given twice, `samples` is negative, `names` does not fit, or the folder cannot be written.
+        UsageError: A run is given twice, `samples` is negative, `names` does not fit the runs, or the folder cannot be
+            written.
         OutputError: The disk is full.
         MissingFileError: A folder has no results.
         BadResultsError: A file of a run cannot be read.
@@ -66,7 +67,7 @@ def write_report(
     if names:
         if len(names) != len(runs) or len(set(names)) < len(names):
             given = ", ".join(map(repr, names))
-            raise UsageError(f"the names are {given}; give {len(runs)} different ones, one for each run in their order")
+            raise UsageError(f"names is {given}; give {len(runs)} different names, one per run in order")
         runs = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
     tables = paper_tables(runs)
     contents: dict[str, bytes] = {}

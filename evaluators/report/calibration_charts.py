@@ -1,4 +1,4 @@
-"""Charts of how far a model's probabilities of the options can be trusted."""
+"""Charts of how well a model's option probabilities are calibrated."""
 
 import math
 from typing import Any
@@ -28,7 +28,7 @@ def reliability(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(f"{centre:.0f}" for centre in centres),
         series=(*series, Series(_PERFECT, centres, is_bound=True)),
         unit="accuracy, in %",
-        note=f"{_lines(found)} Bins without items have no point. Each label is the middle of a bin.",
+        note=f"{_lines(found)} Empty bins have no point. Labels are bin centres.",
         label_axis="confidence, in %",
         is_extra=True,
     )
@@ -39,7 +39,7 @@ def risk_coverage(key: TaskKey, scored: Scored) -> Chart | None:
     found = _calibrated(scored)
     if not found:
         return None
-    # Every second point, so that there is room for the labels; a point between them stands where it belongs.
+    # Every second point, to leave room for labels, and the answer rate of each run.
     grid = {point["coverage"] for point in found[0][1]["risk_coverage"][1::2]}
     own = {label: of_run["abstention"] for label, of_run in found if _has_answers(of_run)}
     places = sorted(grid | {one["answer_rate"] for one in own.values()})
@@ -60,7 +60,7 @@ def risk_coverage(key: TaskKey, scored: Scored) -> Chart | None:
         unit="error rate, in %",
         note=" ".join(
             (
-                "Where only the most confident items are answered. AURC is the mean error rate over all coverages.",
+                "Error rate if only the most confident items are answered. AURC: mean error rate over all coverages.",
                 *(f"{label}: {abstention_line(one)}." for label, one in own.items()),
             )
         ),
@@ -75,7 +75,7 @@ def _has_answers(found: dict[str, Any]) -> bool:
 
 
 def _risk(found: dict[str, Any], coverage: float) -> float:
-    """The error rate at a coverage: exactly at the model's answer rate, elsewhere between the points of the curve."""
+    """The error rate at a coverage: exact at the model's own answer rate, interpolated elsewhere."""
     if _has_answers(found) and coverage == found["abstention"]["answer_rate"]:
         return 1 - float(found["abstention"]["by_probability"])
     shares, risks = ([point[name] for point in found["risk_coverage"]] for name in ("coverage", "risk"))

@@ -1,4 +1,4 @@
-"""The head of a report: one card a paper, with the headline of each of its tasks."""
+"""The top of a report: one card per paper with the headline score of each task."""
 
 import math
 from collections.abc import Sequence
@@ -16,38 +16,38 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit
 _CLOSEST = {
     ("q_bench/perception", "test"): ("q_bench_table_2", "Overall", ""),
     ("mmbench/en", "test"): ("mmbench_table_3", "Overall", ""),
-    ("ql_bench/single", "dev"): ("ql_bench_table_i", "score_sa", "on the dev and the private test answers"),
-    ("ql_bench/pair", "dev"): ("ql_bench_table_ii", "score_sa", "on the dev and the private test answers"),
+    ("ql_bench/single", "dev"): ("ql_bench_table_i", "score_sa", "on dev and private test answers together"),
+    ("ql_bench/pair", "dev"): ("ql_bench_table_ii", "score_sa", "on dev and private test answers together"),
     ("two_afc/coarse", "test"): ("two_afc_table_2", "Weighted average of six accuracy", "average over six databases"),
     **{
         (f"two_afc/fine_{part}", "test"): (f"two_afc_table_3_{part}", "Average accuracy", "average over the parts")
         for part in ("levels", "types", "mos")
     },
 }
-"""For tasks whose tables the boards do not rank with: the table, its column, and in what it differs."""
+"""Tasks whose published table is not part of a board: the table, its column, and how it differs."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Where a score lies on its scale; places are in percent of the strip's width."""
+    """Where a score is on its scale; places are percentages of the strip's width."""
 
     place: float
     interval: tuple[float, float] | None
-    """Its left end and its width."""
+    """Left end and width."""
     chance: float | None
     published: float | None
 
 
 @dataclass(frozen=True)
 class CardValue:
-    """One run's headline of a task."""
+    """One run's headline score of a task."""
 
     run: str
     value: str
     between: str
     """The 95 % interval; "" if there is none."""
     strip: Strip | None
-    """None where the score is undefined."""
+    """None if the score is undefined."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Published:
 
 
 def cards(runs: Sequence[Run]) -> list[Card]:
-    """One card for each paper that has scores, in the order of the runs; averages stand for their databases."""
+    """One card per paper that has scores, in the order of the runs; an average replaces its databases."""
     found: dict[Paper, list[CardScore]] = {}
     keys = merged_keys(runs)
     averaged = {key.task for key in keys if key.dataset == AVERAGE}
@@ -123,7 +123,7 @@ def _strip(
     marks = [value, *(ends or ()), *(mark for mark in (level, published) if mark is not None)]
     if not all(map(math.isfinite, marks)):
         return None
-    # Correlations are seldom negative.
+    # Correlations are seldom negative, so their scale begins at 0.
     low = min(max(0.0, spec.low), *marks)
     high = max(marks) if math.isinf(spec.high) else max(spec.high, *marks)
 
@@ -139,11 +139,11 @@ def _strip(
 
 
 def _best_published(key: TaskKey, spec: ScoreSpec) -> _Published | None:
-    """The highest score of a model in the paper's table of this split."""
+    """The highest score of a model in the paper's table for this split."""
     part = f"{key.task}/{key.dataset}"
     for table in published_tables().values():
         name = f"{table.parts[part]}.{spec.key}" if part in table.parts else spec.key
-        # What has parts is of the average over them.
+        # A table with several databases is compared with their average.
         is_own = part in table.parts or (table.board == key.task and (not table.parts or key.dataset == AVERAGE))
         if is_own and not table.set_apart and table.split == key.split:
             places = [place for place, column in enumerate(table.columns) if column.column == name]

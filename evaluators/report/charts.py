@@ -1,4 +1,4 @@
-"""Charts as data: what is drawn, said in words for those who do not see it, and put into numbers below it."""
+"""Charts as data: what is drawn, its description in words for screen readers, and the table of its values."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from typing import Literal
 from eyechart.evaluators.results.results_file import RESULTS_FILE
 
 _SCATTERED = 500
-"""Points of a scatter that are drawn; more would only be a blot, and make a page slow."""
+"""Maximum number of points drawn in a scatter plot; more would overlap and slow the page down."""
 _LABELLED = 40
-"""Labels that can be read; drawing thousands would take minutes."""
+"""Maximum number of labels that stay legible; drawing thousands would take minutes."""
 CHANCE = "chance level"
 WHISKERS = "Whiskers are 95 % intervals."
 _SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "bars": "Bar chart", "lines": "Line chart"}
@@ -18,16 +18,16 @@ _SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "bars": "Bar chart", "lin
 
 @dataclass(frozen=True)
 class Series:
-    """One run's values along the labels of a chart, nan where undefined."""
+    """One run's values, one per label of the chart; nan if undefined."""
 
     name: str
     values: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...] = ()
-    """95 % intervals; empty where there are none."""
+    """95 % intervals; empty if there are none."""
     stack: str = ""
-    """Bars of one stack stand on each other; "" stands alone."""
+    """Bars with the same name are stacked; "" is not stacked."""
     is_bound: bool = False
-    """Whether it is a limit that is drawn apart."""
+    """Whether this is a bound, which is drawn without a colour of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,26 +35,26 @@ class Chart:
     """Values of several runs along the same labels."""
 
     key: str
-    """File name without ending, unique in a report."""
+    """File name without extension, unique in a report."""
     kind: Literal["dots", "radar", "bars", "lines"]
     title: str
-    """What it shows, without the task."""
+    """The title, without the task."""
     labels: tuple[str, ...]
     series: tuple[Series, ...]
     unit: str
-    """What the values are, for the axis."""
+    """Label of the axis of values."""
     note: str = ""
-    """What the reader has to know."""
+    """Remark below the chart."""
     limits: tuple[float, float] | None = None
-    """Range of the axis of values; None is that of the values."""
+    """Range of the axis of values; None fits it to the values."""
     label_axis: str = ""
-    """What the labels are, for the axis of lines."""
+    """Label of the other axis; used in line charts."""
     chance: tuple[float, ...] = ()
-    """Chance level of each label, nan where it has none; empty where none has."""
+    """Chance level of each label, nan if it has none; empty if no label has one."""
     breaks: tuple[int, ...] = ()
-    """Places of labels before which a group begins; dots leave a gap there."""
+    """Indices of labels that begin a group; dot plots leave a gap there."""
     is_extra: bool = False
-    """Whether the page folds it."""
+    """Whether the page shows it only under "More figures"."""
 
     @property
     def description(self) -> str:
@@ -67,12 +67,12 @@ class Chart:
 
     @property
     def columns(self) -> list[str]:
-        """Head of the table of its numbers."""
+        """Head of the table of values."""
         return [self.label_axis or "", *(series.name for series in self.series), *([CHANCE] if self.chance else [])]
 
     @property
     def rows(self) -> list[list[str]]:
-        """The table of its numbers."""
+        """Rows of the table of values."""
         return [
             [
                 label,
@@ -92,14 +92,14 @@ class Scatter:
     predicted: tuple[float, ...]
     human: tuple[float, ...]
     total: int
-    """How many images there are; as many or fewer are drawn."""
+    """Number of images; fewer may be drawn."""
     facts: tuple[tuple[str, str], ...]
     """Scores of the metric, by name."""
     curve: tuple[tuple[float, float], ...] = ()
-    """Points of the logistic; empty where there is no fit."""
+    """Points of the logistic; empty if there is no fit."""
     note: str = ""
     is_extra: bool = False
-    """Whether the page folds it."""
+    """Whether the page shows it only under "More figures"."""
     kind: Literal["scatter"] = field(default="scatter", init=False)
 
     @property
@@ -112,21 +112,21 @@ class Scatter:
 
     @property
     def columns(self) -> list[str]:
-        """Head of the table of its numbers."""
+        """Head of the table of values."""
         return ["", self.title]
 
     @property
     def rows(self) -> list[list[str]]:
-        """The table of its numbers."""
+        """Rows of the table of values."""
         return [list(fact) for fact in self.facts]
 
 
 def readable(chart: Chart) -> Chart:
-    """The chart with no more labels than can be read, and a note of those that are not drawn."""
+    """The chart limited to a legible number of labels, with a note if some are not drawn."""
     count = len(chart.labels)
     if chart.kind == "lines" or count <= _LABELLED:
         return chart
-    note = f"The first {_LABELLED} of {count:,} are drawn; all are in {RESULTS_FILE}."
+    note = f"Only the first {_LABELLED} of {count:,} are drawn; {RESULTS_FILE} has all of them."
     return replace(
         chart,
         labels=chart.labels[:_LABELLED],
@@ -139,7 +139,7 @@ def readable(chart: Chart) -> Chart:
 
 
 def evenly_spread(count: int) -> list[int]:
-    """Places of the points of a scatter that are drawn, of those in order of their predicted quality.
+    """Indices of the points of a scatter plot that are drawn, among points sorted by predicted quality.
 
     Examples:
         >>> evenly_spread(3)

@@ -1,4 +1,4 @@
-"""Whether several runs differ: the tests of `eyechart compare`, as a report shows them."""
+"""Whether several runs differ: the tests of `eyechart compare` as the report shows them."""
 
 import math
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 
 _LEVEL = 0.05
-"""Adjusted p-values below it tell runs apart."""
+"""Runs count as different if the adjusted p-value is below this."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests say of the headlines of some tasks."""
+    """A test result that one or more tasks share, on their headline scores."""
 
     text: str
     tasks: list[str]
-    """Those of which they say the same."""
+    """The tasks with this result."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class RunDifferences:
-    """All that the tests say."""
+    """The results of all tests."""
 
     verdicts: list[Verdict]
     rows: list[DifferenceRow]
     count: int
-    """RunDifferences that were adjusted for."""
+    """Number of tests in the Holm adjustment."""
 
 
 def compare_runs(runs: Sequence[Run]) -> RunDifferences:
-    """Compare each two runs, item by item.
+    """Compare every pair of runs, item by item.
 
     Args:
         runs: The runs, with the labels that the report gives them.
@@ -55,7 +55,7 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
     try:
         pairs = compare_many([run.folder for run in runs]).pairs
     except UsageError:
-        # Two of them have no task in common.
+        # Two of the runs have no task in common.
         return RunDifferences([], [], 0)
     places = [(first, second) for first in range(len(runs)) for second in range(first + 1, len(runs))]
     named = [(runs[first].label, runs[second].label, pair) for (first, second), pair in zip(places, pairs, strict=True)]
@@ -72,12 +72,14 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
         if text:
             by_text.setdefault(text, []).append(heading(key))
     # Differences first.
-    verdicts = sorted((Verdict(*item) for item in by_text.items()), key=lambda one: " above " not in one.text)
+    verdicts = sorted(
+        (Verdict(*item) for item in by_text.items()), key=lambda one: " scored higher than " not in one.text
+    )
     return RunDifferences(verdicts, rows, sum(not math.isnan(one.p_value) for _, _, one in found))
 
 
 def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> str:
-    """What the tests of a task's headline say; "" if there is nothing to be said."""
+    """The test result of a task's headline score; "" if there is none."""
     headline = next((found for run in runs if key in run.tasks and (found := run.tasks[key].headline_spec())), None)
     if headline is None:
         return ""
@@ -88,7 +90,7 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
         for one in pair.differences
         if (one.task, one.dataset, one.split, one.key) == place
     ]
-    # Where runs differ in a setting, pairs with one of them have no test.
+    # Runs whose settings differ are not tested against each other.
     reasons = dict.fromkeys(
         f"{first} (A) and {second} (B): {', '.join(refused.reasons)}"
         for first, second, pair in pairs
@@ -99,8 +101,8 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
     for first, second, one in tests:
         if one.p_holm < _LEVEL:
             above, below = (first, second) if one.difference > 0 else (second, first)
-            apart.append(f"{above} above {below} (p {_p_value(one.p_holm)})")
-    parts = ["; ".join(apart) or "No difference shown"] if tests else []
+            apart.append(f"{above} scored higher than {below} (p {_p_value(one.p_holm)})")
+    parts = ["; ".join(apart) or "No significant difference"] if tests else []
     parts += [f"Not compared: {'; '.join(reasons)}"] if reasons else []
     return ". ".join(parts)
 

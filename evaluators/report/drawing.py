@@ -1,7 +1,7 @@
-"""Charts drawn by matplotlib: as an SVG to stand in a page, and as SVG, PDF and PNG files.
+"""Charts drawn by matplotlib: as SVG for the page, and as SVG, PDF and PNG files.
 
-A figure is as wide as a column of a paper, so its files need no scaling. A page shows it larger, which makes its texts
-12 pixels high or more.
+A figure is as wide as a column of a paper, so its files need no scaling. The page shows it larger, so that texts are at
+least 12 pixels high.
 """
 
 import io
@@ -16,11 +16,11 @@ from eyechart.evaluators.report.plots import INK, TEXT_POINTS, plot
 
 _STYLE = {
     "svg.fonttype": "none",
-    # TrueType, which journals ask for.
+    # TrueType, which journals require.
     "pdf.fonttype": 42,
     # Without it, names of clip paths would differ from run to run.
     "svg.hashsalt": "eyechart",
-    # Texts are drawn as they are, never read as mathematics.
+    # Dollar signs in texts are not mathematics.
     "text.parse_math": False,
     "font.family": ["DejaVu Sans", "sans-serif"],
     **dict.fromkeys(
@@ -47,9 +47,9 @@ class Drawing:
     """One chart, drawn."""
 
     svg: str
-    """A whole SVG file."""
+    """A complete SVG file."""
     pdf: bytes
-    """Empty where no files were asked for, as is the PNG."""
+    """Empty if no files are wanted, as is the PNG."""
     png: bytes
 
 
@@ -58,7 +58,7 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
 
     Args:
         chart: What to draw.
-        files: Whether a PDF and a PNG are wanted too.
+        files: Whether to draw a PDF and a PNG too.
     """
     _load_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -68,7 +68,7 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
     svg, pdf, image = io.StringIO(), io.BytesIO(), io.BytesIO()
     with _style():
         figure = plot(chart)
-        # `savefig` would lay everything out twice, which takes as long again.
+        # `savefig` would compute the layout twice.
         FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if files:
             FigureCanvasPdf(figure).print_pdf(pdf, metadata=_NO_PDF_METADATA)
@@ -79,9 +79,9 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
 
 
 def _load_matplotlib() -> None:
-    """Load it without the backend that the environment names.
+    """Import matplotlib without the backend that MPLBACKEND names.
 
-    Nothing is shown in a window here, and in a process that a notebook starts, the notebook's backend is missing.
+    No window is needed here, and a process that a notebook starts may lack the notebook's backend.
     """
     named = os.environ.pop("MPLBACKEND", None)
     try:
@@ -96,6 +96,6 @@ def _style() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        # The page's own fonts have the letters that matplotlib's lack.
+        # The page's fonts have glyphs that matplotlib's fonts lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.evaluators.report.charts import Chart, Series
+from eyechart.evaluators.report.charts import WHISKERS, Chart, Series
 from eyechart.evaluators.report.scores import Scored, interval, number
 from eyechart.evaluators.results.finished_runs import TaskKey
 
 _TRUTH = "right answers"
 _NONE = "none"
-_READ = {"after_exact": "left open by exact matching", "all": "all replies"}
-"""Groups of the replies that people read."""
+_READ = {"after_exact": "not parsed by exact matching", "all": "all replies"}
+"""Groups of the replies that human annotators labelled."""
 
 
 def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
@@ -28,11 +28,11 @@ def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
         letters.append(_NONE)
 
     def along(of_run: Mapping[str, Any]) -> tuple[float, ...]:
-        # Other questions may have fewer letters, and every right answer has one.
+        # A run may lack some letters; "none" is never a correct answer.
         return tuple(100 * number({letter: 0, **of_run}, letter) for letter in letters)
 
     truths = {label: along(of_run["correct"]) for label, of_run in shares.items()}
-    # Runs on the same questions have the same right answers.
+    # Runs on the same questions have the same correct answers.
     if len(set(truths.values())) == 1:
         series = [Series(_TRUTH, next(iter(truths.values())))]
     else:
@@ -46,13 +46,13 @@ def choice_distribution(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(letters),
         series=tuple(series),
         unit="share of replies, in %",
-        note=f"As MMBench, Fig. 4. Over {over}.",
+        note=f"As in MMBench, Fig. 4. Computed over {over}.",
         is_extra=True,
     )
 
 
 def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
-    """How often the letter found in a reply is the one that people read there: MMBench, Fig. 5."""
+    """How often the parsed letter agrees with that of human annotators: MMBench, Fig. 5."""
     found = [
         (label, result.scores or {}, result.diagnostics["extractor_agreement"])
         for label, result in scored
@@ -72,12 +72,12 @@ def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
     return Chart(
         key=key.file_name("agreement"),
         kind="bars",
-        title="agreement with people on the choices",
+        title="agreement with human annotators",
         labels=tuple(_READ.values()),
         series=tuple(series),
         unit="same choice, in % of replies",
-        note=f"As MMBench, Fig. 5, which shows the first group. Of {of} replies that people read. Whiskers are 95 % "
-        "intervals.",
+        note=f"As in MMBench, Fig. 5, which has only the first group. {of} replies were labelled by human annotators. "
+        f"{WHISKERS}",
         limits=(0, 100),
         is_extra=True,
     )

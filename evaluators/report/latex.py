@@ -1,7 +1,7 @@
-r"""A table as LaTeX, in which no text of a model or a data set can be a command.
+r"""A table as LaTeX. Texts of models and data sets are escaped: they cannot become commands.
 
-A file needs the packages booktabs and graphicx. A table that is wider than a column spans both, and one that is wider
-than the page is scaled down to it.
+The files need the packages booktabs and graphicx. A table that is wider than a column spans both columns; a table that
+is wider than the page is scaled to fit.
 """
 
 import re
@@ -19,7 +19,7 @@ _SYMBOLS = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    # After the end of a row, these two would be its arguments.
+    # At the beginning of a row, these two would be arguments of the previous row's end.
     "[": "{[}",
     "*": "{*}",
     "\N{EN DASH}": "--",
@@ -29,7 +29,7 @@ _SYMBOLS = {
     "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
     "\N{GREEK CAPITAL LETTER DELTA}": r"$\Delta$",
     "\N{LEFT RIGHT ARROW}": r"$\leftrightarrow$",
-    # A space that breaks no line, and hyphens that join to no dash.
+    # A non-breaking space before the percent sign; hyphens that do not become a dash.
     " %": r"\,\%",
     "--": "-{}-",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -37,15 +37,15 @@ _SYMBOLS = {
 _SPECIAL = re.compile("|".join(map(re.escape, _SYMBOLS)))
 _COMMANDS = {BEST: r"\textbf", SECOND: r"\underline"}
 _PIECES = re.compile(r"\S+?(?:[-/]|(?=\s|$))|\s")
-"""Where a head may be broken: at spaces, and after hyphens and slashes."""
+"""Pieces between which a head may be broken: at spaces, and after hyphens and slashes."""
 _NARROWEST_HEAD = 10
-"""Lines of a head may always be this long, in letters."""
+"""Characters that a line of a head may always have."""
 _COLUMN = 250
-"""Points that a column of a paper has, roughly."""
+"""Approximate width of a paper's column, in points."""
 _LETTER, _GAP = 5, 12
-"""Points of an average letter, and between two columns."""
+"""Points: the width of an average character, the space between two columns."""
 _LAST_LATIN = "\u017f"
-"""The last letter that pdfLaTeX can set without further packages."""
+"""The last character that pdfLaTeX can set without further packages."""
 
 
 def to_latex(table: PaperTable) -> str:
@@ -81,7 +81,11 @@ def to_latex(table: PaperTable) -> str:
     needs_unicode = any(letter > _LAST_LATIN for line in lines for letter in line)
     comment = [
         rf"% In the preamble: \usepackage{{booktabs,graphicx}}. In the text: \input{{{table.key}.tex}}",
-        *(["% Has letters that pdfLaTeX may lack; compile with XeLaTeX or LuaLaTeX."] if needs_unicode else []),
+        *(
+            ["% pdfLaTeX may lack some characters of this table; compile with XeLaTeX or LuaLaTeX."]
+            if needs_unicode
+            else []
+        ),
     ]
     return "\n".join([*comment, *lines, ""])
 
@@ -105,14 +109,14 @@ def _value(text: str, mark: str | None) -> str:
 
 
 def _alignment(table: PaperTable) -> str:
-    """The columns of the `tabular`: texts to the left, scores centred, the paper's own a little apart."""
+    """The columns of the `tabular`: texts left-aligned, scores centred, published columns set apart."""
     scores = len(table.columns) - table.labels
     apart = r"@{\hspace{2em}}" if table.published_columns else ""
     return f"{'l' * table.labels}{'c' * (scores - table.published_columns)}{apart}{'c' * table.published_columns}"
 
 
 def _head(table: PaperTable) -> Iterator[str]:
-    """Lines of the head: heads that begin with the same words stand below these."""
+    """Lines of the head: what neighbouring heads share is written once above them."""
     groups = list(_groups(table))
     if any(name for name, _ in groups):
         cells, rules, place = [""] * table.labels, [], table.labels
@@ -131,7 +135,7 @@ def _head(table: PaperTable) -> Iterator[str]:
 
 
 def _groups(table: PaperTable) -> Iterator[tuple[str, list[str]]]:
-    """The heads of scores: those next to each other that differ in their last word only, then single ones as ""."""
+    """Heads of scores by what they share: neighbours that differ only in their last word; "" for a single head."""
     first = len(table.columns) - table.published_columns
     heads = [(head, place >= first) for place, head in enumerate(table.columns) if place >= table.labels]
     for (name, _), members in groupby(heads, lambda head: (head[0].rpartition(" ")[0], head[1])):
@@ -143,7 +147,7 @@ def _groups(table: PaperTable) -> Iterator[tuple[str, list[str]]]:
 
 
 def _heads(table: PaperTable) -> list[list[str]]:
-    """The lines of each head below its group, no wider than its column where it can be broken."""
+    """The lines of each head below its group, broken to the width of its column if possible."""
     heads = [*table.columns[: table.labels], *(head for _, members in _groups(table) for head in members)]
     return [_lines(head, max(_NARROWEST_HEAD, _longest(table, place))) for place, head in enumerate(heads)]
 
@@ -169,7 +173,7 @@ def _broken(lines: Sequence[str]) -> str:
 
 
 def _width(table: PaperTable) -> int:
-    """Points that the table takes, roughly."""
+    """Approximate width of the table, in points."""
     heads = [max(map(len, lines)) for lines in _heads(table)]
     widths = [max(head, _longest(table, place)) for place, head in enumerate(heads)]
     return sum(_LETTER * width + _GAP for width in widths)

@@ -1,7 +1,7 @@
-"""The page: one HTML file that holds everything, and works without a network and from a disk.
+"""The page: one self-contained HTML file that needs no network.
 
-JavaScript is needed for the table of samples alone. Texts of models and data sets reach it by automatic escaping, or as
-JSON that scripts set as text. Its security policy allows no script but its own, and no address outside the page.
+Only the table of samples needs JavaScript. Texts of models and data sets are escaped automatically, or are JSON that
+the script sets as text. The security policy allows only the page's own script and no external addresses.
 """
 
 import base64
@@ -41,14 +41,14 @@ def render(
     tests: "RunDifferences | None",
     samples: Samples,
 ) -> str:
-    """Make the page.
+    """Render the page.
 
     Args:
-        runs: What it is about.
-        head: One card a paper.
-        parts: What is shown of each task.
-        tests: Whether the runs differ; None for one run.
-        samples: Single answers.
+        runs: The runs.
+        head: One card per paper.
+        parts: Figures, tables and scores of each task, by paper.
+        tests: Tests between the runs; None for one run.
+        samples: The table of samples.
     """
     from markupsafe import Markup
 
@@ -93,7 +93,7 @@ def render(
 
 
 def _synthetic(parts: Sequence[PaperPart]) -> str:
-    """Which scores are of synthetic demo data: "all", or the tasks; "" if none is."""
+    """The tasks that ran on synthetic demo data: "all", or their titles; "" if none did."""
     found = [(task, summary.is_mini) for part in parts for task in part.tasks for summary in task.summaries]
     if found and all(is_mini for _, is_mini in found):
         return "all"
@@ -101,7 +101,7 @@ def _synthetic(parts: Sequence[PaperPart]) -> str:
 
 
 def _date(started: str) -> str:
-    """A time without its seconds, as they say nothing here.
+    """A time in UTC, without seconds.
 
     Examples:
         >>> _date("2026-11-22T20:06:52+00:00")
@@ -129,17 +129,17 @@ def _template() -> "Template":
 
 
 def _shown(value: Any) -> Any:
-    """What stands in the page for a value: texts of unknown origin turn no line around; our own markup is as it is."""
+    """A value as the page shows it: control characters of plain texts are escaped, our own markup is unchanged."""
     return printable(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
 def _as_script(data: Mapping[str, Any]) -> str:
-    """JSON that nothing in it can end: no bracket of a tag is left."""
+    """JSON without angle brackets, so that no text in it can end the script element."""
     return json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).translate(_IN_SCRIPTS)
 
 
 def _finite(value: Any) -> Any:
-    """The same without numbers that JSON does not have, and with texts as a page may show them."""
+    """The value without nan and infinities, which JSON lacks, and with texts as the page may show them."""
     if isinstance(value, str):
         return _shown(value)
     if isinstance(value, dict):

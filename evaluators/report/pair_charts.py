@@ -15,7 +15,7 @@ _LIMIT = "limit of the scores"
 
 
 def pair_shares(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy, consistency and which place is preferred: 2AFC, Table II and Sec. III-B."""
+    """Accuracy, consistency and position preference: 2AFC, Table II and Sec. III-B."""
     specs = [one for one in specs_of(PAIRS) if one.counts in (("n_pairs",), ("n_consistent",))]
     note = f"Without position bias, the first and the second image are preferred equally often. {WHISKERS}"
     return _pair_measures(key, "shares", "accuracy, consistency, position bias", specs, scored, note)
@@ -24,7 +24,7 @@ def pair_shares(key: TaskKey, scored: Scored) -> Chart | None:
 def pair_correlations(key: TaskKey, scored: Scored) -> Chart | None:
     """Correlation of the images' scores with opinion scores: 2AFC, Table II."""
     specs = [one for one in correlations_of(PAIRS) if one.in_table]
-    note = f"{WHISKERS} Few images and a fitted logistic have no interval."
+    note = f"{WHISKERS} Correlations over few images or after a logistic fit have none."
     return _pair_measures(key, "correlations", "correlation with opinion scores", specs, scored, note)
 
 
@@ -81,8 +81,8 @@ def convergence(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(f"{point.get('rounds')}" for point in rounds),
         series=tuple(series),
         unit="correlation \N{GREEK SMALL LETTER RHO} (PLCC after the fit)" if measure == "plcc_fitted" else "SRCC",
-        note="As 2AFC, Fig. 3. The upper bound is what the same pairs would give if all were answered as people rated "
-        "them.",
+        note="As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
+        "human ratings.",
         label_axis="rounds",
         is_extra=True,
     )
@@ -98,9 +98,9 @@ def _along(points: Sequence[dict[str, Any]], measure: str, length: int) -> tuple
 
 
 def _bounds(name: str, by_run: list[tuple[str, tuple[float, ...]]]) -> list[Series]:
-    """A bound of each run, or one for all where it is the same."""
+    """One bound per run, or a single bound if all are equal."""
     defined = [(label, values) for label, values in by_run if any(map(math.isfinite, values))]
-    # nan is unequal to itself, and its text is not.
+    # Compare texts, because nan is not equal to itself.
     if len({repr(values) for _, values in defined}) == 1:
         return [Series(name, defined[0][1], is_bound=True)]
     return [Series(f"{label}: {name}", values, is_bound=True) for label, values in defined]

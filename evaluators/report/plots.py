@@ -1,6 +1,6 @@
-"""What charts look like: one function for each kind.
+"""The appearance of charts: one function per kind.
 
-All series differ in more than colour, so that a copy in grey can be read: markers and dashes of lines, hatches of bars.
+Series differ in more than colour, so that greyscale prints stay legible: markers and dashes of lines, hatches of bars.
 """
 
 import math
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.projections.polar import PolarAxes
 
 INK = "#010203"
-"""The colour of texts and axes, which a page replaces by its own."""
+"""The colour of texts and axes; the page replaces it with its own."""
 WIDTH = 3.25
-"""Inches: a column of a paper with two."""
+"""Inches: a column of a two-column paper."""
 TEXT_POINTS = 8.5
 """Size of all texts."""
 _COLOURS = ("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b")
@@ -29,9 +29,9 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0
 _HATCHES = ("", "//", "\\\\", "xx", "--", "||", "++", "/")
 _LEGEND_LENGTH = 38
 _LABEL_LENGTH = 20
-"""Letters in a line of a label."""
+"""Characters in a line of a label."""
 _LETTER, _LINE = 0.072, 0.15
-"""Inches: the width of a letter, the height of a line."""
+"""Inches: the width of a character, the height of a line."""
 _PLOT_HEIGHT = 1.7
 _FITTED = "fitted logistic"
 
@@ -51,14 +51,14 @@ _LEFT_AND_BELOW = _Margins(0.55, 0.12, 0.1, 0.42)
 
 
 def plot(chart: Chart | Scatter) -> "Figure":
-    """A figure of a chart, in the style that holds."""
+    """A figure of a chart, in the current style."""
     return _PLOTS[chart.kind](chart)
 
 
 def _figure(
     names: Sequence[str], margins: _Margins, height: float = _PLOT_HEIGHT, **subplot: Any
 ) -> "tuple[Figure, Axes]":
-    """A figure with room for what stands around its axes and for a legend of some names below them."""
+    """A figure with room for the labels around its axes and for a legend below them."""
     from matplotlib.figure import Figure
 
     below = margins.bottom + (_LINE + 0.02) * len(names) + 0.04
@@ -69,7 +69,7 @@ def _figure(
 
 
 def _dots(chart: Chart) -> "Figure":
-    """Values with whiskers along lines, and the chance level of each; upright, the axes count inches."""
+    """Values with whiskers along lines, and the chance level of each; the vertical axis is in inches."""
     labels = [_wrapped(label) for label in chart.labels]
     longest = max(len(line) for label in labels for line in label.split("\n"))
     step = 0.13
@@ -174,7 +174,7 @@ def _lines(chart: Chart) -> "Figure":
             style |= {"color": INK, "marker": "", "alpha": 0.7}
         axes.plot(range(len(chart.labels)), series.values, label=_cut(series.name, _LEGEND_LENGTH), **style)
     labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
-    # As many as have room on the axis.
+    # As many labels as fit on the axis.
     step = math.ceil(sum(len(label) + 2 for label in labels) * _LETTER / (WIDTH - 0.7))
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_xlabel(chart.label_axis)
@@ -206,7 +206,7 @@ _PLOTS: dict[str, Callable[[Any], "Figure"]] = {
 
 
 def _range(chart: Chart) -> tuple[float, float]:
-    """What the axis of values spans: the limits, widened to hold all values and whiskers, or the values and 0."""
+    """Range of the axis of values: the limits, widened to include all values and whiskers, or the values and 0."""
     ends = [end for series in chart.series for pair in series.intervals if pair for end in pair]
     values = [value for value in [*finite(chart.series), *ends, *chart.chance] if math.isfinite(value)]
     if chart.limits is not None:
@@ -239,7 +239,7 @@ def _bar(place: int) -> dict[str, Any]:
 
 
 def _finish(axes: "Axes", unit: str) -> None:
-    # Below the axes stands more than beside them: a long unit is cut where the figure ends.
+    # A long unit is broken, because it would be cut off at the edge of the figure.
     axes.set_ylabel(_wrapped(unit, int(_PLOT_HEIGHT / _LETTER) + 3), fontsize=TEXT_POINTS)
     axes.grid(axis="y")
     axes.set_axisbelow(True)
@@ -262,7 +262,7 @@ def _names(chart: Chart) -> list[str]:
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
-    """A label in lines of at most `line` letters, or of one word each."""
+    """A label in lines of at most `line` characters, or of one word each."""
     lines: list[str] = []
     for word in _cut(label, 3 * _LABEL_LENGTH).split(" "):
         if lines and len(lines[-1]) + len(word) < line:
@@ -273,8 +273,8 @@ def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
 
 
 def _cut(text: str, length: int) -> str:
-    """A text on one line, without control characters, which no SVG may hold; a dash where nothing is left."""
+    """A text on one line, without control characters, which SVG does not allow; a dash if nothing is left."""
     line = one_line(text) or "\N{EN DASH}"
-    # A leading underscore keeps a series out of matplotlib's legends.
+    # matplotlib hides series whose names begin with an underscore from legends.
     line = f"\u200b{line}" if line.startswith("_") else line
     return line if len(line) <= length else f"{line[: length - 1]}\N{HORIZONTAL ELLIPSIS}"

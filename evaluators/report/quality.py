@@ -14,12 +14,12 @@ _CURVE_POINTS = 121
 
 
 def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None:
-    """The scatter of one task, None where images have no human quality.
+    """The scatter plot of one task; None if images have no human quality.
 
     Args:
         run: The run.
         key: The task.
-        place: Number of the run, to tell it from others; None where it is alone.
+        place: Index of the run among several; None for a single run.
     """
     result, answers = run.tasks.get(key), run.answers(key)
     if result is None or answers is None or not result.scores:
@@ -33,7 +33,11 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
         return None
     pairs.sort()
     drawn = [pairs[index] for index in evenly_spread(len(pairs))]
-    note = "" if len(drawn) == len(pairs) else f"Drawn are {len(drawn)} of {len(pairs):,} images, evenly by prediction."
+    note = (
+        ""
+        if len(drawn) == len(pairs)
+        else f"{len(drawn)} of {len(pairs):,} images are drawn, evenly spaced in the order of predicted quality."
+    )
     label = "" if place is None else f": {run.label}"
     return Scatter(
         key=key.file_name("scatter" if place is None else f"scatter_run_{place + 1}"),
@@ -51,16 +55,16 @@ def quality_scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None
 
 
 def _curve(scores: Mapping[str, Any], first: float, last: float) -> tuple[tuple[float, float], ...]:
-    """Points of the logistic that the metric fitted, at even distances; empty where it has none."""
+    """Evenly spaced points of the logistic that the metric fitted; empty if there is no fit."""
     from eyechart.metrics.scoring.quality.correlation import logistic4
 
     parameters = scores.get(FIT_PARAMETERS)
     if parameters is None or len(parameters) != 4:
         return ()
-    # Between the points themselves, where they are few, straight lines would be no logistic.
+    # A grid, because straight lines between a few points would not look like a logistic.
     shares = np.linspace(0, 1, _CURVE_POINTS)
     grid = (1 - shares) * first + shares * last
-    # No fit gives parameters that overflow, but a file may hold them.
+    # A fit never gives parameters that overflow, but an edited file may contain them.
     with np.errstate(all="ignore"):
         values = logistic4(grid, *parameters)
     if not np.isfinite(values).all():

@@ -1,4 +1,4 @@
-"""Single answers, as the report shows them: what was read from each stands in the predictions."""
+"""Samples as the report shows them; what was parsed from each reply is in the predictions."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,21 +30,21 @@ STEPS = {
     UNFINISHED_REASONING: "unfinished reasoning",
     REFUSED: "refused",
     UNPARSEABLE: "unparseable",
-    LOWEST_LOSS: "option of the lowest loss",
-    SCORED: "scored as a number",
-    TEXT: "judged as a text",
+    LOWEST_LOSS: "option with the lowest loss",
+    SCORED: "numeric score",
+    TEXT: "judged as text",
     UNSCORED: "not judged: the reference is private",
 }
-"""How the report says by which step an answer was read."""
-RULE = "wrong and unparsed ones first, then the others, each in the order of the data"
-RULE_OF_SEVERAL = f"those on which the runs disagree first, then {RULE}"
+"""How the report names the step that parsed a reply."""
+RULE = "incorrect and unparsed replies first, then the rest, in dataset order"
+RULE_OF_SEVERAL = "disagreements first, then incorrect and unparsed replies, then the rest, in dataset order"
 _LONGEST = 4_000
-"""Letters of a text that are shown; fewer where there are very many texts."""
+"""Characters shown of a text; fewer if there are very many texts."""
 _SHORTER = (1_000, 400, 200, 100, 50)
 _TEXT_BUDGET = 3_000_000
 """Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
 _SHARED = ("question", "options", "answer", "reference", "images")
-"""What a run's sample leaves out where the first run's sample of the same question has the same."""
+"""Keys that a run's sample omits if the first run's sample of the same question has the same value."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Samples:
     """What the table of samples shows."""
 
     rows: list[dict[str, Any]]
-    """One JSON object each; absent keys are unknown."""
+    """One JSON object per sample; a missing key means unknown."""
     keys: list[TaskKey]
-    """Tasks, to whose places the rows refer."""
+    """Tasks; rows refer to them by index."""
     images: list[str]
-    """`data:` addresses, likewise."""
+    """`data:` addresses; rows refer to them by index."""
     notes: list[str]
     """What is not shown, and why."""
 
@@ -65,8 +65,8 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
     """Choose samples and find their images.
 
     Args:
-        runs: The runs. A question is shown with the answers of all that have it.
-        limit: The most questions for each task.
+        runs: The runs. A question is shown with the replies of all runs that have it.
+        limit: Maximum number of questions per task.
     """
     album, notes, rows = Album(), [], []
     keys = merged_keys(runs)
@@ -75,12 +75,12 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
         by_question = _by_question(key, runs) if limit else {}
         chosen = sorted(by_question.values(), key=_rank)[:limit]
         if len(chosen) < len(by_question):
-            notes.append(f"{heading(key)}: {len(chosen):,} of {len(by_question):,} answers are shown, {rule}.")
-        # Each task has its share, and what those before it left.
+            notes.append(f"{heading(key)}: {len(chosen):,} of {len(by_question):,} samples shown: {rule}.")
+        # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += BUDGET // len(keys)
         images, reason = _images(album, key, runs, list(dict.fromkeys(of_run[0][1]["id"] for of_run in chosen)))
         if reason and chosen:
-            notes.append(f"{heading(key)}: no images, as {reason}.")
+            notes.append(f"{heading(key)}: no images: {reason}.")
         for of_run in chosen:
             disagree = {"disagree": True} if _disagree(of_run) else {}
             first: dict[str, Any] = {}
@@ -94,13 +94,15 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
                 first = first or row
     if album.left_out:
         notes.append(
-            f"{album.left_out:,} images are left out to keep the page small; each task's first samples have theirs."
+            f"{album.left_out:,} images are left out to keep the page small; each task's first samples have images."
         )
     longest = _shorten(rows)
     if longest < _LONGEST:
-        notes.append(f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has all.")
+        notes.append(
+            f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has the full texts."
+        )
     notes += [
-        f"{run.label}: no samples, as there are no predictions in {run.folder.name or run.folder}."
+        f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions."
         for run in runs
         if run.predictions is None
     ]
@@ -108,7 +110,7 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
 
 
 def _by_question(key: TaskKey, runs: Sequence[Run]) -> dict[tuple[str, str], list[tuple[int, dict[str, Any]]]]:
-    """The samples of each question and pass, each with the place of its run."""
+    """The samples of each question and pass, each with the index of its run."""
     found: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
     for place, run in enumerate(runs):
         answers = run.answers(key) if key in run.tasks else None
@@ -122,7 +124,7 @@ def _rank(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[bool, bool]:
 
 
 def _disagree(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> bool:
-    """Whether runs chose other options, whatever letters these had, or one is right and another wrong."""
+    """Whether runs chose different options (whatever their letters), or one is correct and another incorrect."""
     return len({(_chosen(sample), sample.get("correct")) for _, sample in of_run}) > 1
 
 
@@ -146,7 +148,7 @@ def _images(
 
 
 def _shorten(rows: Sequence[dict[str, Any]]) -> int:
-    """Cut texts until all fit the page; returns the letters that are left of each."""
+    """Cut texts until all fit the page; return the characters kept of each."""
     longest = _LONGEST
     for shorter in _SHORTER:
         if len(json.dumps(rows, ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
@@ -160,7 +162,7 @@ def _shorten(rows: Sequence[dict[str, Any]]) -> int:
 
 
 def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One JSON object for each response, without what is not known.
+    """One JSON object per response, without unknown values.
 
     Args:
         rows: Of `predictions.parquet`, all of one task.
@@ -170,7 +172,7 @@ def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
-    # What was read from a pair's second reply, or a refused question's, stands in the row of the first.
+    # What was parsed from the second reply to a pair, or to a refused question, is in the row of the first.
     choice, correct, step = row["choice"], row["correct"], row["step"]
     if row["pass"] == "reversed":
         choice, correct, step = (main.get(name) for name in ("reversed_choice", "correct", "reversed_step"))
@@ -221,4 +223,4 @@ def _comes_first(sample: Mapping[str, Any]) -> bool:
 def _shortened(text: str | None) -> str | None:
     if text is None or len(text) <= _LONGEST:
         return text
-    return f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters in all)"
+    return f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters in total)"

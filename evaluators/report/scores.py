@@ -1,4 +1,4 @@
-"""Numbers among the scores of finished runs."""
+"""Access to the scores of finished runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ Scored = list[tuple[str, TaskResult]]
 
 
 def is_mini(result: TaskResult) -> bool:
-    """Whether a result is of synthetic demo data."""
+    """Whether a result is on synthetic demo data."""
     data = result.settings.get("data")
     return isinstance(data, dict) and bool(data.get("is_mini") or is_mini_source(data.get("source")))
 
 
 def group_values(scored: Scored) -> dict[str, list[str]]:
-    """The values of each group by which any of some results is broken down; crossed groups are left out."""
+    """The values of each group in the breakdowns of some results; crossed groups are left out."""
     found: dict[str, dict[str, None]] = {}
     for _, result in scored:
         for key, parts in (result.scores or {}).items():
@@ -34,19 +34,19 @@ def parts_at(scored: Scored, path: Sequence[str]) -> Mapping[str, Any]:
 
 
 def number(scores: Mapping[str, Any] | None, *path: str) -> float:
-    """A score by the names on the way to it; nan where it is absent or undefined."""
+    """A score by its nested keys; nan if missing or undefined."""
     value = _value(scores, path)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
 def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float] | None:
-    """A 95 % interval, likewise; None where it is absent or undefined."""
+    """A 95 % interval by its nested keys; None if missing or undefined."""
     ends = _value(scores, path)
     return None if ends is None or None in ends else (float(ends[0]), float(ends[1]))
 
 
 def level_of(level: Any, factor: float) -> float:
-    """A chance level on the scale of a chart; nan where it is not known."""
+    """A chance level on the scale of a chart; nan if unknown."""
     return factor * float(level) if isinstance(level, int | float) else math.nan
 
 

@@ -1,4 +1,4 @@
-"""The body of a report: paper by paper, and in each task by task, what belongs together."""
+"""The body of a report: figures, tables and scores by paper and task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,21 +24,21 @@ class Figure:
 
 @dataclass
 class TaskPart:
-    """One task on all its data."""
+    """One task on all its data sets."""
 
     name: str
     title: str
     data: str
-    """What it is on; "" if that is several."""
+    """Data set and split; "" if there are several."""
     figures: list[Figure] = field(default_factory=list)
     more_figures: list[Figure] = field(default_factory=list)
-    """Those that the page folds."""
+    """Figures under "More figures"."""
     tables: list[PaperTable] = field(default_factory=list)
     summaries: list[TaskSummary] = field(default_factory=list)
 
     @property
     def main_table(self) -> PaperTable | None:
-        """The one that stands open next to the figures: the first with rows of the paper, or else with its columns."""
+        """The table that is open next to the figures: the first with published rows, else with published columns."""
         sourced = [table for table in self.tables if table.source]
         return next((table for table in sourced if table.published), next(iter(sourced), None))
 
@@ -54,12 +54,12 @@ class PaperPart:
 def paper_parts(
     summaries: Sequence[TaskSummary], figures: Sequence[Figure], tables: Sequence[PaperTable]
 ) -> list[PaperPart]:
-    """Put together what is of one task, and tasks of one paper, in the order of the summaries."""
+    """Group figures and tables by task, and tasks by paper, in the order of the summaries."""
     parts: dict[Paper, PaperPart] = {}
     for task in dict.fromkeys(summary.key.task for summary in summaries):
         own = [summary for summary in summaries if summary.key.task == task]
         drawn = [figure for figure in figures if figure.task.task == task]
-        # An average stands for its databases.
+        # An average replaces its databases.
         whole = [figure for figure in drawn if not figure.chart.is_extra and figure.task.dataset == AVERAGE]
         shown = whole or [figure for figure in drawn if not figure.chart.is_extra]
         part = TaskPart(
@@ -77,12 +77,12 @@ def paper_parts(
 
 
 def title_of(table: PaperTable, part: TaskPart, paper: Paper) -> str:
-    """A table's title without what the headings above it say."""
+    """A table's title, without what the headings above already say."""
     title = (table.title if part.data else table.whole_title).removeprefix(f"{paper.name}, ")
     return f"{title[:1].upper()}{title[1:]}"
 
 
 def caption_of(figure: Figure, part: TaskPart) -> str:
-    """What a figure shows, with its data where the task has several."""
+    """A figure's title, with its data set if the task has several."""
     title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
     return title if part.data or figure.task.dataset == AVERAGE else f"{data_title(figure.task)}: {figure.chart.title}"

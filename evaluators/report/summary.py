@@ -1,4 +1,4 @@
-"""What the report says in tables: scores side by side, settings, versions, and what was left out."""
+"""Tables of the report: scores side by side, settings, versions and items left out."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, 
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
-"""Items left out that are listed, by task and run."""
+"""Maximum number of left-out items listed per task and run."""
 _WARNINGS = 20
-"""Warnings of one result that are shown."""
+"""Maximum number of warnings shown per result."""
 _NO_TASK = "\N{EN DASH}"
-"""Stands for the settings of a task that a run does not have."""
+"""Shown for a setting if a run does not have the task."""
 
 SettingRow = tuple[str, list[str], bool]
-"""A setting's name, its value in each run, and whether these differ among the runs that have the task."""
+"""A setting's name, its value in each run, and whether the values differ among runs that have the task."""
 
 
 @dataclass(frozen=True)
@@ -30,35 +30,35 @@ class ScoreRow:
     label: str
     chance_level: str
     cells: list[tuple[str, str, str]]
-    """For each run its value, 95 % interval and n; empty texts where it has none."""
+    """Value, 95 % interval and n of each run; "" where missing."""
 
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """The scores of one task, and what is to be known of them."""
+    """The scores of one task with their caveats and notes."""
 
     key: TaskKey
     is_mini: bool
     rows: list[ScoreRow]
     caveats: list[str]
-    """What changes how the scores are to be read."""
+    """What limits the meaning of the scores."""
     notes: list[str]
-    """What the intervals rest on, and warnings."""
+    """How the intervals were computed, and warnings."""
 
     @property
     def data(self) -> str:
-        """What the scores are of."""
+        """The data set and split of the scores."""
         return data_title(self.key)
 
 
 @dataclass(frozen=True)
 class LeftOutItems:
-    """What has no part in the scores of one task of one run."""
+    """Items that are not in the scores of one task of one run."""
 
     title: str
     count: int
     items: list[tuple[str, str]]
-    """Id and reason; at most the first fifty."""
+    """Id and reason, for at most the first fifty."""
 
 
 def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
@@ -75,12 +75,12 @@ def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[SettingRow]]]:
 
 
 def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
-    """What each run was made with, side by side."""
+    """Package versions and machine of each run, side by side."""
     return _side_by_side([run.results.environment for run in runs])
 
 
 def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
-    """What was left out, by task and run."""
+    """Items left out, by task and run."""
     found = []
     for key in merged_keys(runs):
         for run in runs:
@@ -103,7 +103,7 @@ def failures_of(runs: Sequence[Run]) -> list[str]:
 
 
 def _side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
-    """One row for each name; "" where a run lacks it."""
+    """One row per name; "" where a run lacks it."""
     flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
     rows = []
     for name in dict.fromkeys(name for settings in flat for name in settings or ()):
@@ -129,7 +129,7 @@ def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
 def _lines(
     make: Callable[[TaskResult], Iterator[str]], runs: Sequence[Run], results: Sequence[TaskResult | None]
 ) -> list[str]:
-    """What is to be said of the results, each line once, with its runs where it is not of all."""
+    """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
     found = [(run.label, result) for run, result in zip(runs, results, strict=True) if result is not None]
     lines: dict[str, list[str]] = {}
     for label, result in found:
@@ -140,7 +140,7 @@ def _lines(
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
     if result is not None and result.scores is not None:
-        # Scores by image and by group have no row here, and there may be very many of them.
+        # Scores by image or by group have no row here: there may be very many.
         many = ("scores", "image_scores")
         own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
         yield from score_rows(with_nan(own))
@@ -150,16 +150,16 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
 def _caveats(result: TaskResult) -> Iterator[str]:
     yield from result.caveats
     if result.scores is None and not result.caveats:
-        yield "There is no score."
+        yield "This task has no score."
     if not result.complete:
-        yield "The scores are incomplete: not all items were asked."
+        yield "The scores are incomplete: some items were not asked."
     if not result.settings:
-        yield "The results hold no settings, so it is unknown how these scores were made."
+        yield "The results contain no settings, so it is unknown how these scores were obtained."
     if (result.scores or {}).get("judge") == LEXICAL:
         yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
     if result.left_out:
         count = len(result.left_out)
-        yield f"{count:,} items were left out, see below." if count > 1 else "1 item was left out, see below."
+        yield f'{count:,} item{"s were" if count > 1 else " was"} left out; see "Items left out" below.'
 
 
 def _notes(result: TaskResult) -> Iterator[str]:
@@ -169,11 +169,11 @@ def _notes(result: TaskResult) -> Iterator[str]:
         yield f"{SPREAD_NOTE}."
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
     if len(result.warnings) > _WARNINGS:
-        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in the results."
+        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in results.json."
 
 
 def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
-    """Settings as names with points and texts."""
+    """Settings flattened to dotted names with text values."""
     for name, value in settings.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{lead}{name}.")

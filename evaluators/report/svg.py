@@ -1,4 +1,4 @@
-"""An SVG file of matplotlib's made part of a page."""
+"""An SVG file from matplotlib as part of a page."""
 
 import re
 from html import escape
@@ -13,16 +13,16 @@ _VIEW = re.compile(r'viewBox="([^"]*)"')
 
 
 def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
-    """Make an SVG that can stand in a page beside others.
+    """Make an SVG that can be in a page with others.
 
     Args:
-        svg: A whole file, as matplotlib writes it.
+        svg: A complete file, as matplotlib writes it.
         prefix: Makes the ids in it unique within the page.
-        title: What it is.
-        description: The same in words, for those who do not see it.
+        title: Title of the figure.
+        description: The figure in words, for screen readers.
 
     Returns:
-        Markup without references to anything outside it, in the page's colour of texts.
+        Markup without external references, in the page's text colour.
     """
     opening = _OPENING.search(svg)
     view = _VIEW.search(opening.group()) if opening else None

@@ -1,6 +1,6 @@
-"""A table as CSV and Markdown, in which no text of a model or a data set can be a formula or markup.
+"""A table as CSV and Markdown. Texts of models and data sets are escaped: they cannot become formulas or markup.
 
-Spreadsheets take a text for a formula that begins as one. In CSV, such a text has an apostrophe before it.
+Spreadsheets read a text as a formula if it begins with =, +, - or @. In CSV, such a text gets a leading apostrophe.
 """
 
 import csv
@@ -19,7 +19,7 @@ _NUMBERS = re.compile(rf"{_NUMBER}(?:/(?:{_NUMBER}|\N{{EN DASH}}))?")
 
 
 def to_csv(table: PaperTable) -> str:
-    """Comma-separated values with a head: RFC 4180, without the title.
+    """Comma-separated values (RFC 4180) with a header row, without the title.
 
     Examples:
         >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall"), (("a, b", "50.00 %"), ("=b", "-1.0 %")))), end="")
@@ -50,7 +50,7 @@ def to_markdown(table: PaperTable) -> str:
 
 
 WRITERS: Mapping[str, Callable[[PaperTable], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
-"""What writes a table, by the file's ending."""
+"""The writer of a table, by file extension."""
 
 
 def _no_formula(text: str) -> str:

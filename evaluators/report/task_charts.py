@@ -1,4 +1,4 @@
-"""Which charts the results of a task give."""
+"""The charts of each task."""
 
 import itertools
 import math
@@ -22,17 +22,17 @@ from eyechart.metrics.scores import DIMENSIONS, QUALITY, headline, spec
 
 
 def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
-    """All charts that the results of some runs give, in the order of the runs' tasks."""
+    """All charts of some runs, in the order of the runs' tasks."""
     for key in merged_keys(runs):
         yield from charts_of(key, runs)
 
 
 def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
-    """All charts that the results of a task give, those that the page folds last.
+    """All charts of a task; those under "More figures" come last.
 
     Args:
         key: The task.
-        runs: To be compared side by side; those without the task are left out.
+        runs: Runs to show side by side; runs without the task are left out.
     """
     scored = [(run.label, _with_databases(run, key)) for run in runs if key in run.tasks and run.tasks[key].scores]
     if not scored:
@@ -46,10 +46,10 @@ def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
 
 
 def accuracy_by_group(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy of all items and of each group, against its chance level."""
+    """Accuracy of all items and of each group, with chance levels."""
     if "accuracy" not in (scored[0][1].scores or {}):
         return None
-    # Whether a reply was explicit is nothing about the question.
+    # "response" says whether a reply was explicit; it is not a group of questions.
     groups = {name: values for name, values in group_values(scored).items() if name != "response"}
     return _dots(key, "accuracy", "accuracy by group", groups, spec("accuracy"), scored)
 
@@ -71,13 +71,13 @@ def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
         [value for _, value in found],
         [Series(label, tuple(above(result, path) for path in paths)) for label, result in scored],
         "accuracy minus chance level, in percentage points",
-        "chance level",
-        figure="As Q-Bench, Fig. 9." if key.task == "q_bench/perception" else "",
+        "the chance level",
+        figure="As in Q-Bench, Fig. 9." if key.task == "q_bench/perception" else "",
     )
 
 
 def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
-    """The headline by each group, for a task of one's own that has no other chart of it."""
+    """The headline score by group, for a user-defined task without another chart of it."""
     score = scored[0][1].headline_spec()
     groups = group_values(scored)
     if known_task(key.task) is not None or score is None or score.key == "accuracy" or not groups:
@@ -92,7 +92,9 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
         return None
     score = spec(f"{names[0]}.score")
     judges = sorted({str(result.scores.get("judge")) for _, result in scored if result.scores})
-    figure = "As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. " if key.task == "q_bench/description" else ""
+    figure = (
+        "As in Q-Bench, Fig. 11, where scores are normalised to [0, 1]. " if key.task == "q_bench/description" else ""
+    )
     series = [
         Series(
             label,
@@ -132,14 +134,14 @@ def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
         [DATABASES.get(name, name) for name in names],
         [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored],
         score.label,
-        "no correlation",
+        "zero correlation",
         (0, 1),
-        figure="As Q-Bench, Fig. 14, which shows the mean of SRCC and PLCC.",
+        figure="As in Q-Bench, Fig. 14, which has the mean of SRCC and PLCC.",
     )
 
 
 def circular_by_ability(key: TaskKey, scored: Scored) -> Chart | None:
-    """CircularEval accuracy of all questions and of each ability, against its chance level."""
+    """CircularEval accuracy of all questions and of each ability, with chance levels."""
     if known_task(key.task) is None or "circular_accuracy" not in (scored[0][1].scores or {}):
         return None
     groups = group_values(scored)
@@ -164,12 +166,12 @@ def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
     series = [Series(label, tuple(100 * number(result.scores, *path) for path in paths)) for label, result in scored]
     labels = [L2_CODES[name] for name in names]
     meaning = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
-    chart = _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", "no right answer", (0, 100))
+    chart = _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", "no correct answer", (0, 100))
     return replace(chart, note=f"{meaning}.")
 
 
 def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
-    """Right answers and right refusals, on each other, by question type: QL-Bench, Tables I and II."""
+    """Right answers and right refusals as stacked bars, by question type: QL-Bench, Tables I and II."""
     if "score_cc" not in (scored[0][1].scores or {}):
         return None
     names = group_values(scored).get("question_type", [])
@@ -213,7 +215,7 @@ _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
 def _dots(
     key: TaskKey, what: str, title: str, groups: Mapping[str, Sequence[str]], score: ScoreSpec, scored: Scored
 ) -> Chart:
-    """A score of all items, then of each value of some groups, with intervals and chance levels."""
+    """A score of all items, then of each group value, with intervals and chance levels."""
     paths: list[tuple[str, ...]] = [
         (),
         *((f"by_{group}", value) for group, values in groups.items() for value in values),
@@ -251,7 +253,7 @@ def _dots(
 
 
 def _with_databases(run: Run, key: TaskKey) -> TaskResult:
-    """A result; an average with the whole scores of its databases, which have the intervals that it lacks."""
+    """A result; for an average, with the full scores of its databases, which include intervals."""
     result = run.tasks[key]
     if key.dataset != AVERAGE or not isinstance(parts := (result.scores or {}).get("by_database"), Mapping):
         return result
@@ -274,7 +276,7 @@ def _radar(
     limits: tuple[float, float] | None = None,
     figure: str = "",
 ) -> Chart:
-    """A radar chart, as papers have them; `zero` is what a value of 0 means, `figure` the paper's."""
+    """A radar chart as in the papers; `zero` is what a value of 0 means, `figure` names the paper's figure."""
     place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
     return Chart(
         key=key.file_name(what),
@@ -283,7 +285,7 @@ def _radar(
         labels=tuple(labels),
         series=tuple(series),
         unit=unit,
-        note=f"{figure} The {place} is {zero}.".strip(),
+        note=f"{figure} The {place} marks {zero}.".strip(),
         limits=limits,
         is_extra=True,
     )

@@ -1,4 +1,4 @@
-"""Small copies of images, from the data that a run's settings name."""
+"""Thumbnails of images from the data that a run's settings name."""
 
 import base64
 import hashlib
@@ -16,26 +16,25 @@ from eyechart.evaluators.tasks import get_task, known_task
 _LARGEST_SIDE = 112
 _QUALITY = 60
 BUDGET = 1_200_000
-"""Letters of all thumbnails, so that a page of 10,000 samples stays below 5 MB."""
-
-
+"""Characters of all thumbnails together, so that a page of 10,000 samples stays below 5 MB."""
 NO_ROOM = -1
+"""Place of an image that was left out to keep the page small."""
 
 
 @dataclass
 class Album:
-    """Thumbnails, each kept once however many samples show it."""
+    """Thumbnails, each stored once even if several samples show it."""
 
     uris: list[str] = field(default_factory=list)
     """`data:` addresses, in order of first use."""
     room: int = 0
-    """Letters that may still be added."""
+    """Characters that may still be added."""
     left_out: int = 0
     """Images for which there was no room."""
     _places: dict[str, int] = field(default_factory=dict)
 
     def add(self, encoded: Mapping[str, Any]) -> int | None:
-        """The place of an image's thumbnail; None where the image cannot be read.
+        """The index of an image's thumbnail; None if the image cannot be read.
 
         Args:
             encoded: `{"bytes", "path"}`.
@@ -65,14 +64,14 @@ def add_images(
     """Put the images of some items into an album.
 
     Args:
-        album: Where they go.
-        key: The task that they are of.
-        result: Its result, whose settings name the data.
+        album: Receives the images.
+        key: The task.
+        result: The task's result; its settings name the data.
         ids: The items' ids.
 
     Returns:
-        The places of each item's images, None for one that cannot be read, `NO_ROOM` for one that had no room; and why
-        there are none, "" if there are.
+        The indices of each item's images (None for an unreadable image, `NO_ROOM` for one that did not fit), and the
+        reason if there are no images, else "".
     """
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
@@ -80,9 +79,9 @@ def add_images(
     settings = settings if isinstance(settings, dict) else {}
     source = settings.get("source")
     if not isinstance(source, str):
-        return {}, "the settings do not name the data"
+        return {}, "the run's settings do not name the data"
     if source != OFFICIAL and not is_mini_source(source) and not Path(source).exists():
-        return {}, f"the data are not where the run found them: {source!r}"
+        return {}, f"the data are no longer at {source!r}"
     try:
         with without_progress_bars():
             dataset = _load(key, settings)
@@ -90,11 +89,11 @@ def add_images(
         places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
         rows = undecoded_rows(dataset.select(places))
         of_id = {row["id"]: row for row in rows}
-        # In the order of the samples, as the album may become full.
+        # In the order of the samples, because the album may become full.
         return {id: [_added(album, image) for image in _images(of_id[id])] for id in ids if id in of_id}, ""
-    # A file that changed since, or a data set of another version: whatever it is, the report is made without pictures.
+    # The files or the data set may have changed since the run; the report is then written without images.
     except Exception as error:
-        return {}, f"the data cannot be read again: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+        return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
 
 
 def _added(album: Album, image: Any) -> int | None:
@@ -122,7 +121,7 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         data_dir=None if is_mini_source(source) else source,
         is_mini=is_mini_source(source),
         options=options,
-        # What the run left out is in no sample.
+        # Items that the run left out are in no sample.
         skip_missing=True,
         skip_bad=True,
     ).dataset

@@ -105,7 +105,7 @@ def test_the_filter_leaves_questions_on_which_models_disagree(opened, answers):
 
 def test_the_tests_of_the_runs_are_there(opened):
     text = opened(1280, 900).find_element(By.ID, "comparison").text
-    assert re.search(r"good above poor \(p [<=] 0\.0", text)
+    assert re.search(r"good scored higher than poor \(p [<=] 0\.0", text)
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -82,7 +82,7 @@ def test_names_that_lead_up(tmp_path):
 def test_missing_predictions(tmp_path):
     (write(tmp_path) / "predictions.parquet").unlink()
     page = page_of(tmp_path)
-    assert page.holds("75.00 %") and page.holds("no samples, as there are no predictions")
+    assert page.holds("75.00 %") and page.holds("has no predictions")
 
 
 @fault("a run's predictions are damaged", REFUSED)

@@ -1,6 +1,6 @@
-"""Scores laid out as the papers' tables are: the same columns in the same order, so that rows can be set beside them.
+"""Scores in the layout of the papers' tables: the same columns in the same order, so that rows can be compared.
 
-Columns that compare with models outside the report are left out: ranks, and signs of improvement.
+Ranks and marks of improvement are left out: they compare with models outside the report.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,19 +35,19 @@ _MAKERS: Mapping[str, Callable[[TaskKey, Results], Iterator[PaperTable]]] = {
     "two_afc/coarse": two_afc.coarse,
     **{f"two_afc/{name}": two_afc.fine for name in ("fine_levels", "fine_types", "fine_mos")},
 }
-"""Which tables each result of a task fills."""
+"""The tables of each result of a task."""
 _TASK_MAKERS: Mapping[str, Callable[[str, ResultsByKey], Iterator[PaperTable]]] = {
     "q_bench/assessment": q_bench_assessment.assessment,
     **dict.fromkeys(_MMBENCH, mmbench_appendix.without_blind_solved),
 }
-"""Which tables hold several data sets or splits of a task; they come behind its others."""
+"""The tables over several data sets or splits of a task; they come after its other tables."""
 
 
 def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
-    """The tables that the results of some runs fill, in the order of the runs' tasks.
+    """The papers' tables of some runs, in the order of the runs' tasks.
 
     Args:
-        runs: Each gives a row, or a group of columns where the paper has models side by side.
+        runs: Each is one row, or a group of columns if the paper has models side by side.
     """
     tables: list[PaperTable] = []
     keys = merged_keys(runs)
@@ -55,7 +55,7 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
     for key in keys:
         scored = [(run.label, run.tasks[key]) for run in runs if key in run.tasks and run.tasks[key].scores]
         marked = [(choice_bias.label_of(label, result), result) for label, result in scored]
-        # MMBench has a table of its own for runs without images.
+        # MMBench has a separate table for runs without images.
         rows = scored if key.task in _MMBENCH else marked
         if scored and key.task in _MAKERS:
             tables += _MAKERS[key.task](key, rows)

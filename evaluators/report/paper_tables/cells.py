@@ -1,4 +1,4 @@
-"""What the tables of all papers are made of."""
+"""Building blocks of the tables of all papers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scores import SCORES
 
 UNDEFINED = "\N{EN DASH}"
-"""Stands where there is no score."""
+"""Shown if there is no score."""
 DELTA = "\N{GREEK CAPITAL LETTER DELTA}"
 """The row of differences."""
 
@@ -23,36 +23,36 @@ class PaperTable:
     """One table."""
 
     key: str
-    """File name without ending."""
+    """File name without extension."""
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     labels: int = 1
-    """How many of the first columns hold texts."""
+    """Number of leading columns that contain text."""
     published: tuple[tuple[str, ...], ...] = ()
     """The paper's rows, in the same columns."""
     published_columns: int = 0
-    """Where models stand across: how many of the last columns are the paper's."""
+    """Number of trailing columns that are the paper's models, in a table with one model per column group."""
     across: int = 0
-    """Where models stand across: how many columns each has; 0 where they stand down."""
+    """Number of columns per model, in a table with one model per column group; 0 if each model is a row."""
     source: str = ""
-    """Where the paper's rows or columns are from; "" where there are none."""
+    """Source of the paper's rows or columns; "" if there are none."""
     is_comparable: bool = False
     """Whether the paper's scores may be ranked with the runs'."""
     unranked: tuple[int, ...] = ()
-    """Columns of which neither end is better."""
+    """Columns that are not ranked, because neither higher nor lower is better."""
     key_of_task: TaskKey | None = None
-    """What it is of; for tables of several databases, their average."""
+    """The task; for tables over several databases, the key of their average."""
 
     @property
     def whole_title(self) -> str:
-        """The title with the data."""
+        """The title with data set and split."""
         return f"{self.title} ({data_title(self.key_of_task)})" if self.key_of_task else self.title
 
     @property
     def caption(self) -> str:
-        """The title with paper, task and data, for a table that stands by itself."""
+        """The title with paper, task and data set, for a table outside the page."""
         key = self.key_of_task
         paper = paper_of(key.task) if key else OWN
         if key is None or paper == OWN:
@@ -69,7 +69,7 @@ class PaperTable:
 Results = list[tuple[str, TaskResult]]
 """The scored results of one task, each with the label of its run."""
 ResultsByKey = list[tuple[str, Mapping[TaskKey, TaskResult]]]
-"""All scored results of a task, those of a run together, each run with its label."""
+"""All scored results of a task, grouped by run, each with the label of its run."""
 QUESTION_TYPES = {"yes-or-no": "Yes-or-No", "what": "What", "how": "How"}
 
 
@@ -79,14 +79,14 @@ class Column:
 
     head: str
     path: tuple[str, ...]
-    """Names on the way to the score."""
+    """Nested keys of the score."""
     digits: int
     is_percent: bool = False
     """Whether the score is a fraction, shown in percent."""
 
     @property
     def is_ranked(self) -> bool:
-        """Whether one end of the score is better."""
+        """Whether a higher score is better."""
         return any(one.key.split(".")[-1] == self.path[-1] and one.higher_is_better for one in SCORES)
 
     def cell(self, scores: Mapping[str, Any] | None) -> str:
@@ -98,13 +98,13 @@ class Column:
 def group_columns(
     groups: Mapping[str, Mapping[str, str]], score: str, digits: int = 2, overall: int = -1
 ) -> list[Column]:
-    """A fraction by values of groups, in percent, and that of all items.
+    """Columns of a fraction by group value, in percent, and of all items.
 
     Args:
-        groups: Heads of the columns, by value, by group.
+        groups: Column heads by group and value.
         score: Key of the fraction.
         digits: Decimals.
-        overall: Place of the column of all items: 0 or -1.
+        overall: Position of the column of all items: 0 or -1.
     """
     found = [
         Column(head, (f"by_{group}", value, score), digits, True)
@@ -124,7 +124,7 @@ def score_table(
     results: Results,
     note: str = "",
 ) -> PaperTable:
-    """Models down, scores across."""
+    """One row per model, one column per score."""
     rows = [(label, *(column.cell(result.scores) for column in columns)) for label, result in results]
     found = table(key, number_of, title, (corner, *(column.head for column in columns)), rows, note)
     unranked = tuple(place for place, column in enumerate(columns, start=1) if not column.is_ranked)
@@ -135,14 +135,14 @@ def score_table(
 def with_published(
     found: PaperTable, key: TaskKey, number_of: str, results: Results, columns: Sequence[tuple[int, bool]]
 ) -> PaperTable:
-    """A table with the paper's rows, where its table of that number has the same columns.
+    """A table with the paper's rows added, if the paper's table has the same columns.
 
     Args:
         found: The runs' rows.
         key: The task.
         number_of: Such as "table_2".
         results: The runs' results.
-        columns: Decimals of each column of scores, and whether it is in percent.
+        columns: Decimals of each score column, and whether it is in percent.
     """
     printed = published_table(key, number_of)
     rows = () if printed is None else published_rows(printed, columns, found.labels)
@@ -174,18 +174,18 @@ def table(
     note: str = "",
     labels: int = 1,
 ) -> PaperTable:
-    """A table of one task, its file name with what tells the task's tables apart."""
+    """A table of one task; `number_of` makes its file name unique within the task."""
     return PaperTable(key.file_name(number_of), title, tuple(columns), tuple(rows), note, labels, key_of_task=key)
 
 
 def parts(scores: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
-    """A mapping among some scores; empty where there is none."""
+    """A mapping among some scores; empty if missing."""
     found = (scores or {}).get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def judges(results: Results) -> str:
-    """Who judged, as a note below a table."""
+    """The judges, as a note below a table."""
     return f"Judged by {', '.join(sorted({str((r.scores or {}).get('judge')) for _, r in results}))}."
 
 
@@ -200,5 +200,5 @@ def decimal(digits: int, scores: Mapping[str, Any] | None, *path: str) -> str:
 
 
 def formatted(value: float, digits: int, unit: str = "") -> str:
-    """A number as text, or what stands where there is none."""
+    """A number as text, a dash if undefined."""
     return f"{value:.{digits}f}{unit}" if math.isfinite(value) else UNDEFINED

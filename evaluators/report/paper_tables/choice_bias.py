@@ -1,4 +1,4 @@
-"""Two tables of any multiple choice: what the images add, and whether answers follow the position of an option."""
+"""Two tables of multiple-choice tasks: the multimodal gain, and position bias."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,12 +17,12 @@ _GAINS = {"blind_score": "Without images", "gain": "Gain", "leak": "Leak"}
 
 
 def label_of(label: str, result: TaskResult) -> str:
-    """A run's label, which says where it showed no images."""
+    """A run's label, marked if the run showed no images."""
     return f"{label} (without images)" if is_blind(result) else label
 
 
 def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """The score without images, the multimodal gain and the leak, of runs that name their blind run."""
+    """Score without images, multimodal gain and leak of runs that name their blind run."""
     found = [(label, parts(result.diagnostics, GAIN)) for label, result in results if GAIN in result.diagnostics]
     if not found:
         return
@@ -32,14 +32,14 @@ def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         cells = [cell for name in _GAINS for cell in (percent(own, name), _ends(own, name))]
         rows.append((label, str(own.get("model")), *cells, percent(own, "random_guess")))
     score = _LABELS.get(str(found[0][1].get("score")), "score")
-    title = f"Multimodal gain and leak, as MMStar, Sec. 4.3: {score}"
-    note = "Gain: the score less that without images. Leak: the score without images less chance."
-    made = table(key, "gain", title, ("Model", "Blind run", *heads, "Chance"), rows, note, labels=2)
+    title = f"Multimodal gain and leak, as in MMStar, Sec. 4.3: {score}"
+    note = "Gain: score with images minus score without images. Leak: score without images minus chance level."
+    made = table(key, "gain", title, ("Model", "Blind run", *heads, "Chance level"), rows, note, labels=2)
     yield replace(made, unranked=tuple(range(len(made.columns))))
 
 
 def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """Recall by position of the right option with its spread; flip rate and majority of the passes where there are."""
+    """Recall by position of the correct option with its spread; flip rate and majority of passes if available."""
     found = [(label, result.scores or {}) for label, result in results if parts(result.scores, "position_bias")]
     if not found:
         return
@@ -53,8 +53,9 @@ def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         columns |= {"Flip rate": ("flip_rate",), "Majority of passes": ("position_free_accuracy",)}
     rows = [(label, *(percent(scores, *path) for path in columns.values())) for label, scores in found]
     note = (
-        "Recall: right answers where the right option stood at that position. Spread: its standard deviation over "
-        "positions, among questions with the same number of options; up to the spread by chance it says nothing."
+        "Recall: share of correct answers among questions whose correct option is at that position. Spread: standard "
+        "deviation of the recall over positions, among questions with the same number of options. A spread no larger "
+        "than the spread by chance is no evidence of bias."
     )
     made = table(key, "positions", "Position bias", ("Model", *columns), rows, note)
     yield replace(made, unranked=tuple(range(len(made.columns))))

@@ -1,4 +1,4 @@
-"""The tables of MMBench, but for those of its Appendix B."""
+"""The tables of MMBench, except those of its Appendix B."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from eyechart.evaluators.results.finished_runs import TaskKey
 
 
 def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """MMBench, Tables 1 and 2; 4 of open answers; 3 or 8 and 9 to 14 by ability; blind runs apart (Appendix B)."""
+    """MMBench, Tables 1 and 2; 4 for open answers; 3 or 8 and 9 to 14 by ability; Appendix B for blind runs."""
     sighted = [(label, result) for label, result in results if not is_blind(result)]
     if sighted:
         yield _extraction_steps(key, sighted)
@@ -42,25 +42,25 @@ def circular(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def _extraction_steps(key: TaskKey, results: Results) -> PaperTable:
-    """MMBench, Table 1: the share of replies that have a choice after exact matching, and after the judge."""
+    """MMBench, Table 1: share of replies with a choice after exact matching, and after the judge."""
     rows = []
     for label, result in results:
         shares = parts(result.scores, "extraction")
         left = number(shares, "random") + number(shares, "unmatched")
-        # Where the rules read everything, nothing is left for a judge.
+        # If the rules parse every reply, nothing is left for a judge.
         second = 100 * (1 - left) if "judge" in (result.scores or {}) or not left else math.nan
         rows.append((label, percent(shares, "exact", digits=1), formatted(second, 1, " %")))
     over = ", ".join(dict.fromkeys(str((result.scores or {}).get("distribution_over")) for _, result in results))
     note = (
-        f"Over {over}. Step-2: replies read by exact matching, as declared answers or by the judge, whose X, for no "
-        "option, counts as read."
+        f"Computed over {over}. Step-2: replies parsed by exact matching, as declared answers or by the judge; the "
+        "judge's X (no option) counts as parsed."
     )
     title = "MMBench, Table 1: success rate of each step of choice extraction"
     return table(key, "table_1", title, ("Model Name", "Step-1", "Step-2"), rows, note)
 
 
 def _both_evals(key: TaskKey, results: Results) -> PaperTable:
-    """MMBench, Table 2: models across."""
+    """MMBench, Table 2: one column per model."""
     both = {"VanillaEval": "vanilla_accuracy", "CircularEval": "circular_accuracy"}
     rows = [(name, *(percent(result.scores, score, digits=1) for _, result in results)) for name, score in both.items()]
     differences = [
@@ -88,21 +88,21 @@ def _both_evals(key: TaskKey, results: Results) -> PaperTable:
 
 
 def _grades(key: TaskKey, results: Results) -> PaperTable:
-    """MMBench, Table 4: models across. The paper has answers to GQA, OK-VQA and Text-VQA."""
+    """MMBench, Table 4: one column per model. The paper's table is on GQA, OK-VQA and Text-VQA."""
     scores = [result.variants[GRADES] for _, result in results]
     rows = [
         ("Accuracy", *(percent(of_run, "exact_match", digits=1) for of_run in scores)),
         ("Average score (1 to 5)", *(decimal(2, of_run, "mean_score") for of_run in scores)),
     ]
     judges = ", ".join(dict.fromkeys(str(of_run.get("judge")) for of_run in scores))
-    note = f"Of the open questions of this task; the paper has those of three other data sets. Graded by {judges}."
+    note = f"Open questions of this task; the paper's table is on three other data sets. Graded by {judges}."
     title = "MMBench, Table 4: grades of open answers and exact matching"
     found = table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
     return replace(found, across=1)
 
 
 def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:
-    """MMBench, Table 3 for the test split, Table 8 for the others."""
+    """MMBench, Table 3 for the test split, Table 8 for other splits."""
     place, number_of = ("Table 3 (test)", "table_3") if key.split == "test" else ("Table 8 (dev)", "table_8")
     columns = group_columns({"l2_category": L2_CODES}, "circular_accuracy", 1, overall=0)
     title = f"MMBench, {place}: L-2 abilities, CircularEval"
@@ -110,7 +110,7 @@ def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:
 
 
 def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """MMBench, Tables 9 to 14, one for each L-2 ability."""
+    """MMBench, Tables 9 to 14, one per L-2 ability."""
     by_l2 = groupby(ABILITIES.values(), lambda ability: ability.l2_category)
     for place, (l2_category, abilities) in enumerate(by_l2, start=9):
         names = [ability.category for ability in abilities]

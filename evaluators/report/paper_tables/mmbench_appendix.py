@@ -1,4 +1,4 @@
-"""The two tables of MMBench's Appendix B: runs without images, and scores without the questions that these solve."""
+"""The two tables of MMBench's Appendix B: runs without images, and scores without the questions solved blind."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def is_blind(result: TaskResult) -> bool:
 
 
 def blind_runs(key: TaskKey, results: Results) -> PaperTable:
-    """The first table: models that see no image, by L-2 ability."""
+    """The first table: models without images, by L-2 ability."""
     heads = {"Overall": (), **{code: ("by_l2_category", name) for name, code in L2_CODES.items()}}
     rows = [(label, *(_points(result.scores, *path) for path in heads.values())) for label, result in results]
     title = "MMBench, Appendix B, first table: without images, CircularEval in %"
@@ -35,7 +35,7 @@ def blind_runs(key: TaskKey, results: Results) -> PaperTable:
 
 
 def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
-    """The second table, where a run has scores without the questions that a blind run solved; dev and test in a row."""
+    """The second table, for runs that also score without the questions a blind run solved; one row has dev and test."""
     rows: dict[tuple[str, str, int], dict[str, TaskResult]] = {}
     for label, of_run in results:
         for key, result in of_run.items():
@@ -52,15 +52,15 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
             cells = [(label, *_both_ways(by_split)) for label, by_split in own]
             blind = models[0] if len(models) == 1 else "blind"
             columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]
-            note = f"Without the questions that {' or '.join(models)} solved blind."
-            title = "MMBench, Appendix B, second table: without questions that were solved blind, CircularEval in %"
+            note = f"Without the questions that {' or '.join(models)} solved without images."
+            title = "MMBench, Appendix B, second table: without questions solved without images, CircularEval in %"
             key = TaskKey(task, dataset, ", ".join(splits))
             made = table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
             yield with_published(made, key, "appendix_b_without", [], [(2, False)] * len(columns))
 
 
 def _both_ways(by_split: Mapping[str, TaskResult]) -> Iterator[str]:
-    """On each split all questions, and those that need their image."""
+    """On each split, the score on all questions and on those that need the image."""
     for split in _SPLITS:
         result = by_split.get(split)
         yield _points(None if result is None else result.scores)

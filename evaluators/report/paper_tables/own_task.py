@@ -1,4 +1,4 @@
-"""The tables of a task of one's own, which no paper has."""
+"""The tables of a user-defined task, which is in no paper."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from eyechart.metrics.scores import specs_in
 
 
 def scores(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """All scores with their intervals, then the headline by each group; models down."""
+    """All scores with their intervals, then the headline score by group; one row per model."""
     specs = [spec for spec in specs_in(with_nan(results[0][1].scores)) if spec.in_table]
     columns = [head for spec in specs for head in (spec.label, "95 % interval")[: 2 if spec.interval else 1]]
     rows = []

@@ -1,4 +1,4 @@
-"""The rows of a paper's own table, in the columns of ours."""
+"""The rows of a paper's table, in the columns of ours."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
 ARROW = "\N{LEFT RIGHT ARROW}"
-"""Between the words of a pair, as papers print it."""
+"""Separates the words of a pair, as in the papers."""
 
 
 def published_table(key: TaskKey, number_of: str) -> PublishedTable | None:
-    """The paper's table, where it is of the same task.
+    """The paper's table; None if it is on another task.
 
     Args:
         key: The task.
@@ -25,12 +25,12 @@ def published_table(key: TaskKey, number_of: str) -> PublishedTable | None:
 def published_rows(
     table: PublishedTable, columns: Sequence[tuple[int, bool]], labels: int = 1
 ) -> tuple[tuple[str, ...], ...]:
-    """Its rows; none where it has other columns.
+    """The rows of a paper's table; empty if its columns differ.
 
     Args:
-        table: The paper's.
-        columns: Decimals of each column of ours, and whether it is in percent; one of ours may hold two of the paper's.
-        labels: How many columns of texts ours has; the paper's names hold both, parted by a comma.
+        table: The paper's table.
+        columns: Decimals of each of our columns, and whether it is in percent; one may contain two of the paper's.
+        labels: Number of our text columns; the paper's names contain both texts, separated by a comma.
     """
     each = len(table.columns) // len(columns)
     if each * len(columns) != len(table.columns):
@@ -45,13 +45,13 @@ def published_rows(
 
 
 def source_of(table: PublishedTable, key: TaskKey) -> str:
-    """Where its rows are from, and whether they are on other data."""
-    other = "" if table.split == key.split else f" (split: {table.split}; the runs are on {key.split})"
+    """The source of a paper's rows, and the split if it differs."""
+    other = "" if table.split == key.split else f" (split: {table.split}; the runs use {key.split})"
     return f"Published values: {table.paper}, {table.table}{other}."
 
 
 def are_comparable(key: TaskKey, table: PublishedTable, results: Sequence[tuple[str, TaskResult]]) -> bool:
-    """Whether a paper's scores may be ranked with those of some runs: on the same items, all of them."""
+    """Whether a paper's scores may be ranked with the runs': all are on the same, complete set of items."""
     is_part = any(
         is_mini(result) or result.settings.get("limit") or result.settings.get("sample") for _, result in results
     )

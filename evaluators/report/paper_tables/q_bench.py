@@ -34,7 +34,7 @@ _DIMENSIONS = {"completeness": "Completeness", "preciseness": "Precision", "rele
 
 
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """Q-Bench, Table 2 of the test split or 7 of dev; Table 5 where a run has closed-set inference; Table 8."""
+    """Q-Bench, Table 2 (test) or 7 (dev); Table 5 if a run has closed-set inference; Table 8."""
     groups = {"question_type": QUESTION_TYPES, "concern": _CONCERNS}
     pairs = _of_pairs(key)
     normal = [(label, result) for label, result in results if not _is_closed_set(result)]
@@ -50,8 +50,8 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
-    """Q-Bench, Table 8: questions whose right answer is yes or no."""
-    # Those on single images have two options. One of the pairs has a single one.
+    """Q-Bench, Table 8: questions whose correct answer is yes or no."""
+    # Questions on single images have two options; one question on pairs has a single option.
     rows = [("chance level", *["50.00 %"] * 4, UNDEFINED)] if key.task == _SINGLE else []
     means = [number(parts(result.scores, "yes_no"), "mean") for _, result in results]
     for (label, result), own in zip(results, means, strict=True):
@@ -61,7 +61,7 @@ def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean", "de-biased #")
     title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
     made = table(key, "table_8", title, columns, rows)
-    # The paper's rank is among its own models.
+    # The paper ranks only its own models.
     printed = with_published(replace(made, columns=columns[:-1]), key, "table_8", results, [(2, True)] * 4)
     published = tuple((*row, UNDEFINED) for row in printed.published)
     return replace(printed, columns=columns, published=published, unranked=(5,))
@@ -78,8 +78,8 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def _of_pairs(key: TaskKey) -> str:
-    """What the title of a table says of pairs, which the paper does not have."""
-    return "" if key.task == _SINGLE else " of pairs, in the columns of single images"
+    """Added to the title of a table on pairs, which the paper does not have."""
+    return "" if key.task == _SINGLE else " (image pairs, in the columns for single images)"
 
 
 def _is_closed_set(result: TaskResult) -> bool:

@@ -1,4 +1,4 @@
-"""The tables of Q-Bench's assessment. Each spans databases: those that a run lacks are left open."""
+"""The tables of Q-Bench's assessment. Each has a column per database, empty if a run lacks the database."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _OF_ONE_DATABASE = ("data", "model", "average", "databases")
 
 @dataclass
 class _Row:
-    """What a run holds on all databases under the same settings."""
+    """The results of a run on all databases under the same settings."""
 
     label: str
     words: str
@@ -37,16 +37,16 @@ class _Row:
     """By database, or `AVERAGE`."""
 
     def cells(self, databases: Sequence[str], way: str = "") -> tuple[str, ...]:
-        """SRCC/PLCC on some databases: the scores, or a variant of them."""
+        """SRCC/PLCC on some databases, of the scores or of a variant."""
         parts = [self._scores(name, way) for name in databases]
         return tuple("/".join(decimal(3, scores, measure) for measure in ("srcc", "plcc")) for scores in parts)
 
     def has(self, way: str) -> bool:
-        """Whether there is such a variant on any database."""
+        """Whether any database has this variant."""
         return any(way in result.variants for result in self.results.values())
 
     def way(self, words: str) -> str:
-        """The variant whose words these are; "" for the scores themselves."""
+        """The variant that uses these words; "" for the scores themselves."""
         return "" if words == self.words else words
 
     def _scores(self, database: str, way: str) -> Mapping[str, Any] | None:
@@ -55,7 +55,7 @@ class _Row:
 
 
 def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
-    """Q-Bench, Table 4; Tables 9 to 11 of logits, which can be pooled in other ways too. All cells are SRCC/PLCC."""
+    """Q-Bench, Table 4; for logits also Tables 9 to 11, other ways to pool them. All cells are SRCC/PLCC."""
     rows = _rows(results)
     if not rows:
         return
@@ -81,7 +81,7 @@ def _with_published(found: PaperTable, key: TaskKey, number_of: str, results: Re
 
 
 def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
-    """Q-Bench, Table 9: argmax and softmax of the words that make the scores."""
+    """Q-Bench, Table 9: argmax and softmax of the words that the scores come from."""
     columns = ("Model / Dataset", "Strategy", *(DATABASES[name] for name in _FEWER))
     cells = [
         (row.label, strategy, *row.cells(_FEWER, way))
@@ -90,11 +90,11 @@ def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     ]
     words = ", ".join(dict.fromkeys(_arrow(row.words) for row in rows))
     title = "Q-Bench, Table 9: argmax and softmax, SRCC/PLCC"
-    return table(key, "table_9", title, columns, cells, f"Of the logits of {words}.", labels=2)
+    return table(key, "table_9", title, columns, cells, f"From the logits of {words}.", labels=2)
 
 
 def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
-    """Q-Bench, Table 10: good and poor, and the words that T5 is likelier to say."""
+    """Q-Bench, Table 10: good/poor, and the words that T5 is more likely to say."""
     columns = ("Model / Dataset", "tokens", *(DATABASES[name] for name in _FEWER))
     cells = [
         (row.label, _arrow(words), *row.cells(_FEWER, row.way(words)))
@@ -102,7 +102,7 @@ def _words_of_t5(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
         for words in (_GOOD_POOR, _HIGH_LOW)
     ]
     title = f"Q-Bench, Table 10: {_arrow(_HIGH_LOW)} and {_arrow(_GOOD_POOR)}, SRCC/PLCC"
-    return table(key, "table_10", title, columns, cells, "The paper has InstructBLIP (Flan-T5-XL) alone.", labels=2)
+    return table(key, "table_10", title, columns, cells, "The paper has only InstructBLIP (Flan-T5-XL).", labels=2)
 
 
 def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
@@ -115,12 +115,12 @@ def _ensembles(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:
     ]
     title = "Q-Bench, Table 11: ensembles of synonyms, SRCC/PLCC"
     return table(
-        key, "table_11", title, columns, cells, "The paper has the headings CGIQA-6K and AGIQA-3K exchanged.", labels=2
+        key, "table_11", title, columns, cells, "The paper's headings CGIQA-6K and AGIQA-3K are swapped.", labels=2
     )
 
 
 def _rows(results: ResultsByKey) -> list[_Row]:
-    """One row for each run and settings, of the databases in the paper."""
+    """One row per run and settings, over the databases in the paper."""
     found: list[_Row] = []
     for label, of_run in results:
         rows: dict[str, _Row] = {}
@@ -137,13 +137,13 @@ def _rows(results: ResultsByKey) -> list[_Row]:
 
 
 def _words(result: TaskResult) -> str:
-    """The words that make the scores; "" where these are numbers."""
+    """The word pair that the scores come from; "" if scores are numbers."""
     words = result.settings.get("word_pair")
     return words if isinstance(words, str) else ""
 
 
 def _pairs(row: _Row) -> set[str]:
-    """The pairs of words of which there are scores."""
+    """The word pairs that have scores."""
     return {pair.name for pair in WORD_PAIRS if pair.name == row.words or row.has(pair.name)}
 
 

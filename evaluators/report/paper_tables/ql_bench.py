@@ -11,7 +11,7 @@ _PARTS = {**{head: ("by_question_type", name) for name, head in QUESTION_TYPES.i
 def self_awareness(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """QL-Bench, Tables I and III for single images, II and IV for pairs."""
     first, second = ("I", "III") if key.task == "ql_bench/single" else ("II", "IV")
-    note = "The papers' tables also count the private test answers." if key.split == "dev" else ""
+    note = "The paper's table also includes the private test answers." if key.split == "dev" else ""
     scores = [
         Column(f"{head} {score}", (*path, score), 3)
         for head, path in _PARTS.items()

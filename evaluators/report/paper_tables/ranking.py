@@ -1,4 +1,4 @@
-"""The best and the second best value of each column of a table, which papers print in bold and underlined."""
+"""The best and second-best value of each column of a table: bold and underlined, as in the papers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,25 +8,25 @@ from eyechart.evaluators.report.paper_tables.cells import DELTA, PaperTable
 
 BEST, SECOND = "best", "second"
 _NO_MODELS = ("chance level", "random guess", "human", "single subject", DELTA.lower())
-"""Parts of the names of other rows."""
+"""Parts of the names of rows that are not models."""
 
 
 class _Place(NamedTuple):
     row: int
     column: int
     part: int
-    """Which of the numbers in a cell, which a slash parts."""
+    """Index of the number among those that a slash separates."""
 
 
 def ranks(table: PaperTable) -> dict[tuple[int, int, int], str]:
-    """Which numbers are the best and the second best.
+    """The best and second-best numbers.
 
     Args:
-        table: Ranked are the runs, together with the paper's models where these are comparable, else each on their own.
+        table: The runs are ranked together with the paper's models if comparable, otherwise separately.
 
     Returns:
-        By row (the runs' first, then the paper's), column and number within the cell: `BEST` or `SECOND`. Where there
-        is one model alone, it has no rank.
+        `BEST` or `SECOND` by row (the runs' rows first, then the paper's), column, and number within the cell. A single
+        model has no rank.
     """
     found: dict[tuple[int, int, int], str] = {}
     for group in _groups(table):
@@ -39,7 +39,7 @@ def ranks(table: PaperTable) -> dict[tuple[int, int, int], str]:
 
 
 def is_model(name: str) -> bool:
-    """Whether a row of that name is a model's: neither of guesses nor of people.
+    """Whether a row is a model, not a chance level or a human.
 
     Examples:
         >>> is_model("LLaVA-v1.5"), is_model("Senior-level Human")
@@ -49,7 +49,7 @@ def is_model(name: str) -> bool:
 
 
 def _groups(table: PaperTable) -> Iterator[list[_Place]]:
-    """Places of the numbers that are ranked with each other."""
+    """Groups of numbers that are ranked together."""
     rows = table.all_rows
     kept = [row for row, cells in enumerate(rows) if is_model(cells[0])]
     columns = [column for column in range(table.labels, len(table.columns)) if column not in table.unranked]

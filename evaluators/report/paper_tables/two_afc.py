@@ -39,9 +39,9 @@ _PAIR_NAMES = {
     "interval_50_75": "[50,75)",
     "interval_75_100": "[75,100]",
 }
-"""Parts of 2AFC's data as Tables II to V name them, in their order."""
+"""Parts of 2AFC's data, with names and order of Tables II to V."""
 _PRINTED = {"consistency": "consistency", "accuracy_all": "accuracy", "plcc_fitted": "correlation"}
-"""Scores as the files of the paper's tables call them."""
+"""Names of scores in the files of the paper's tables."""
 _FILES = {
     ("two_afc/coarse", "table_II"): "two_afc_table_2",
     **{
@@ -50,7 +50,7 @@ _FILES = {
         for number_of, file in (("table_III", 3), ("table_IV", 4))
     },
 }
-"""Files of the paper's tables by task and number."""
+"""Files of the paper's tables by task and table number."""
 _AGGREGATORS = {
     "mle": "MLE",
     "mle_ridge": "MLE, ridge {ridge}",
@@ -84,7 +84,7 @@ def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def fine(key: TaskKey, results: Results) -> Iterator[PaperTable]:
-    """2AFC, Tables III and IV, of which each fine-grained task gives a part."""
+    """2AFC, Tables III and IV; each fine-grained task fills a part of them."""
     first = {name: text for name, text in _PAIR_SCORES.items() if name != "plcc_fitted"}
     title = "2AFC, Table III: consistency and accuracy, fine-grained"
     yield _pairs_table(key, "table_III", title, "Type", first, results)
@@ -95,7 +95,7 @@ def fine(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 def _pairs_table(
     key: TaskKey, number_of: str, title: str, corner: str, scores: Mapping[str, str], results: Results
 ) -> PaperTable:
-    """Parts of the data down, models across; each average below the parts that it is of."""
+    """One row per part of the data, one column group per model; an average follows the parts it covers."""
     found = dict.fromkeys(name for _, result in results for name in parts(result.diagnostics, "table"))
     names = sorted(found, key=_place_in_paper)
     below = {
@@ -135,7 +135,7 @@ def _pairs_table(
 
 
 def _averaged(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """What the paper calls each row: it has two weighted averages, the first of six databases, the second of three."""
+    """The paper's row names: it has two weighted averages, over six and over three databases."""
     names, weighted = [], iter(("Weighted average of six", "Weighted average of three"))
     for row in rows:
         names.append(next(weighted, "") if row[0] == "Weighted average" else row[0])
@@ -143,7 +143,7 @@ def _averaged(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _printed(table: PublishedTable, heads: list[str], name: str, scores: tuple[str, ...]) -> Iterator[str]:
-    """The paper's cells of one row, model by model; Table IV has one score, which its columns do not name."""
+    """The paper's cells of one row, model by model; the columns of Table IV do not name its only score."""
     for row in table.rows:
         for score in scores:
             head = f"{name}{'' if len(scores) == 1 else _PRINTED[score]}".replace(" ", "")
@@ -152,14 +152,14 @@ def _printed(table: PublishedTable, heads: list[str], name: str, scores: tuple[s
 
 
 def _place_in_paper(part: str) -> int:
-    """Where Tables II to V have a part of the data; parts of other data come last, in their own order."""
+    """The position of a part of the data in Tables II to V; unknown parts come last."""
     return list(_PAIR_NAMES).index(part) if part in _PAIR_NAMES else len(_PAIR_NAMES)
 
 
 def _by_aggregator(result: TaskResult) -> dict[str, Any]:
-    """Scores by pool of each ranking method, by its name in the table."""
+    """Scores by pool, for each ranking method under its name in the table."""
     own = str((result.scores or {}).get("aggregator"))
-    # A variant's name holds its settings, as "mle_ridge=0.01".
+    # A variant's name contains its settings, for example "mle_ridge=0.01".
     ways = {name.partition("=")[0]: scores for name, scores in result.variants.items()} | {own: result.scores or {}}
     return {
         label.format(ridge=ways[name].get("ridge")): ways[name].get("by_pool") or {}

@@ -1,6 +1,6 @@
 "use strict";
-// The table of samples: filters, search and pages over the data that the page carries. All texts are set as text.
-// Samples of several runs that answer the same question stand in one row.
+// The table of samples: filters, search and paging over the data embedded in the page. Every text is set as text.
+// Samples of several runs on the same question share a row.
 (function () {
   const data = JSON.parse(document.getElementById("samples-data").textContent);
   const PAGE = 25;
@@ -14,14 +14,14 @@
     disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
     unmatched: (sample) => data.unmatched.includes(sample.step),
-    // A description that was cut off is judged too.
+    // Descriptions that were cut off are judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
   };
   const questions = grouped(data.samples);
   let found = [];
   let page = 0;
 
-  // One array for each question, of the runs' samples; the first has what the others share.
+  // One array of samples per question; the first sample contains what the others share.
   function grouped(samples) {
     const groups = new Map();
     for (const sample of samples) {
@@ -95,11 +95,11 @@
     return made;
   }
 
-  // What one of several runs answered, and what was read from it.
+  // One of several runs: its reply and what was parsed from it.
   function ofRun(name, sample, first) {
     const made = cell(name);
     if (sample === undefined) {
-      made.append(element("span", "was not asked", "meta"));
+      made.append(element("span", "not asked", "meta"));
       return made;
     }
     const options = sample.options || first.options || [];
@@ -135,7 +135,7 @@
     return made;
   }
 
-  // The options of several runs, which may be in different orders, have no mark of what a run chose.
+  // The choice is marked for one run only: several runs may have the options in different orders.
   function question(sample, group) {
     const made = cell("question and options");
     const parts = [sample.id, data.tasks[sample.task]];
@@ -164,10 +164,10 @@
   }
 
   function answer(sample) {
-    const made = cell("raw answer");
-    if (sample.error) made.append(element("span", "no answer", "meta"), text(sample.error));
-    else if (sample.text === undefined) made.append(element("span", "no text was asked for", "meta"));
-    else if (sample.text.trim() === "") made.append(element("span", "an empty answer", "meta"));
+    const made = cell("reply");
+    if (sample.error) made.append(element("span", "no reply", "meta"), text(sample.error));
+    else if (sample.text === undefined) made.append(element("span", "no text requested", "meta"));
+    else if (sample.text.trim() === "") made.append(element("span", "empty reply", "meta"));
     else {
       const raw = text(sample.text, "raw");
       if (sample.text.length > 400) raw.tabIndex = 0;
@@ -182,7 +182,7 @@
   }
 
   function reading(sample) {
-    const made = cell("read as");
+    const made = cell("parsed as");
     if (sample.choice) made.append(element("div", sample.choice, "chosen"));
     if (sample.predicted !== undefined) made.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
     if (sample.human !== undefined) made.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
@@ -214,7 +214,7 @@
 
   fillTasks();
   if (data.samples.length === 0) {
-    status.textContent = "There are no samples to show.";
+    status.textContent = "No samples to show";
   } else {
     const controls = byId("samples-controls");
     controls.hidden = false;
@@ -226,12 +226,12 @@
     select();
   }
 
-  // Beside its figure a paper's table has room; below it, it would hide what follows.
+  // A paper's table stays open next to its figure; below the figure it would push the rest out of sight.
   if (!window.matchMedia("(min-width: 60rem)").matches) {
     document.querySelectorAll("details[data-wide]").forEach((part) => { part.open = false; });
   }
 
-  // A closed part is missing on paper. Settings may stay closed: they fill pages, and are in the results too.
+  // Closed sections are not printed. Settings may stay closed: they fill pages and are in results.json too.
   const parts = Array.from(document.querySelectorAll("details.print"));
   let closed = [];
   window.addEventListener("beforeprint", () => {

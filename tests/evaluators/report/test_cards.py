@@ -82,7 +82,9 @@ def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     page = read_page(write_report([make_run(mini)], files=False))
     # The row of the data's source, in the settings, says it too.
     found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]
-    assert found == [f"{SYNTHETIC}: these scores are not comparable with published results. A run that names a"]
+    assert found == [
+        f"{SYNTHETIC}: these scores are not comparable with published results. To evaluate on the real data, pass"
+    ]
     both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
     page = read_page(write_report([make_run(*both, name="both")], files=False))
     assert page.holds(f"{SYNTHETIC} in A1 Perception: these scores")

@@ -72,7 +72,7 @@ def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
     assert "some/model: yes-or-no 40, what -5, how 16.67, distortion 10, other 20, in-context distortion 0." in (
         chart.description
     )
-    assert chart.note == "As Q-Bench, Fig. 9. The bold ring is chance level."
+    assert chart.note == "As in Q-Bench, Fig. 9. The bold ring marks the chance level."
 
 
 def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
@@ -96,7 +96,7 @@ def test_a2_has_a_dot_with_its_interval_for_each_dimension(charts):
     assert (chart.kind, chart.labels, chart.limits) == ("dots", ("completeness", "preciseness", "relevance"), (0, 2))
     assert chart.series[0].values == (0.9, 1.13, 1.18)
     assert chart.rows[0] == ["completeness", "0.9 (0.8 to 1)"]
-    assert chart.note.startswith("As Q-Bench, Fig. 11, whose scores are normalised to [0, 1]. Judged by gpt. ")
+    assert chart.note.startswith("As in Q-Bench, Fig. 11, where scores are normalised to [0, 1]. Judged by gpt. ")
 
 
 def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
@@ -109,7 +109,7 @@ def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
     assert (radar.kind, radar.labels) == ("radar", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
     assert radar.series[0].values == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
     assert radar.unit == "SRCC"
-    note = "As Q-Bench, Fig. 14, which shows the mean of SRCC and PLCC. The bold ring is no correlation."
+    note = "As in Q-Bench, Fig. 14, which has the mean of SRCC and PLCC. The bold ring marks zero correlation."
     assert radar.note == note
     assert dots.labels == ("average", *radar.labels)
     assert dots.series[0].values == pytest.approx((0.3, *radar.series[0].values), nan_ok=True)
@@ -189,7 +189,7 @@ def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
     scores = {"consistency": 0.8}
     _, chart = charts(evaluation("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75)))
     assert (chart.kind, chart.labels, chart.label_axis) == ("lines", ("1", "2"), "rounds")
-    assert chart.note.startswith("As 2AFC, Fig. 3. ")
+    assert chart.note.startswith("As in 2AFC, Fig. 3. ")
     assert [(series.name, series.values) for series in chart.series] == [
         ("some/model", (0.5, 0.75)),
         ("upper bound", (0.9, 0.95)),
@@ -284,7 +284,7 @@ def test_results_without_a_fit_that_can_be_drawn_have_no_curve(charts, scores):
 def test_many_images_are_thinned_and_the_fit_is_of_all(charts):
     (chart,) = charts(quality_run(*drawn_qualities(2000)))
     assert (len(chart.predicted), chart.total) == (500, 2000)
-    assert chart.note == "Drawn are 500 of 2,000 images, evenly by prediction."
+    assert chart.note == "500 of 2,000 images are drawn, evenly spaced in the order of predicted quality."
 
 
 def test_a_constant_prediction_has_a_scatter_without_a_fit(charts):

@@ -75,7 +75,7 @@ def test_mmbench_table_1_has_no_second_step_without_a_judge(tables):
         ("judged", "71.6 %", "99.0 %"),
         ("exact", "100.0 %", "100.0 %"),
     )
-    assert table.note.startswith("Over all passes.")
+    assert table.note.startswith("Computed over all passes.")
 
 
 def test_mmbench_table_4_has_models_across(tables):
@@ -128,7 +128,7 @@ def test_several_blind_models_are_named_below_the_table(tables):
     one, other = without("a", "dev", 0.5, 0.4), without("b", "dev", 0.5, 0.4, blind="Claude-2")
     table = by_place(tables(one, other=other))["MMBench, Appendix B, second table"]
     assert table.columns[2] == "Dev w/o blind"
-    assert table.note == "Without the questions that GPT-4 or Claude-2 solved blind."
+    assert table.note == "Without the questions that GPT-4 or Claude-2 solved without images."
 
 
 QUESTIONS = {
@@ -215,7 +215,7 @@ def test_figure_4_has_the_letters_of_replies_and_of_right_answers(make_run, judg
     # q2 is right, q3 is read as B three times or not at all, q4 is A four times.
     assert first.values == pytest.approx([500 / 9, 400 / 9, 0, 0, 0])
     assert second.values == pytest.approx([500 / 9, 100 / 9, 0, 0, 300 / 9])
-    assert chart.note == "As MMBench, Fig. 4. Over all passes."
+    assert chart.note == "As in MMBench, Fig. 4. Computed over all passes."
 
 
 def test_figure_4_of_other_questions_has_right_answers_for_each_run(make_run, judged):
@@ -231,25 +231,25 @@ def test_figure_4_of_other_questions_has_right_answers_for_each_run(make_run, ju
 
 
 def test_figure_5_is_the_agreement_with_people(make_run, judged):
-    chart = charts(make_run, judged)["agreement with people on the choices"]
-    assert chart.labels == ("left open by exact matching", "all replies")
+    chart = charts(make_run, judged)["agreement with human annotators"]
+    assert chart.labels == ("not parsed by exact matching", "all replies")
     (series,) = chart.series
     assert series.values == pytest.approx((50, 200 / 3))
     assert series.name.startswith("judge on ")
     assert series.intervals[1] == pytest.approx(
         [100 * end for end in judged.diagnostics["extractor_agreement"]["all"]["agreement_ci95"]]
     )
-    assert "MMBench, Fig. 5" in chart.note and "Of 2 and 3 replies that people read." in chart.note
+    assert "MMBench, Fig. 5" in chart.note and "2 and 3 replies were labelled by human annotators." in chart.note
 
 
 def test_figure_5_without_replies_that_exact_matching_leaves_open(make_run, data, tmp_path):
     (tmp_path / "letters.jsonl").write_text(json.dumps({"id": "q2", "letter": "A"}), encoding="utf-8")
     chart = charts(make_run, run(answers, data, human_labels=str(tmp_path / "letters.jsonl")))[
-        "agreement with people on the choices"
+        "agreement with human annotators"
     ]
     assert chart.series[0].name.startswith("no judge on ")
     assert chart.rows[0][1] == "undefined" and chart.rows[1][1].startswith("0 (")
-    assert "Of 0 and 1 replies that people read." in chart.note
+    assert "0 and 1 replies were labelled by human annotators." in chart.note
 
 
 def test_a_blind_run_and_one_without_what_it_solved_fill_both_tables(tables, data, make_run):

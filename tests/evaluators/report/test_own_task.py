@@ -73,4 +73,4 @@ def test_its_page(make_run, read_page, run):
     page = read_page(write_report([make_run(run)]))
     assert page.holds(run.task)
     assert len(page.samples["samples"]) == len(run.predictions)
-    assert not run.predictions or page.holds("no images, as the data are not where the run found them")
+    assert not run.predictions or page.holds("no images: the data are no longer at ")

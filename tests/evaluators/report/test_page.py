@@ -65,7 +65,7 @@ def test_what_browser_tests_and_readers_hold_on_to_is_there(make_run, read_page)
 def test_of_very_many_warnings_the_first_are_shown(make_run, read_page):
     page = read_page(write_report([make_run(changed(warnings=[f"warning {i}" for i in range(1, 5001)]))]))
     assert page.holds("Warning: warning 20") and not page.holds("Warning: warning 21")
-    assert page.holds("4,980 more warnings are in the results.")
+    assert page.holds("4,980 more warnings are in results.json.")
 
 
 def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
@@ -130,8 +130,8 @@ def test_an_interval_that_is_null_is_left_out(make_run, read_page):
 
 def test_empty_settings_are_pointed_out(make_run, read_page):
     page = read_page(write_report([make_run(changed(settings={}))]))
-    assert page.holds("The results hold no settings")
-    assert page.holds("no images, as the settings do not name the data")
+    assert page.holds("The results contain no settings")
+    assert page.holds("no images: the run's settings do not name the data")
 
 
 def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
@@ -177,7 +177,9 @@ def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
     predictions = [choice(f"{i:05}", "A" * 3_000, choice="A") for i in range(10_000)]
     page = read_page(write_report([make_run(changed(predictions=predictions))], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000 and len(page.text) < 5e6
-    assert page.holds("Texts are cut after 100 characters to keep the page small; predictions.parquet has all.")
+    assert page.holds(
+        "Texts are cut after 100 characters to keep the page small; predictions.parquet has the full texts."
+    )
 
 
 def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
@@ -230,7 +232,7 @@ def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path, sourc
 def test_data_that_are_gone_are_said_to_be_gone(make_run, read_page, tmp_path):
     settings = {"data": {"source": str(tmp_path / "gone"), "is_mini": False}}
     page = read_page(write_report([make_run(changed(settings=settings))], files=False))
-    assert page.holds("the data are not where the run found them")
+    assert page.holds("the data are no longer at ")
     (tmp_path / "gone").mkdir()
     page = read_page(write_report([tmp_path / "run"], files=False))
-    assert page.holds("the data cannot be read again: MissingFileError")
+    assert page.holds("the data can no longer be read: MissingFileError")

@@ -86,4 +86,4 @@ def test_assessment_has_both_correlations_in_a_cell(tables):
 def test_other_splits_than_the_paper_s_are_named(tables, split):
     scores = {"score_sa": 50.0, "score_cc": 40.0, "score_rc": 10.0, "n": 9}
     first, *_ = tables(scored("ql_bench/single", "llsavisionqa", scores, split=split))
-    assert first.source.endswith(f"Table I (split: dev and test; the runs are on {split}).") and not first.is_comparable
+    assert first.source.endswith(f"Table I (split: dev and test; the runs use {split}).") and not first.is_comparable

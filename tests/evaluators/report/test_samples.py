@@ -43,8 +43,8 @@ def test_the_cap_is_for_each_task_and_noted(samples):
     found = samples(PERCEPTION, limit=3)
     assert [row["id"] for row in found.rows] == ["wrong", "unmatched", "right"]
     assert found.notes[0] == (
-        "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 answers are shown, wrong and unparsed ones first, then the "
-        "others, each in the order of the data."
+        "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 samples shown: incorrect and unparsed replies first, then the "
+        "rest, in dataset order."
     )
     assert samples(PERCEPTION, limit=0).rows == []
 
@@ -120,7 +120,7 @@ def test_a_refused_question_says_what_came_of_it(samples):
 def test_very_long_texts_are_cut_and_say_so(samples):
     (row,) = samples(changed(choice("a", "word " * 10_000))).rows
     assert len(row["text"]) < 4_100
-    assert row["text"].endswith("(50,000 characters in all)")
+    assert row["text"].endswith("(50,000 characters in total)")
 
 
 def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):

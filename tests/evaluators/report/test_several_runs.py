@@ -31,7 +31,7 @@ def test_tests_say_which_runs_differ(three):
     found = compare_runs(read_runs(three))
     (verdict,) = found.verdicts
     assert verdict.tasks == ["Q-Bench A1 Perception (LLVisionQA, dev)"]
-    assert verdict.text == "good above poor (p < 0.0001); fair above poor (p < 0.0001)"
+    assert verdict.text == "good scored higher than poor (p < 0.0001); fair scored higher than poor (p < 0.0001)"
     assert found.count == 3
     row = found.rows[1]
     assert row.pair == "good \N{MINUS SIGN} poor"
@@ -47,7 +47,10 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
     good, poor = both(36, "good"), both(36, "poor")
     poor[2] = dataclasses.replace(answers(10, "poor"), task="mine", dataset="mine")
     found = compare_runs(read_runs([make_run(*good), make_run(*poor, name="poor")]))
-    assert [verdict.text for verdict in found.verdicts] == ["good above poor (p < 0.0001)", "No difference shown"]
+    assert [verdict.text for verdict in found.verdicts] == [
+        "good scored higher than poor (p < 0.0001)",
+        "No significant difference",
+    ]
     assert [len(verdict.tasks) for verdict in found.verdicts] == [1, 2]
 
 
@@ -102,10 +105,10 @@ def test_runs_are_called_by_the_names_that_are_given(three, read_page, tmp_path)
     assert done.exit_code == 0, done.output
     page = read_page(tmp_path / "out" / "report.html")
     assert page.samples["runs"] == ["A <b>", "B", "C"]
-    assert page.holds("A <b> above C (p < 0.0001)") and not page.holds("good")
+    assert page.holds("A <b> scored higher than C (p < 0.0001)") and not page.holds("good")
 
 
 @pytest.mark.parametrize("names", [["one"], ["same", "same", "other"]])
 def test_names_that_do_not_fit_the_runs_are_refused(three, names):
-    with pytest.raises(UsageError, match=r"the names are .*; give 3 different ones, one for each run in their order"):
+    with pytest.raises(UsageError, match=r"names is .*; give 3 different names, one per run in order"):
         write_report(three, names=names)
