@@ -1,4 +1,4 @@
-"""What a reader of the pages has: a folder with data, models and finished runs, a server, a judge, the Hub's cache."""
+"""The environment that the pages assume: a folder with data, models and runs, a server, a judge, the Hub's cache."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(request: Request) -> Any:
-    """As many replies of a judge as are asked for, in the form that its template wants."""
+    """The requested number of judge replies, in the format that the template requires."""
     body = json.loads(request.data)
     prompt = str(body["messages"][-1]["content"])
     forms = (("format: Score:", "Score: 2"), ("Your output:", "A"))
@@ -52,7 +52,7 @@ def judged(request: Request) -> Any:
 
 @pytest.fixture(scope="session")
 def addresses() -> Iterator[dict[str, str]]:
-    """Where the pages' server and judge are in a test."""
+    """The addresses of the server and the judge on the pages, and the ones that replace them in a test."""
     folder = tiny_vlm.folder()
     with warnings.catch_warnings(), HTTPServer(threaded=True) as server, HTTPServer(threaded=True) as judge:
         warnings.simplefilter("ignore")
@@ -68,7 +68,7 @@ def addresses() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def folder(_prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh folder with all of it, which is the current one; data and models are shared, as nothing writes there."""
+    """A fresh copy of the prepared folder as the current folder; data and models, which no test changes, are linked."""
     for path in _prepared.iterdir():
         if path.name in ("path", "photos"):
             (tmp_path / path.name).symlink_to(path)
@@ -82,14 +82,14 @@ def folder(_prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def offline_hub(_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache of the Hub has the models that pages name."""
+    """Put the models named on the pages into the Hub's cache."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(_cache))
     monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(_cache))
 
 
 @pytest.fixture
 def official_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The small releases count as whole ones, so that their runs can be published."""
+    """Make the item counts of the small releases official, so that their runs can be published."""
     counts: dict[tuple[str, str, str], Any] = dict(official.OFFICIAL)
     (run,) = read_runs(["eyechart_runs/mine"])
     for result in run.results.tasks:
@@ -109,7 +109,7 @@ def _forget_items() -> None:
 
 @pytest.fixture
 def at_hand(folder: Path, addresses: dict[str, str], offline_hub: None, official_counts: None) -> Callable[[str], str]:
-    """Puts the test's addresses into a text of a page."""
+    """Replaces the addresses in a page's text by the test's addresses."""
 
     def put(text: str) -> str:
         for shown, own in addresses.items():

@@ -1,4 +1,4 @@
-"""Blocks of README and the site: what a reader may copy."""
+"""Reads the code blocks of README and the site."""
 
 import re
 import shlex
@@ -22,12 +22,12 @@ class Block:
     """Its path in the repository."""
     line: int
     kind: str
-    """The word behind the fence, such as python or shell."""
+    """The word after the fence, such as python or shell."""
     text: str
     not_run: str
-    """Why it cannot be run in a test; "" where it can."""
+    """Why it cannot be run in a test; "" if it can."""
     output: str
-    """The block of text directly below it, which shows what it prints; "" where there is none."""
+    """The text block directly below it with its output; "" if there is none."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -46,7 +46,7 @@ class Line:
 
 
 def pages() -> list[Path]:
-    """README and the pages that are written by hand, not the cards, which have tests of their own."""
+    """README and the handwritten pages, without generated pages and cards, which have separate tests."""
     made = {ROOT / "docs" / "reference" / name for name in ("generated", "metrics", "data_sets")}
     found = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts and path.parent not in made]
     return [ROOT / "README.md", *sorted(found)]
@@ -71,9 +71,9 @@ def blocks(*kinds: str) -> list[Block]:
 
 
 def not_printed(output: str, printed: str) -> list[str]:
-    """The parts of a page's output, between lines of "...", that are not in what was printed.
+    """The parts of the output on a page, split at lines of "...", that do not occur in the printed output.
 
-    Numbers may be others, as kernels differ between machines, and lines may be folded otherwise.
+    Numbers and line breaks may differ, because kernels and widths differ between machines.
     """
     parts = [_shape(part) for part in re.split(rf"^{re.escape(_LEFT_OUT)}$", output, flags=re.MULTILINE)]
     return [part for part in parts if part not in _shape(printed)]
@@ -84,7 +84,7 @@ def _shape(text: str) -> str:
 
 
 def commands(block: Block) -> Iterator[Line]:
-    """The commands of a shell block; one that is continued behind a backslash is one."""
+    """The commands of a shell block; lines continued with a backslash are joined."""
     number, text = block.line + 1, ""
     for place, line in enumerate(block.text.splitlines(), number):
         if not text:

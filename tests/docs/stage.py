@@ -1,7 +1,7 @@
-"""The folder in which every block and every command of README and the site is executed: what a reader would have.
+"""Prepares the folder in which every block and every command of README and the site is executed.
 
-Data are small synthetic releases in folders of their own, so that runs count as runs on real data; models are small
-and of the architecture that their names promise.
+Its data are small synthetic releases passed with `--data-dir`, so that runs count as runs on real data. Its models are
+small, with the architecture that their names suggest.
 """
 
 import copy
@@ -41,7 +41,7 @@ RELEASES = {
     "MMBench": "mmbench",
     "release": "aesbench",
 }
-"""Folders in `path/to`, and the data sets whose releases they are."""
+"""Folders in `path/to`, and the data set of each."""
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SUITE = """\
 name: small
@@ -53,13 +53,13 @@ tasks:
 
 
 def invoke(*arguments: str) -> None:
-    """A command that is to succeed, in this process and in the current folder."""
+    """Run a command in this process and in the current folder; it must succeed."""
     done = CliRunner().invoke(app, list(arguments))
     assert done.exit_code == 0, f"eyechart {' '.join(arguments)}\n{done.output}"
 
 
 def build(folder: Path) -> None:
-    """Fill a folder, which must be the current one."""
+    """Fill the folder, which must be the current folder."""
     releases = Path("path/to")
     releases.mkdir(parents=True)
     for name, dataset in RELEASES.items():
@@ -78,7 +78,7 @@ def build(folder: Path) -> None:
 
 
 def _models(folder: Path) -> None:
-    """Two checkpoints that answer alike but not the same, and an adapter of the first."""
+    """Two checkpoints with similar but different answers, and an adapter for the first."""
     import peft
 
     shutil.copytree(tiny_vlm.folder(), folder / "checkpoint")
@@ -96,7 +96,7 @@ def _models(folder: Path) -> None:
 
 
 def _runs() -> None:
-    """Runs of both models, of the first one without the images, on private questions, and of descriptions."""
+    """Runs of both models, and of the first model without images, on private questions and on descriptions."""
     Path("small.yaml").write_text(SUITE, encoding="utf-8")
     models = {"mine": ("path/to/checkpoint", "me/model"), "theirs": ("path/to/other", "them/model")}
     for run, (model, name) in models.items():
@@ -111,7 +111,7 @@ def _runs() -> None:
 
 
 def _predictions(releases: Path) -> None:
-    """Answers in the forms of several tools, and descriptions with scores."""
+    """Predictions in the formats of several tools, and descriptions with scores."""
     rows = load_dataset("llvisionqa", split="dev", data_dir=releases / "LLVisionQA", images="skip")
     lines = [json.dumps({"id": row["id"], "text": "B"}) for row in rows]
     Path("answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -142,14 +142,14 @@ def _predictions(releases: Path) -> None:
 
 
 def _answer_file(releases: Path) -> None:
-    """What `eyechart submit` makes for AesBench."""
+    """An answer file for AesBench, as written by `eyechart submit`."""
     rows = load_dataset("aesbench", "empathy", split="test", data_dir=releases / "AesBench", images="skip")
     ((name, content),) = aes_bench_answer_file("AesE", rows, ["A"] * len(rows)).items()
     Path(name).write_bytes(content)
 
 
 def _regressor() -> None:
-    """What `eyechart text-to-score train` makes."""
+    """A regressor, as trained by `eyechart text-to-score train`."""
     with tempfile.TemporaryDirectory() as folder:
         for part in _bert():
             part.save_pretrained(folder)
@@ -157,7 +157,7 @@ def _regressor() -> None:
 
 
 def _seed_bench() -> None:
-    """A table with the columns of SEED-Bench's Parquet files, without those of its videos."""
+    """A table with the columns of SEED-Bench's Parquet files, except those for videos."""
     words = ("red", "green", "blue", "black")
     row: dict[str, Any] = {"answer": "A", **{f"choice_{at}": word for at, word in zip("abcd", words, strict=True)}}
     row |= {"data_type": "image", "question": "Which colour is it?", "question_id": "101669"}
@@ -167,7 +167,7 @@ def _seed_bench() -> None:
 
 
 def fill_cache(cache: Path) -> None:
-    """Put small models into an offline cache of the Hub, under the names that pages use."""
+    """Put small models into an offline Hub cache, under the names used on the pages."""
     makers: dict[str, Callable[[], Any]] = {
         "llava-hf/llava-1.5-7b-hf": architectures.llava,
         "openai/clip-vit-large-patch14": _clip,

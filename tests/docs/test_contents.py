@@ -29,7 +29,7 @@ def shown(name: str) -> str:
 
 
 def yaml_of(name: str) -> dict[str, str]:
-    """The YAML blocks of a page by the name within."""
+    """The YAML blocks of a page, by their `name`."""
     found = [block.text for block in blocks("yaml") if block.page == f"docs/{name}"]
     return {yaml.safe_load(text)["name"]: text for text in found}
 
@@ -57,7 +57,7 @@ def test_the_suite_file_can_be_run(tmp_path: Path) -> None:
 def test_the_task_file_runs_on_a_table_like_the_one_on_the_hub(tmp_path: Path) -> None:
     text = yaml_of("tutorial/own_benchmark.md")["seed_bench"]
     assert len(text.splitlines()) <= 15 and "path: lmms-lab/SEED-Bench, split: test" in text
-    # The columns of SEED-Bench's Parquet files, without those of its videos.
+    # The columns of SEED-Bench's Parquet files, except those for videos.
     words = ("red", "green", "blue", "black")
     row = {"answer": "A", **{f"choice_{letter}": word for letter, word in zip("abcd", words, strict=True)}}
     row |= {"data_type": "image", "question": "Which colour is it?", "question_id": "101669"}
@@ -107,7 +107,7 @@ def test_every_data_set_is_listed_with_its_configurations_and_splits() -> None:
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_link_leads_to_a_file(path: Path) -> None:
     made = {"generated", "metrics", "data_sets"}
-    # Formulae and code hold brackets, too.
+    # Formulae and code can contain brackets.
     text = re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "", re.sub(r"^```.*?^```", "", TEXTS[path], flags=re.DOTALL | re.MULTILINE))
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not link.startswith(("https://", "http://", "mailto:")) and path.parent.name != "generated":

@@ -1,4 +1,4 @@
-"""What README and the site show is what happens: each block and each command alone, in a folder as a reader has it."""
+"""Every code block and every command of README and the site works on its own and prints the output that is shown."""
 
 import ast
 import json
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.filterwarnings(
 PYTHON = [block for block in blocks("python") if not block.not_run]
 _SHELL = sorted(blocks("shell"), key=lambda block: bool(block.output))
 SHELL = list({line.words: line for block in _SHELL for line in commands(block)}.values())
-"""Each command once, wherever it stands, and with what it prints where a page shows that."""
+"""Each distinct command once, with its output if a page shows it."""
 RUN = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart"]
 GROUPS = ("leaderboard", "store", "text-to-score")
 OTHERS = {"pip", "pytest", "sphinx-build", "torchrun", "accelerate", "python"}
-"""Programs of others, which pages show with a reason why they are not run."""
+"""Programs other than eyechart; the pages give a reason for not running them."""
 OWN_RUNS = {"submit": "private", "text-to-score": "described"}
-"""Commands for which `eyechart_runs/mine` is another run: of private questions, and of descriptions."""
+"""Commands that need a different run as `eyechart_runs/mine`: on private questions, or on descriptions."""
 
 
 def test_pages_show_something() -> None:
@@ -59,12 +59,12 @@ def invoke(words: tuple[str, ...] | list[str]) -> str:
 
 
 def smaller(words: list[str], *, is_whole: bool = False) -> list[str]:
-    """A run on synthetic data where the page's data would be downloaded; of a few items, or whole."""
+    """The arguments for a smaller run: synthetic data instead of downloads, and few items unless `is_whole`."""
     if words[0] != "run":
         return words
     files = [word for word in words[1:] if word.endswith((".yaml", ".py"))]
     if "--suite" in words and files:
-        # The page's own file says how much.
+        # The suite file on the page sets the limits.
         return words
     if not files and "--data-dir" not in words and "--mini" not in words:
         words = [*words, "--mini"]
@@ -88,13 +88,13 @@ def test_a_command_alone_does_what_the_page_says(
         invoke(["run", "q_bench/perception", "--model", "path/to/checkpoint", "--mini", "--limit", "2"])
     if words[0] == "publish":
         request.getfixturevalue("hub").make("me/model", {"README.md": b"# A model"})
-    # What a page shows is what its block's last command prints.
+    # A page shows the output of the block's last command.
     output = line.block.output if line == list(commands(line.block))[-1] else ""
     assert not_printed(output, invoke(smaller(words, is_whole=bool(output)))) == []
 
 
 def _write_files(page: str) -> None:
-    """The YAML files that the page itself shows; a table like the one on the Hub stands in for it."""
+    """Write the YAML files that the page shows; a local table replaces the one on the Hub."""
     for block in blocks("yaml"):
         if block.page == page:
             name = yaml.safe_load(block.text)["name"]
@@ -127,7 +127,7 @@ def test_a_python_block_runs_alone(block: Block, at_hand: Callable[[str], str]) 
         value = eval(compile(ast.Expression(last.value), str(block), "eval"), names)
         assert not_printed(block.output, repr(value)) == []
     assert last is None or isinstance(last, ast.Expr)
-    # What evaluate's suites give.
+    # Results of evaluate's suites.
     assert all(result["is_mini"] and result["task_name"].startswith("mini:") for result in names.get("results", ()))
 
 

@@ -1,4 +1,4 @@
-"""Servers, pictures and disks of the tests of `evaluators`, and a model and a judge on a server."""
+"""Fixtures: those of the tests of `evaluators`, and a model and a judge on a server."""
 
 import pytest
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @pytest.fixture
 def ask(backend, make_picture):
-    """The response to one request, and the backend."""
+    """Sends one request; returns the response and the backend."""
 
     def ask_once(**options):
         model = backend(**options)

@@ -1,4 +1,4 @@
-"""A disk that is full, and processes that are killed while they write."""
+"""Simulates a full disk, and processes that are killed while they write."""
 
 import resource
 import subprocess
@@ -28,7 +28,7 @@ else:
 
 @contextmanager
 def full_disk(room: int = 0) -> Iterator[None]:
-    """No file of this process can become larger than `room` bytes."""
+    """Simulate a full disk: no file of this process can grow beyond `room` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
@@ -41,7 +41,7 @@ def full_disk(room: int = 0) -> Iterator[None]:
 
 @contextmanager
 def writing(kind: str, target: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has written half of a file or of a folder, and is killed at the end, if not before."""
+    """A process that has written half of a file or folder; it is killed at the end at the latest."""
     with subprocess.Popen(
         [sys.executable, "-c", _WRITER, kind, str(target)], stdout=subprocess.PIPE, text=True
     ) as child:

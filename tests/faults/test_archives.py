@@ -28,7 +28,7 @@ unpack(sys.argv[1], sys.argv[2])
 
 
 def refused(archive: Path, out: Path, reason: str, **options: int) -> None:
-    """Unpacking fails, and leaves nothing."""
+    """Check that unpacking fails and leaves no files."""
     with pytest.raises(BadArchiveError, match=reason) as caught:
         unpack(str(archive), str(out), **options)
     assert caught.value.path == str(archive)

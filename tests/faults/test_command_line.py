@@ -34,7 +34,7 @@ def invoke(*arguments):
 
 
 def said(done):
-    """What a command printed, on one line and without the frame of typer's own messages."""
+    """A command's output on one line, without the frame of typer's messages."""
     return " ".join(done.output.replace("│", " ").split())
 
 

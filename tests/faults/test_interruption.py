@@ -106,7 +106,7 @@ def finish(child):
 
 
 def lines(folder, out):
-    """The ids that were asked and those that were answered, in order."""
+    """The requested ids and the answered ids, in order."""
     found = {"asked": [], "got": []}
     path = folder / f"{out}.log"
     for line in path.read_text().splitlines() if path.exists() else ():
@@ -116,7 +116,7 @@ def lines(folder, out):
 
 
 def stored(folder, copy):
-    """The ids whose answers are in the store, read from a copy: the next process is to find it as the last left it."""
+    """The ids of the stored answers, read from a copy so that the store itself stays unchanged."""
     copy.mkdir()
     for name in ("responses.sqlite", "responses.sqlite-wal"):
         if (folder / name).exists():

@@ -51,7 +51,7 @@ def test_the_key_is_sent_and_never_shown(script, backend, caplog, monkeypatch):
 
 
 def spelled(value):
-    """A server's answer whose JSON spells the first letter of the key as an escape."""
+    """A server's response whose JSON escapes the first letter of the key."""
     return body(json.dumps(value).replace(KEY, KEY.replace("s", "\\u0073", 1)))
 
 

@@ -24,14 +24,14 @@ REJECTED = "the entry is rejected with the reason; other entries are kept"
 
 @pytest.fixture
 def folder(tmp_path):
-    """Entries, of which one is as it should be."""
+    """A folder of entries with one valid entry."""
     hand_in(tmp_path / "entries", "good", [result_on(PERCEPTION, "org/good")])
     return tmp_path / "entries"
 
 
 @pytest.fixture
 def models(tmp_path, folder):
-    """Builds the Space, and gives the models on the board and the reasons of what was rejected, by entry."""
+    """Builds the Space; returns the models on the board, and the reasons for each rejected entry."""
 
     def run():
         outcome = build(folder, tmp_path / "space", NOW)
@@ -47,7 +47,7 @@ def contents(folder):
 
 
 def one(**changes):
-    """The text of a results file of one task, with changes of it."""
+    """The text of a results file of one task, with some fields changed."""
     return json.dumps(results_file([result_on(PERCEPTION, "a", 0.4) | changes]))
 
 

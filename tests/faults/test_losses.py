@@ -10,13 +10,13 @@ from tests.faults.fault import row
 
 
 def scored(*tokens):
-    """A server's answer about a prompt of these tokens, (id, log-probability)."""
+    """A server's response for a prompt with these tokens: (id, log-probability)."""
     places = [None, *({str(token): {"logprob": value}, "9": {"logprob": -0.1}} for token, value in tokens)]
     return {"choices": [{"message": {"content": "x"}}], "prompt_logprobs": places}
 
 
 def said(*tokens):
-    """A server's reply of these tokens, (text, log-probability)."""
+    """A server's reply with these tokens: (text, log-probability)."""
     places = [{"token": token, "logprob": value} for token, value in tokens]
     content = [{**place, "top_logprobs": [place]} for place in places]
     message = {"content": "".join(token for token, _ in tokens)}

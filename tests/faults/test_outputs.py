@@ -23,7 +23,7 @@ from tests.faults.disk import full_disk
 from tests.faults.fault import fault, row
 
 RESULTS = 40_000
-"""Bytes in which the results of a small run have room, and its report has not."""
+"""Enough bytes for the results of a small run, but not for its report."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def score(tmp_path_factory):
 
 @pytest.fixture
 def run(tmp_path):
-    """A finished run in a folder of its own."""
+    """A finished run in a separate folder."""
     folder = tmp_path / "run"
     write_run(folder, collect([PERCEPTION], [], "2026-01-01T00:00:00+00:00"), [PERCEPTION])
     return folder

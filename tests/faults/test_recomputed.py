@@ -24,7 +24,7 @@ def mark_right(rows: list[dict[str, Any]]) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of one task of each kind of data, on all of them."""
+    """A run with one task for each kind of data."""
     return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*one) for one in KINDS])
 
 

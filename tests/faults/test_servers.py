@@ -32,7 +32,7 @@ def slow(request):
 
 
 def trickle(request):
-    """A byte every quarter of a second: no wait between two bytes is long, and the whole answer never ends."""
+    """Sends a byte every quarter of a second: no single wait is long, but the response never ends."""
 
     def drip():
         for byte in json.dumps(GOOD).encode()[:40]:
@@ -272,7 +272,7 @@ def test_a_head_that_never_ends(backend):
 
 
 def drip_head(server):
-    """A byte every tenth of a second, as long as someone listens."""
+    """Sends a byte every tenth of a second until the client disconnects."""
     connection, _ = server.accept()
     with connection, contextlib.suppress(OSError):
         for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 600:

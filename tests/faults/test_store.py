@@ -36,7 +36,7 @@ def test_a_batch_is_stored_whole_or_not_at_all(path):
 
 @fault("the store's file system has no WAL mode (a network drive)", "it is refused before any request")
 def test_a_file_system_without_wal_is_refused(path):
-    """No such file system is at hand; a database in memory answers as one does."""
+    """An in-memory database behaves like a database on a file system without WAL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(StoreError, match="WAL mode"):
         responses._use_wal(connection, path, timeout=0)
 
@@ -160,7 +160,7 @@ def test_a_read_only_disk_is_told_before_anything_is_asked(disk):
 
 
 def put_until_full(path):
-    """Store until it fails; the number of answers stored before, and the message."""
+    """Store answers until it fails; return the number of stored answers and the error message."""
     with ResponseStore.open(path) as store, pytest.raises(StoreError) as caught:
         for count in range(10_000):
             store.put("a/b", {keys(1, start=count)[0]: {"text": "x" * 1000}})

@@ -18,20 +18,20 @@ MOST = 20_000_000
 
 
 def repeated(path: Path, count: int, **changes: pyarrow.Array) -> None:
-    """A table of texts, of which each is in the file once."""
+    """A table of texts; the file stores each distinct text once."""
     texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * count, pyarrow.int32()), ["x" * 50_000])
     pyarrow.parquet.write_table(pyarrow.table({"text": texts, **changes}), path, compression="zstd")
 
 
 def plain(path: Path) -> None:
-    """A table that says what it unpacks to."""
+    """A table that declares its unpacked size."""
     texts = [f"{place}{'x' * 50_000}" for place in range(600)]
     table = pyarrow.table({"text": texts})
     pyarrow.parquet.write_table(table, path, compression="zstd", use_dictionary=False)
 
 
 def varint(number: int, length: int | None = None) -> bytes:
-    """A number as the footer has it, zigzag and seven bits a byte; with blank bytes up to a length."""
+    """A number as encoded in the footer: zigzag varint, padded to a length."""
     found, number = [], 2 * number
     while number or len(found) < (length or 1):
         found.append(number & 127 | 128)
@@ -53,14 +53,14 @@ def lying(path: Path) -> None:
 
 
 def one_length(path: Path) -> None:
-    """A table of binary values of one length, which no footer counts."""
+    """A table of fixed-length binary values, whose size the footer does not state."""
     texts = pyarrow.array([b"x" * 50_000], pyarrow.binary(50_000)).dictionary_encode()
     values = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1000, pyarrow.int32()), texts.dictionary)
     pyarrow.parquet.write_table(pyarrow.table({"text": values}), path)
 
 
 def nested(path: Path) -> None:
-    """Lists and maps whose texts are in the file once."""
+    """Lists and maps; the file stores each distinct text once."""
     text = "x" * 50_000
     columns = {
         "options": pyarrow.array([[text, text]] * 300),

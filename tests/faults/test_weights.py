@@ -20,7 +20,7 @@ LARGE = 5 * 2**20
 
 @pytest.fixture
 def weights(tmp_path, monkeypatch):
-    """Makes a model folder with one large file; gives the folder and that file."""
+    """Creates a model folder with one large file; returns the folder and the file."""
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(file_digests, "_ROUNDING", 0.02)
 
@@ -36,7 +36,7 @@ def weights(tmp_path, monkeypatch):
 
 
 def overwrite(file):
-    """As `cp -p` does: other contents of the same size and time of modification in the same file."""
+    """Overwrite a file like `cp -p`: different contents with the same size and modification time."""
     times = file.stat()
     with file.open("r+b") as opened:
         opened.seek(LARGE // 2)
@@ -45,7 +45,7 @@ def overwrite(file):
 
 
 def replace(file):
-    """As `rsync -t` does: a new file of the same size and time of modification in the place of the old one."""
+    """Replace a file like `rsync -t`: a new file with the same size and modification time."""
     new = file.with_name("new")
     shutil.copy2(file, new)
     overwrite(new)

@@ -19,7 +19,7 @@ NAMED = "the error names the file and the problem"
 
 @pytest.fixture
 def workbook(tmp_path):
-    """Makes a workbook whose only sheet holds the given rows."""
+    """Creates a workbook with these rows in its only sheet."""
 
     def write(*rows):
         book = openpyxl.Workbook()
