@@ -1,4 +1,4 @@
-"""The command line: `eyechart run`, `score`, `export`, `tasks`, `store` and others, a file each in `commands/`.
+"""The command line: `eyechart run`, `score`, `export`, `tasks`, `store` and others, one file each in `commands/`.
 
 Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. Only the standard library, typer
 and rich are loaded before a command runs.
@@ -51,7 +51,10 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """An eye chart for multimodal LLMs."""
+    """An eye chart for multimodal LLMs.
+
+    It runs the benchmarks Q-Bench, MMBench, QL-Bench, AesBench and 2AFC. Begin with `eyechart run`.
+    """
 
 
 def main() -> None:
@@ -59,7 +62,7 @@ def main() -> None:
     try:
         os.getcwd()
     except OSError as error:
-        sys.exit(f"eyechart: the working directory cannot be read: {error.strerror}; change to one that is there")
+        sys.exit(f"eyechart: the working directory cannot be read: {error.strerror}; change to one that exists")
     try:
         try:
             app()
@@ -71,9 +74,9 @@ def main() -> None:
         known = disk_error(error)
         if known is None and not isinstance(error, BrokenPipeError):
             raise
-        # What is left of the output would be written, and fail, once more at the end.
+        # Otherwise Python writes the rest of the output at exit, and fails again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # Whoever reads no more, as `head` does, wants no word about it.
+        # A reader that stops early, such as `head`, needs no message.
         sys.exit(1 if known is None else f"eyechart: {known}")
 
 

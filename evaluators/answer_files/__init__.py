@@ -1,4 +1,4 @@
-"""The benchmarks' own files of answers to private questions, written from rows and replies.
+"""Answer files: the benchmarks' own formats for answers to private questions, written from rows and replies.
 
-`backends.predictions` reads them, so `eyechart score` scores them where the right answers are at hand.
+`backends.predictions` reads them, so `eyechart score` can score them if the reference answers are available.
 """

@@ -1,7 +1,7 @@
-"""Answer files for the authors of AesBench, who hold the answers to its questions.
+"""Answer files for the authors of AesBench, who keep its reference answers private.
 
-The form is what their own code writes (https://github.com/yipoh/AesBench, `eval/eval_AesP.py` and the three beside it):
-one JSON file for each part, an object from each image's name to an object whose one key names the part.
+The format is the one that their own code writes (https://github.com/yipoh/AesBench, `eval/eval_AesP.py` and the three
+scripts next to it): one JSON file for each part, `{image name: {"<part>_response": reply}}`.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.requests.types import Row
 
-# Half of a surrogate pair, which UTF-8 cannot hold, becomes the escape that JSON has for it.
+# UTF-8 cannot encode an unpaired surrogate, so it becomes a JSON escape.
 _ESCAPED = "backslashreplace"
 
 
@@ -18,15 +18,15 @@ def aes_bench_answer_file(part: str, rows: Sequence[Row], replies: Sequence[str]
     """The file for one part of AesBench.
 
     Args:
-        part: "AesP", "AesE", "AesA1" (the release's name of AesA) or "AesI".
+        part: "AesP", "AesE", "AesA1" (the release's name for AesA) or "AesI".
         rows: Rows of `aesbench`, whose ids are the images' names.
-        replies: The reply to each; a letter stands for the release's order of options.
+        replies: The reply to each row; letters refer to the options in the release's order.
 
     Returns:
         Name and contents of the file: UTF-8 JSON.
 
     Raises:
-        UsageError: Two rows are about the same image, or the numbers of replies and rows differ.
+        UsageError: Two rows have the same image, or the numbers of replies and rows differ.
 
     Examples:
         >>> files = aes_bench_answer_file("AesP", [{"id": "baid_1.jpg"}], ["B) No"])
@@ -36,7 +36,7 @@ def aes_bench_answer_file(part: str, rows: Sequence[Row], replies: Sequence[str]
     names = [row["id"] for row in rows]
     if len(set(names)) < len(names) or len(names) != len(replies):
         raise UsageError(
-            f"{len(replies)} replies to {len(names)} rows about {len(set(names))} images; needed is one reply for each "
+            f"{len(replies)} replies to {len(names)} rows about {len(set(names))} images; expected one reply for each "
             "row, and one row for each image"
         )
     answers = {name: {f"{part}_response": reply} for name, reply in zip(names, replies, strict=True)}

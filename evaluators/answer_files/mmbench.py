@@ -1,17 +1,17 @@
-"""The answer file for MMBench's evaluation server, which held the answers of the test split until 31 March 2026.
+"""The answer file for MMBench's evaluation server, which scored the test split until it closed on 31 March 2026.
 
-The server is closed since. The file remains for those who hold the answers of version 1.0's test, and is read by
-`eyechart score`; version 1.1's are public, and its test runs have scores.
+The file is still useful to anybody who has the test answers of version 1.0, and `eyechart score` reads it. The test
+answers of version 1.1 are public, so runs on them have scores.
 
-Documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
+The format is documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
 https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for
-each pass of a question; it tells MMBench and CCBench apart by `l2-category`, and groups by `category` and `split`. The
-server compares the choice in `prediction` with the answer of the row of that `index`. So each row has the options that
-the release's row of its index has, and a reply to another order of them is written in its letters.
+each pass of a question. The server distinguishes MMBench and CCBench by `l2-category`, groups by `category` and
+`split`, and compares the choice in `prediction` with the answer of the row with the same `index`. So each row has the
+options in the order of the release's row, and a reply to another order is translated to the letters of that row.
 
-Cells hold text and nothing else: a reply that begins with "=" is no formula. What no cell can hold is changed, and
-counted: control characters and halves of surrogate pairs become blanks, line ends become line feeds, and of a reply
-of more than 32,767 characters the end is kept, where answers that reason come to their choice.
+Cells contain only text: a reply that begins with "=" is not a formula. Replies that a cell cannot contain are changed,
+and counted: control characters and unpaired surrogates become spaces, line ends become line feeds, and a reply of more
+than 32,767 characters is cut to its end, where reasoning models state their choice.
 """
 
 import io
@@ -27,7 +27,7 @@ COLUMNS = (
     *("prediction", "category", "l2-category", "split"),
 )
 CELL_LIMIT = 32_767
-"""Most characters of an XLSX cell."""
+"""Maximum number of characters in an XLSX cell."""
 _LETTERS = "ABCD"
 _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
@@ -39,7 +39,7 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
     Args:
         passes: The passes in any order: the columns of a row of `mmbench`, with `index`, `question`, `hint` and
             `options` (in the release's order) of the pass.
-        replies: The reply to each; a letter stands for that order.
+        replies: The reply to each pass; letters refer to that order.
         config: The configuration, which names the file.
         split: The split of the questions.
 
@@ -51,7 +51,7 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
 
 
 def cell_text(text: str) -> str:
-    r"""What a cell holds of a text.
+    r"""The text as an XLSX cell can contain it.
 
     Examples:
         >>> cell_text("A\x00\r\nbecause"), cell_text("=B"), len(cell_text("B" * 40_000))
@@ -85,7 +85,7 @@ def _workbook(rows: Sequence[Sequence[Any]]) -> bytes:
         if not isinstance(value, str):
             return value
         made = WriteOnlyCell(sheet, value)
-        # Otherwise "=1" would be a formula and "#N/A" an error.
+        # Otherwise "=1" becomes a formula and "#N/A" an error.
         made.data_type = "s"
         return made
 

@@ -1,13 +1,13 @@
 """Answer files for the authors of Q-Bench, who score the private half of LLVisionQA and LLDescribe.
 
-Documented (https://github.com/Q-Future/Q-Bench, "Submission Guideline for A1/A2"): results are sent to them by e-mail,
-as JSON. The form of that JSON is not documented. Assumed, after what LLaVA's script for Q-Bench writes
+Documented (https://github.com/Q-Future/Q-Bench, "Submission Guideline for A1/A2"): results are sent to the authors by
+e-mail, as JSON. The layout of that JSON is not documented. We assume the layout that LLaVA's script for Q-Bench writes
 (https://github.com/haotian-liu/LLaVA): the rows of the release's test file, in their order, each with the model's reply
-under "response". The same is assumed of Q-Bench2's pairs, in JSON Lines as their test file is, and of LLDescribe, whose
+under "response". We assume the same for Q-Bench2's pairs, in JSON Lines like their test file, and for LLDescribe, whose
 rows are the images' names.
 
-The rows are made anew from the data set's columns, for those of the release's files equal to it. In the Hub's Parquet
-form images have no names but numbers, and so has `img_path` then.
+The rows are rebuilt from the data set's columns, and equal those of the release's files. The Hub's Parquet version
+numbers its images instead of naming them; `img_path` then contains the number.
 """
 
 import json
@@ -25,7 +25,7 @@ def perception_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mappi
 
     Args:
         rows: Rows of `llvisionqa`, in the order of the release.
-        replies: The reply to each; a letter stands for the release's order of options.
+        replies: The reply to each row; letters refer to the options in the release's order.
 
     Returns:
         Name and contents of the file: JSON in ASCII, a list of objects.
@@ -72,7 +72,7 @@ def description_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapp
 
 
 def _question(row: Row, concerns: Sequence[str], img_path: str) -> dict[str, Any]:
-    """A row in the release's form; without the codes that rows of one's own do not have."""
+    """A row in the release's format; rows of the user's own data have no codes for type and concern."""
     from eyechart.datasets_scripts.common.choice.q_bench import QUESTION_TYPES
 
     names = (("type", "question_type", QUESTION_TYPES), ("concern", "concern", concerns))
@@ -89,7 +89,7 @@ def _json(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _images(row: Row) -> str:
-    """The name of the image or pair, which the loader made the row's id of; an id of another form as it is."""
+    """The name of the image or pair, from which the loader made the row's id; other ids are returned unchanged."""
     matched = _ID.fullmatch(row["id"])
     return matched["images"] if matched else row["id"]
 

@@ -1,1 +1,1 @@
-"""The commands of `eyechart`, one file each; `eyechart.evaluators.cli` puts them together."""
+"""The commands of `eyechart`, one file each; `eyechart.evaluators.cli` combines them."""

@@ -1,6 +1,6 @@
-"""Options that several commands share, each group a dataclass: its fields are the options, with help and default.
+"""Options that several commands share. Each group is a dataclass whose fields are the options, with help and default.
 
-`expanded` gives a command whose parameters are such groups the signature from which typer reads its options.
+A command takes such groups as parameters; `expanded` gives it the flat signature from which typer reads its options.
 """
 
 import inspect
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
 
 _MOST_LEVELS = 50
-"""Lists and objects within each other that the value of an option can have."""
+"""How deeply lists and objects can be nested in the value of an option."""
 JUDGE = "Judge"
 """Panel of the help page."""
 _OF_JUDGE: dict[str, Any] = {"rich_help_panel": JUDGE}
 
 
 class BackendKind(Enum):
-    """Who runs the model."""
+    """What runs the model."""
 
     TRANSFORMERS = "transformers"
     OPENAI = "openai"
 
 
 class PromptStyle(Enum):
-    """Whose words ask multiple choice."""
+    """Which toolkit's prompt asks multiple-choice questions."""
 
     EYECHART = "eyechart"
     VLMEVALKIT = "vlmevalkit"
@@ -51,39 +51,36 @@ class PromptStyle(Enum):
 
 
 _PROMPTS = {PromptStyle.EYECHART: "default"}
-"""What protocols call the prompts of styles, where it is another name."""
+"""The protocols' name for the prompt of a style, if it differs."""
 
 
 @dataclass(frozen=True)
 class DataArguments:
-    """What a command runs on."""
+    """The data that a command runs on."""
 
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Data set to run on; the task's own by default. Repeatable."),
+        typer.Option(metavar="NAME", help="Data set to run on (default: the task's own). Repeatable."),
     ] = None
-    split: Annotated[str | None, typer.Option(help="Split to run on; the task's first by default.")] = None
+    split: Annotated[str | None, typer.Option(help="Split to run on (default: the task's first).")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
     sample: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Evaluate a random sample of N items, stratified by groups and drawn with --seed.",
+            help="Evaluate a random sample of N items, stratified by group and drawn with --seed.",
         ),
     ] = None
     data_dir: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[DATASET=]PATH",
-            help="Folder of the release; without it, the official one is downloaded where that is possible. "
-            "Repeatable.",
+            help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
         ),
     ] = None
     data_option: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
-        ),
+        typer.Option(metavar="NAME=VALUE", help="Setting of the data set; the value is JSON or text. Repeatable."),
     ] = None
     mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for data sets without --data-dir.")] = (
         False
@@ -99,26 +96,27 @@ class TaskArguments:
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Setting of the task's protocol; `eyechart tasks NAME` lists them. Repeatable.",
+            help="Setting of the task; `eyechart tasks NAME` lists its settings. Repeatable.",
         ),
     ] = None
     prompt_style: Annotated[
         PromptStyle | None,
-        typer.Option(help="Ask multiple choice in the words of another toolkit, to compare scores with it."),
+        typer.Option(help="Use another toolkit's multiple-choice prompt, to compare scores with it."),
     ] = None
-    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="The longest reply, in tokens.")] = None
+    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum length of a reply, in tokens.")] = None
     blind: Annotated[
-        bool, typer.Option("--blind", help="Ask multiple choice without the images, to see what needs none.")
+        bool,
+        typer.Option("--blind", help="Ask multiple-choice questions without the images, to see which need no image."),
     ] = False
     as_published: Annotated[
         bool,
         typer.Option(
             "--as-published",
-            help="Run as the paper did, where the defaults are better or cheaper; the result lists what this changes.",
+            help="Use the paper's settings where the defaults differ; the results list what this changes.",
         ),
     ] = False
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the bootstrap intervals and of random choices (default: 0).")
+        int | None, typer.Option(min=0, help="Seed for bootstrap intervals and random choices (default: 0).")
     ] = None
     out: Annotated[
         Path | None,
@@ -127,18 +125,19 @@ class TaskArguments:
     skip_bad: Annotated[
         bool,
         typer.Option(
-            "--skip-bad", help="Leave out rows and images that cannot be read, and items without an answer; list them."
+            "--skip-bad",
+            help="Leave out rows and images that cannot be read, and items without an answer; the results list them.",
         ),
     ] = False
     no_store: Annotated[
-        bool, typer.Option("--no-store", help="Neither use answers of earlier runs nor keep those of this one.")
+        bool, typer.Option("--no-store", help="Do not reuse stored answers, and do not store new ones.")
     ] = False
 
     def given_settings(self) -> dict[str, Any]:
         """The settings of `--set`, `--prompt-style`, `--max-new-tokens` and `--blind`, by name.
 
         Raises:
-            UsageError: One is not NAME=VALUE, or given twice.
+            UsageError: A value is not NAME=VALUE, or a setting is given twice.
         """
         found = parse_pairs("--set", self.settings or [])
         style = None if self.prompt_style is None else _PROMPTS.get(self.prompt_style, self.prompt_style.value)
@@ -159,31 +158,37 @@ class JudgeArguments:
 
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="The judge's name on its server (default: no judge).", **_OF_JUDGE),
+        typer.Option(metavar="MODEL", help="Name of the judge model on its server (default: no judge).", **_OF_JUDGE),
     ] = None
     judge_base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of the judge's server (default: OpenAI's).", **_OF_JUDGE),
+        typer.Option(metavar="URL", help="URL of the judge's server (default: OpenAI's).", **_OF_JUDGE),
     ] = None
     judge_temperature: Annotated[
-        float | None, typer.Option(min=0, help="The judge's sampling temperature (default: 1).", **_OF_JUDGE)
+        float | None, typer.Option(min=0, help="Sampling temperature of the judge (default: 1).", **_OF_JUDGE)
     ] = None
     judge_max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The judge's longest reply (default: 64).", **_OF_JUDGE)
+        int | None,
+        typer.Option(min=1, help="Maximum length of the judge's reply, in tokens (default: 64).", **_OF_JUDGE),
     ] = None
     judge_system_prompt: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the system says to the judge first.", **_OF_JUDGE)
+        str | None, typer.Option(metavar="TEXT", help="System prompt for the judge.", **_OF_JUDGE)
     ] = None
     judge_thinking: Annotated[
         str | None,
-        typer.Option(metavar="on|off|N", help="Whether the judge reasons first, or its most tokens.", **_OF_JUDGE),
+        typer.Option(
+            metavar="on|off|N", help="Turn the judge's reasoning on or off, or limit it to N tokens.", **_OF_JUDGE
+        ),
     ] = None
     judge_extra_body: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Fields to send to the judge's server with every request.", **_OF_JUDGE),
+        typer.Option(
+            metavar="JSON", help="Extra fields for every request to the judge's server, as a JSON object.", **_OF_JUDGE
+        ),
     ] = None
     judge_concurrency: Annotated[
-        int | None, typer.Option(min=1, help=f"Requests at once (default: {DEFAULT_CONCURRENCY}).", **_OF_JUDGE)
+        int | None,
+        typer.Option(min=1, help=f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY}).", **_OF_JUDGE),
     ] = None
     judge_timeout: Annotated[
         float | None,
@@ -191,7 +196,7 @@ class JudgeArguments:
             min=0.001,
             max=LONGEST_TIMEOUT,
             metavar="SECONDS",
-            help=f"How long to wait for an answer of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
+            help=f"How long to wait for a reply of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
             **_OF_JUDGE,
         ),
     ] = None
@@ -200,7 +205,7 @@ class JudgeArguments:
         typer.Option(
             min=0,
             metavar="DOLLARS",
-            help="US dollars that may be spent; what is left then stays unjudged, and the result says so.",
+            help="Spending limit in US dollars. Once it is reached, nothing more is judged; the results say so.",
             **_OF_JUDGE,
         ),
     ] = None
@@ -208,22 +213,22 @@ class JudgeArguments:
         tuple[float, float] | None,
         typer.Option(
             metavar="INPUT OUTPUT",
-            help="US dollars per million tokens of prompts and of replies; --judge-max-cost needs it.",
+            help="Prices in US dollars per million input and output tokens; needed for --judge-max-cost.",
             **_OF_JUDGE,
         ),
     ] = None
 
     def options(self) -> "JudgeOptions | None":
-        """The judge of a run; None where no judge is named.
+        """The judge of a run; None if no judge is named.
 
         Raises:
-            UsageError: Something is said about a judge that is not named, or is not allowed.
+            UsageError: A judge option is given without --judge, or its value is not allowed.
         """
         given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
         if self.judge is None:
             if given:
                 names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-                raise UsageError(f"{names} has no effect without --judge, the judge's name on its server")
+                raise UsageError(f"{names} has no effect without --judge, the name of the judge model on its server")
             return None
         from eyechart.evaluators.judging import JudgeOptions
 
@@ -244,7 +249,7 @@ class JudgeArguments:
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of its dataclass parameters as parameters, from which typer makes options."""
+    """Replace the dataclass parameters of a command by their fields, from which typer makes options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters = []
@@ -280,16 +285,16 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
-    """Name to value of `NAME=VALUE`; what is no JSON is text.
+    """Name to value of `NAME=VALUE`; a value that is not JSON is text.
 
     Raises:
-        UsageError: Not of that form, or a name is given twice.
+        UsageError: A value has another form, or a name is given twice.
     """
     found: dict[str, Any] = {}
     for value in values:
         name, equals, text = value.partition("=")
         if not equals or name in found:
-            raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME again")
+            raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME twice")
         try:
             found[name] = json.loads(text)
         except ValueError:
@@ -302,28 +307,28 @@ def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_object(option: str, text: str | None) -> dict[str, Any]:
-    """The value of an option that takes a JSON object; {} where it is not given.
+    """The value of an option that takes a JSON object; {} if the option is not given.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The value is not a JSON object.
     """
     if text is None:
         return {}
     try:
         found = json.loads(text)
-        # As it is sent: without infinities and halves of characters.
+        # It can only be sent without infinities and unpaired surrogates.
         json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except ValueError as error:
-        reason = f'{option} {text!r:.200} is no JSON ({error}); it is an object, such as {{"top_k": 1}}'
+        reason = f'{option} {text!r:.200} is not JSON ({error}); expected an object such as {{"top_k": 1}}'
         raise UsageError(reason) from error
     except RecursionError as error:
         raise _too_deep(option) from error
     if not isinstance(found, dict):
-        raise UsageError(f'{option} {text!r:.200} is no JSON object; it looks like {{"top_k": 1}}')
+        raise UsageError(f'{option} {text!r:.200} is not a JSON object; expected an object such as {{"top_k": 1}}')
     if is_deeper(found, _MOST_LEVELS):
         raise _too_deep(option)
     return found
 
 
 def _too_deep(option: str) -> UsageError:
-    return UsageError(f"{option} is nested too deeply; values have at most {_MOST_LEVELS} levels")
+    return UsageError(f"{option} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")

@@ -1,4 +1,4 @@
-"""What all commands have in common: their help page in plain words, and no option takes an empty value."""
+"""What all commands share: readable help pages, and an error for empty values."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,49 +6,49 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-# The options of a server may be none.
+# A server may need no options.
 _MAY_BE_EMPTY = ("--serve-args",)
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
-"""What stands for an option's value on the help page, by its type; a flag has none."""
+"""The placeholder for an option's value on the help page, by type; a flag has none."""
 
 
 class Group(TyperGroup):
     """A group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options, named in plain words on the help page."""
+        """The options, with readable placeholders on the help page."""
         return _in_plain_words(super().get_params(ctx))
 
 
 class Command(TyperCommand):
     """A command whose arguments and options take no empty value.
 
-    An empty one is nearly always a shell variable that is not set, and would be read as the current folder, as
-    OpenAI's address or as no model.
+    An empty value is nearly always a shell variable that is not set. It would be read as the current folder, OpenAI's
+    address or no model.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and options, named in plain words on the help page."""
+        """The arguments and options, with readable placeholders on the help page."""
         return _in_plain_words(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty value, then parse.
 
         Raises:
-            typer.BadParameter: A value is empty; it ends the command with exit code 2.
+            typer.BadParameter: A value is empty; the command ends with exit code 2.
         """
         option = _first_without_value(args)
         if option is not None:
-            ctx.fail(f"{option} has an empty value (a shell variable that is not set?); give one, or leave it out")
+            ctx.fail(f"{option} has an empty value (a shell variable that is not set?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
 
 
 def _in_plain_words(params: list[Any]) -> list[Any]:
-    """The same, where typer (from 0.29) would show a Python type such as `<int range>` or `<list[str]>`."""
+    """Replace the Python types, such as `<int range>`, that typer 0.29 and later show on help pages."""
     for param in params:
         about = getattr(param, "type_descriptor", None)
         if about is not None and param.param_type_name == "argument":
-            # Its type would stand behind its name.
+            # Otherwise typer prints the type after the name.
             param.display_type_rich = lambda ctx: None
         if param.metavar is not None or about is None:
             continue
@@ -63,7 +63,7 @@ def _in_plain_words(params: list[Any]) -> list[Any]:
 
 
 def _first_without_value(args: Sequence[str]) -> str | None:
-    """The first option with an empty value, or what its place is; None where there is none."""
+    """The first option with an empty value, or "an argument"; None if no value is empty."""
     for before, value in zip(("", *args), args, strict=False):
         name, equals, rest = value.partition("=")
         if value == "":

@@ -1,4 +1,4 @@
-"""`eyechart compare`: whether runs differ, and their order."""
+"""`eyechart compare`: test whether runs differ, and rank them."""
 
 import math
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from eyechart.evaluators.comparison.ranking import RankedRun
 
 _SHOWN = 5
-"""Ids shown of items that flipped."""
+"""Most ids of flipped items to show."""
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
-"""Tests of items that are right or wrong, and so can flip."""
+"""Tests of items that are correct or incorrect; only these can flip."""
 
 
 def compare(
@@ -27,23 +27,24 @@ def compare(
         list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")
     ],
     task: Annotated[list[str] | None, typer.Option(help="Compare only this task. Repeatable.")] = None,
-    common: Annotated[bool, typer.Option("--common", help="Compare only the items that two runs both have.")] = False,
+    common: Annotated[bool, typer.Option("--common", help="Compare only the items that both runs have.")] = False,
     allow: Annotated[
-        list[str] | None, typer.Option(metavar="SETTING", help="Compare although this setting differs. Repeatable.")
+        list[str] | None, typer.Option(metavar="SETTING", help="Compare even if this setting differs. Repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for the bootstrap.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the comparison: .json, or .csv with the items that flipped between two runs."
+            metavar="FILE",
+            help="Write the comparison to a file: .json, or .csv for the items that flipped between two runs.",
         ),
     ] = None,
 ) -> None:
-    """Test item by item whether runs differ, adjusted for the number of tests.
+    """Test whether runs differ, item by item, adjusted for the number of tests.
 
-    Differences are A (the first run) less B (the second). Three or more runs are ranked by each task's headline, and
-    each two are tested: runs share a place unless a test tells them apart. The exit code is 1 if a task cannot be
-    compared.
+    A difference is A (the first run) minus B (the second run). Three or more runs are tested in pairs and ranked by
+    each task's headline score; runs share a place unless a test finds a difference. The exit code is 1 if a task cannot
+    be compared.
     """
 
     def work() -> "Comparison | ManyRuns":
@@ -71,7 +72,7 @@ def compare(
         _say_two(found)
         pairs = (found,)
     if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
-        _say("--allow SETTING compares although a setting differs; the difference then includes its effect.")
+        _say("To compare anyway, use --allow SETTING; the difference then includes the effect of that setting.")
     if out is not None:
         _say(f"Written to {out}")
     if any(pair.refused for pair in pairs):
@@ -87,7 +88,7 @@ def _say_many(found: "ManyRuns") -> None:
         table.add_column("place", justify="right", no_wrap=True)
         table.add_column("run", overflow="fold")
         table.add_column(ranking.score, justify="right", no_wrap=True)
-        # In one column, as there is no room for one a run.
+        # One column for all ranks: one column per rank does not fit.
         table.add_column("probability of each rank")
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
@@ -95,10 +96,8 @@ def _say_many(found: "ManyRuns") -> None:
         console().print(table)
     if found.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
-        _say(
-            f"place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over {counts} tests)"
-        )
-        _say("probability of each rank: how often the run has it when the items are drawn again; 0 % is left out")
+        _say(f"place: runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted, {counts} tests)")
+        _say("probability of each rank: how often the run has that rank when the items are resampled; 0 % is not shown")
     for task in found.unranked:
         _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
@@ -175,7 +174,7 @@ def _say_methods(pairs: "Sequence[Comparison]") -> None:
 
 
 def _say_notes(differences: "Sequence[Difference]") -> None:
-    """Each note once for all scores of a task that have it."""
+    """Print each note once, with all scores of the task that it applies to."""
     scores: dict[tuple[str, str], list[str]] = {}
     for one in differences:
         if one.note:

@@ -1,22 +1,22 @@
-"""What a shell offers for names that are to be typed: `eyechart --install-completion` turns it on."""
+"""Shell completion of names; `eyechart --install-completion` turns it on."""
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Tasks whose names begin like that."""
+    """Tasks whose names start with the text."""
     from eyechart.evaluators.tasks import TASKS
 
     return [task.name for task in TASKS if task.name.startswith(incomplete)]
 
 
 def complete_suite(incomplete: str) -> list[str]:
-    """Suites whose names begin like that."""
+    """Suites whose names start with the text."""
     from eyechart.evaluators.evaluation.suites import list_suites
 
     return [name for name in list_suites() if name.startswith(incomplete)]
 
 
 def complete_data_set(incomplete: str) -> list[str]:
-    """Data sets whose names begin like that."""
+    """Data sets whose names start with the text."""
     from eyechart.datasets_scripts import list_datasets
 
     return [name for name in list_datasets() if name.startswith(incomplete)]

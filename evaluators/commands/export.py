@@ -15,46 +15,47 @@ from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 def export(
     dataset: Annotated[str, typer.Argument(autocompletion=complete_data_set, help="Data set, for example llvisionqa.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
+    out: Annotated[Path, typer.Option(help="Folder to write. It must not exist or must be empty.")],
     config: Annotated[
-        list[str] | None, typer.Option(help="Configuration to export; all if none is given. Repeatable.")
+        list[str] | None, typer.Option(help="Configuration to export (default: all). Repeatable.")
     ] = None,
     data_dir: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[CONFIG=]PATH",
-            help="Folder of the release; without it, the official one is downloaded where it can be. Repeatable.",
+            help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
         ),
     ] = None,
-    mini: Annotated[bool, typer.Option("--mini", help="Export the mini release, which holds synthetic items.")] = False,
+    mini: Annotated[bool, typer.Option("--mini", help="Export the synthetic demo data.")] = False,
     data_option: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Setting of the data set's own, its value as JSON or text. Repeatable."
-        ),
+        typer.Option(metavar="NAME=VALUE", help="Setting of the data set; the value is JSON or text. Repeatable."),
     ] = None,
     push_to_hub: Annotated[
-        str | None, typer.Option(metavar="REPO", help="Upload to this data set repository; not with --mini.")
+        str | None, typer.Option(metavar="REPO", help="Upload to this dataset repository on the Hub. Not with --mini.")
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository public instead of private.")] = False,
     i_have_the_rights: Annotated[
         bool,
-        typer.Option("--i-have-the-rights", help="Export private answers and texts, and images given on request, too."),
+        typer.Option(
+            "--i-have-the-rights",
+            help="Also export private answers and texts, and images that the authors share only on request.",
+        ),
     ] = False,
     benchmark: Annotated[
         bool,
         typer.Option(
             "--benchmark",
-            help="Also write eval.yaml, with which the Hub shows a leaderboard, once Hugging Face has listed the "
-            "framework and the repository; not with --mini.",
+            help="Also write eval.yaml. The Hub then shows a leaderboard, once Hugging Face has listed the framework "
+            "and the repository. Not with --mini.",
         ),
     ] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows; list them.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows, and list them.")] = False,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")
+        bool, typer.Option("--skip-missing", help="Leave out rows whose image is missing, and list them.")
     ] = False,
 ) -> None:
-    """Write a data set as Parquet with its images and a dataset card, for plain `datasets.load_dataset`."""
+    """Write a data set as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
 
     def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_dataset
@@ -65,16 +66,16 @@ def export(
         if mini and data_dir:
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
-            raise UsageError("--public says how to make the repository of --push-to-hub, which is not given")
+            raise UsageError("--public has no effect without --push-to-hub")
         configs = config or find_dataset(dataset).configs
-        # Made first, so that nothing is exported where it cannot be.
+        # Made first: if that fails, nothing is exported.
         contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
         folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
         is_mini = any(map(is_release, folders.values()))
         if is_mini:
             for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
                 if value:
-                    raise UsageError(f"{name} is for the benchmark, which a mini release is not; leave out --mini")
+                    raise UsageError(f"{name} is not for synthetic demo data; leave out --mini")
         written = export_dataset(
             dataset,
             config,
@@ -87,11 +88,11 @@ def export(
         )
         if contents is not None:
             write_benchmark(written, contents)
-        source = "a mini release, whose items are synthetic" if is_mini else ", ".join(folders.values())
+        source = "synthetic demo data" if is_mini else ", ".join(folders.values())
         return written, source or "the official release"
 
     folder, source = checked(write)
-    say(f"Exported {source}, to {folder}")
+    say(f"Exported {source} to {folder}")
     if push_to_hub is not None:
         from eyechart.datasets_scripts import hub
 

@@ -1,4 +1,4 @@
-"""`eyechart leaderboard`: the Space of results, built from leaderboard entries."""
+"""`eyechart leaderboard`: build the Space with the leaderboard from finished runs."""
 
 import datetime
 import json
@@ -17,34 +17,39 @@ if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
 
 app = typer.Typer(
-    cls=Group, help="The leaderboard: a static Space made of finished runs.", no_args_is_help=True, add_completion=False
+    cls=Group,
+    help="Build the leaderboard, a static Space, from finished runs.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
 @app.callback()
 def leaderboard() -> None:
-    """Keep `build` a command of its own."""
+    """A callback makes typer keep `build` as a subcommand."""
 
 
 @app.command(cls=Command)
 def build(
-    entries: Annotated[Path, typer.Argument(help="Folder that holds the folders of finished runs.")],
-    out: Annotated[Path, typer.Option("--out", "--output", help="Folder of the Space to write.")] = Path(
+    entries: Annotated[Path, typer.Argument(help="Folder with the folders of finished runs, one for each entry.")],
+    out: Annotated[Path, typer.Option("--out", "--output", help="Folder to write the Space to.")] = Path(
         "eyechart_leaderboard"
     ),
     data_dir: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[DATASET=]PATH",
-            help="Folder of a release, to compare predictions with; by default those downloaded before. Repeatable.",
+            help="Folder of a release, to check predictions against (default: releases downloaded before). Repeatable.",
         ),
     ] = None,
     outcome_file: Annotated[
         Path | None,
-        typer.Option("--outcome", help="File for what was rejected and replaced (default: <out>_outcome.json)."),
+        typer.Option(
+            "--outcome", help="File for the list of rejected and replaced entries (default: <out>_outcome.json)."
+        ),
     ] = None,
 ) -> None:
-    """Recompute the scores of entries and write the folder of the Space; the exit code is 1 if any was rejected."""
+    """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
 
     def run() -> "Outcome":
         from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -64,16 +69,16 @@ def build(
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' rows and how to submit")
-    say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons are in {file}")
-    say(f"The Space is in {out}; see it with `python -m http.server --directory {out}`")
+    say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons: {file}")
+    say(f"The Space is in {out}; to view it: `python -m http.server --directory {out}`")
     if rejected:
         raise typer.Exit(1)
 
 
 def _print(outcome: "Outcome") -> None:
-    """What became of the entries, without anything that a terminal would obey: others wrote them."""
+    """Print what happened to each entry, without control characters: entries are not trusted."""
     for lost in outcome.rejected:
-        where = f"{lost.task} on {lost.dataset}" if lost.task else "all of it"
+        where = f"{lost.task} on {lost.dataset}" if lost.task else "entire entry"
         say(f"rejected {lost.entry}, {where}:")
         for reason in lost.reasons:
             say(f"    {reason}")
@@ -83,7 +88,7 @@ def _print(outcome: "Outcome") -> None:
         if row.check.unchecked:
             say(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}")
     for note in outcome.notes:
-        say(f"to look at: {note}")
+        say(f"please check: {note}")
 
 
 def _write_outcome(file: Path, outcome: "Outcome") -> None:

@@ -1,4 +1,4 @@
-"""`eyechart publish`: a model's card and results on the Hub."""
+"""`eyechart publish`: put results into a model's card and repository on the Hub."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,36 +23,41 @@ def publish(
         list[str] | None,
         typer.Option(
             metavar="DATASET=ID",
-            help="Benchmark repository of a data set, made with `eyechart export --benchmark`; its results also "
-            "go into .eval_results. Repeatable.",
+            help="Benchmark repository of a data set, made with `eyechart export --benchmark`. Results on that data "
+            "set also go into .eval_results. Repeatable.",
         ),
     ] = None,
-    source_url: Annotated[str | None, typer.Option(metavar="URL", help="Where the run can be seen.")] = None,
+    source_url: Annotated[str | None, typer.Option(metavar="URL", help="Web page of the run.")] = None,
     card: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The model's card as it is, instead of that on the Hub.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Local copy of the model's card, to use instead of the card on the Hub."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the changed files here.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the changed files to this folder.")] = None,
     push: Annotated[
-        bool, typer.Option("--push", help="Write to the Hub; otherwise only show what would change.")
+        bool, typer.Option("--push", help="Write to the Hub. Without it, only show what would change.")
     ] = False,
-    create_pr: Annotated[bool, typer.Option("--create-pr", help="With --push: open a pull request.")] = False,
+    create_pr: Annotated[
+        bool,
+        typer.Option("--create-pr", help="With --push: open a pull request instead of committing to the main branch."),
+    ] = False,
     same_model: Annotated[
-        bool, typer.Option("--same-model", help="The repository holds the run's model under another name.")
+        bool,
+        typer.Option("--same-model", help="Confirm that the repository contains the run's model under another name."),
     ] = False,
     allow_left_out: Annotated[
-        bool, typer.Option("--allow-left-out", help="Publish although rows were left out; the card says how many.")
+        bool, typer.Option("--allow-left-out", help="Publish even if rows were left out; the card says how many.")
     ] = False,
     as_own_data: Annotated[
         bool,
         typer.Option(
             "--as-own-data",
-            help="The data are your own, not a benchmark's: publish under the name of their folder.",
+            help="Confirm that the data are your own, not a benchmark's. They are published under their folder's name.",
         ),
     ] = False,
 ) -> None:
-    """Put results into a model's card and repository on the Hub: shows the difference, and writes it with --push.
+    """Add results to a model's card and repository on the Hub. Only shows the changes, unless --push is given.
 
-    Other parts of the card and other results stay as they are; an earlier publication of eyechart is replaced.
+    Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
 
     def prepare() -> tuple["list[Change]", "Held"]:
@@ -60,9 +65,9 @@ def publish(
         from eyechart.hub_cards.model_card.selection import select
 
         if push and card is not None:
-            raise UsageError("--card is for a copy on disk, and --push changes the card on the Hub; leave one of them")
+            raise UsageError("--card names a local copy, but --push changes the card on the Hub; leave out one")
         if create_pr and not push:
-            raise UsageError("--create-pr says how to --push, which is not given")
+            raise UsageError("--create-pr has no effect without --push")
         repos = _data_repos(dataset_repo or [])
         published = select(runs, task or [], allow_left_out=allow_left_out, as_own_data=as_own_data)
         check_model(published, model_repo, same_model)
@@ -73,7 +78,7 @@ def publish(
     for change in found:
         print(printable(change.diff()), end="")
     if not found:
-        print("Nothing to change: the repository holds these results already")
+        print("Nothing to change: the repository already contains these results")
         return
     if out is not None:
         from eyechart.hub_cards.model_card.publication import write_changes
@@ -87,7 +92,7 @@ def publish(
         address = checked(lambda: push_files(model_repo, files, parent=held.revision, create_pr=create_pr))
         say(f"Published: {address}")
     elif out is None:
-        print("Nothing was written: --push writes to the Hub, --out FOLDER to disk")
+        print("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
 
 
 def _held(repo: str, card: Path | None) -> "Held":
@@ -109,7 +114,7 @@ def _data_repos(values: list[str]) -> dict[str, str]:
     for value in values:
         name, equals, repo = value.partition("=")
         if not equals or not repo or name in repos:
-            raise UsageError(f"--dataset-repo {value!r} is not DATASET=ID, or gives DATASET again")
+            raise UsageError(f"--dataset-repo {value!r} is not DATASET=ID, or gives DATASET twice")
         if name not in DATASETS:
             raise unknown_name("dataset in --dataset-repo", name, DATASETS)
         repos[name] = repo

@@ -1,4 +1,4 @@
-"""`eyechart report`: a page, figures and tables of finished runs."""
+"""`eyechart report`: a web page, figures and tables from finished runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,32 +10,32 @@ from eyechart.evaluators.runs.console import checked, say
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs; several are compared side by side.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs. Several runs are shown side by side.")],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "--output",
-            help=f"Folder for the report (default: that of the run; for several runs, {SEVERAL_FOLDER}).",
+            help=f"Folder for the report (default: the folder of the run; for several runs, {SEVERAL_FOLDER}).",
         ),
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option(help="What to call a run, in place of its model's name. Repeat it, once for each run in order."),
+        typer.Option(help="Name to show for a run instead of the model's name. Give it once for each run, in order."),
     ] = None,
     samples: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="N",
-            help="Show at most N samples of each task, wrong and unparsed ones first.",
+            help="Show at most N samples of each task, incorrect and unparsed replies first.",
         ),
     ] = SAMPLES,
     files: Annotated[
-        bool, typer.Option("--files/--no-files", help="Write figures and tables as files too, into report_files.")
+        bool, typer.Option("--files/--no-files", help="Also write figures and tables as files, to report_files.")
     ] = True,
 ) -> None:
-    """Make report.html from finished runs, with figures and tables in the papers' columns."""
+    """Make report.html from finished runs, with figures and tables laid out as in the papers."""
 
     def write() -> Path:
         return write_report(runs, out, samples=samples, files=files, names=name or [])

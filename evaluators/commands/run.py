@@ -45,7 +45,7 @@ _OF_MODELS_HERE = frozenset(
         *("adapter", "processor"),
     )
 )
-"""Options that a model needs which runs in this process."""
+"""Options for models that run in this process, not on a server."""
 
 
 @dataclass(frozen=True)
@@ -55,125 +55,133 @@ class ModelArguments:
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model id or folder of a transformers image-text-to-text model or (for quality assessment) of a dual "
-            "encoder such as CLIP, or a model's name on a server.",
+            help="Id or folder of a transformers image-text-to-text model or, for quality assessment, of a dual "
+            "encoder such as CLIP; or the model's name on a server.",
             show_default=bundled.NAME,
         ),
     ] = None
-    name: Annotated[str | None, typer.Option(help="Name shown in results, instead of the model's id.")] = None
+    name: Annotated[str | None, typer.Option(help="Name to show in results instead of the model id.")] = None
     backend: Annotated[
         BackendKind | None,
-        typer.Option(help="Who runs the model: transformers here, or a server (openai), as --base-url implies."),
+        typer.Option(
+            help="What runs the model: transformers on this machine, or a server (openai, implied by --base-url)."
+        ),
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+        str | None, typer.Option(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
     ] = None
     served_name: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Confirm that the server answers under this name for the model that --model names."
+            metavar="NAME",
+            help="Confirm that this name, under which the server answers, means the model given by --model.",
         ),
     ] = None
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests at once to a server.")] = DEFAULT_CONCURRENCY
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a server's whole answer.")] = DEFAULT_TIMEOUT
+    concurrency: Annotated[int, typer.Option(min=1, help="Maximum number of parallel requests to a server.")] = (
+        DEFAULT_CONCURRENCY
+    )
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a complete reply from a server.")] = (
+        DEFAULT_TIMEOUT
+    )
     top_logprobs: Annotated[
         int,
         typer.Option(
             min=1,
-            help="Likeliest tokens to ask a server for where scores are made of them; vLLM gives more than 20 when "
-            "started with --max-logprobs.",
+            help="Number of most likely tokens to ask a server for, if scores are computed from their probabilities. "
+            "vLLM returns more than 20 only if started with --max-logprobs.",
         ),
     ] = DEFAULT_TOP_LOGPROBS
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Requests per forward pass, halved when memory runs out (default: automatic)."),
+        typer.Option(min=1, help="Requests per forward pass; halved when memory runs out (default: automatic)."),
     ] = None
-    device: Annotated[str | None, typer.Option(help="Device for the model, for example cpu or cuda:0.")] = None
-    dtype: Annotated[str, typer.Option(help="Number format, for example bfloat16; auto is that of the weights.")] = (
-        "auto"
-    )
-    device_map: Annotated[str | None, typer.Option(help="Spread the model over devices, for example auto.")] = None
+    device: Annotated[str | None, typer.Option(help="Device for the model, such as cpu or cuda:0.")] = None
+    dtype: Annotated[str, typer.Option(help="Precision, such as bfloat16; auto keeps that of the weights.")] = "auto"
+    device_map: Annotated[
+        str | None, typer.Option(help="Device map that spreads the model over several devices, such as auto.")
+    ] = None
     attention: Annotated[
-        str | None, typer.Option(help="Attention implementation, for example sdpa or flash_attention_2.")
+        str | None, typer.Option(help="Attention implementation, such as sdpa or flash_attention_2.")
     ] = None
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None
     trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the code that the model's repository brings.")
+        bool, typer.Option("--trust-remote-code", help="Allow code from the model's repository to run.")
     ] = False
     adapter: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Folder or id of a PEFT adapter for a model that runs here.")
+        str | None, typer.Option(metavar="PATH", help="Folder or id of a PEFT adapter. Not for models on a server.")
     ] = None
     processor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Setting of the image processor of a model that runs here, such as max_pixels=1003520. Repeatable.",
+            help="Setting of the image processor, such as max_pixels=1003520. Not for models on a server. Repeatable.",
         ),
     ] = None
-    system_prompt: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the system says before every question.")
-    ] = None
+    system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="System prompt for every request.")] = None
     thinking: Annotated[
         str | None,
         typer.Option(
             metavar="on|off|N",
-            help="Whether a model that can do both reasons before it answers, or the most tokens of its reasoning.",
+            help="Turn the reasoning of a hybrid model on or off, or limit it to N tokens.",
         ),
     ] = None
     extra_body: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Fields to send to the server with every request, as a JSON object."),
+        typer.Option(metavar="JSON", help="Extra fields for every request to the server, as a JSON object."),
     ] = None
 
     def check_served(self) -> None:
-        """Refuse what is not for a server of the run's own.
+        """Refuse options that do not fit --serve.
 
         Raises:
-            UsageError: Such an option is given.
+            UsageError: One of them is given.
         """
         if self.backend is BackendKind.TRANSFORMERS:
-            raise UsageError("--serve starts a server, which --backend transformers does not ask; leave one out")
+            raise UsageError("--serve starts a server, but --backend transformers does not use one; leave one out")
         if self.base_url is not None or self.served_name is not None:
             name = "--base-url" if self.base_url is not None else "--served-name"
-            raise UsageError(f"{name} is for a server that runs already, and --serve starts one; leave one out")
+            raise UsageError(
+                f"{name} is for a server that is already running, but --serve starts a new one; leave one out"
+            )
         given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
         if here := sorted(given & _OF_MODELS_HERE):
             names = ", ".join(f"--{name.replace('_', '-')}" for name in here)
-            raise UsageError(
-                f"{names} is for a model that runs in eyechart itself; a server has options of its own for it: put "
-                "those into --serve-args"
-            )
+            raise UsageError(f"{names} has no effect on a server: pass the server's own options with --serve-args")
 
     @property
     def is_named(self) -> bool:
-        """Whether a model is named, and not the bundled one meant."""
+        """Whether the user chose a model, not the bundled one."""
         return self.model is not None or self.backend is not None or self.base_url is not None
 
     def endpoint(self, sampling: Sampling | None = None, *, is_served: bool = False) -> EndpointOptions | None:
-        """How to ask a server, None for a model that runs here.
+        """How to query a server; None for a model that runs in this process.
 
         Args:
-            sampling: How replies are drawn; None for greedy ones.
+            sampling: How replies are sampled; None for greedy decoding.
             is_served: Whether the run starts the server.
 
         Raises:
-            UsageError: Options that do not go together.
+            UsageError: Options contradict each other.
         """
         if self.backend is BackendKind.TRANSFORMERS and self.base_url is not None:
-            raise UsageError("--base-url is the address of a server, which --backend transformers does not ask")
+            raise UsageError("--base-url names a server, but --backend transformers does not use one; leave one out")
         if is_served:
             self.check_served()
         elif self.backend is not BackendKind.OPENAI and self.base_url is None:
             if self.served_name is not None:
-                raise UsageError("--served-name is a server's name for its model, and no server is asked")
+                raise UsageError(
+                    "--served-name has no effect without a server; name one with --base-url, or leave --served-name out"
+                )
             if self.extra_body is not None:
-                raise UsageError("--extra-body holds fields for a server, and no server is asked")
+                raise UsageError(
+                    "--extra-body has no effect without a server; name one with --base-url, or leave --extra-body out"
+                )
             return None
         if self.adapter is not None or self.processor:
             name = "--processor" if self.adapter is None else "--adapter"
-            raise UsageError(f"{name} is for a model that runs here; a server loads its own, so give it to the server")
+            raise UsageError(f"{name} has no effect on a server; configure it when you start the server")
         if self.model is None:
-            raise UsageError("a server needs --model, the model's name there")
+            raise UsageError("a server needs --model, the model's name on that server")
         return EndpointOptions(
             base_url=self.base_url,
             concurrency=self.concurrency,
@@ -185,12 +193,12 @@ class ModelArguments:
         )
 
     def chat(self, sampling: Sampling | None = None) -> ChatOptions:
-        """What is asked of the model in every chat."""
+        """Options of every chat with the model."""
         thinking = None if self.thinking is None else parse_thinking(self.thinking)
         return ChatOptions(self.system_prompt, thinking, sampling)
 
     def load_options(self, own_device: str | None) -> "LoadOptions":
-        """How a model that runs here is loaded; `own_device` is that of this process."""
+        """How to load a model in this process; `own_device` is the device of this process."""
         from eyechart.evaluators.backends.local.loading import LoadOptions
 
         return LoadOptions(
@@ -218,8 +226,7 @@ def run(
         typer.Argument(
             metavar="TASK|FILE",
             autocompletion=complete_task,
-            help="Tasks, as `eyechart tasks` lists them, or files of tasks of your own (.yaml, .py); all tasks if none "
-            "is given.",
+            help="Tasks, as listed by `eyechart tasks`, or your own task files (.yaml, .py). Default: all tasks.",
         ),
     ] = None,
     suite: Annotated[
@@ -227,21 +234,21 @@ def run(
         typer.Option(
             metavar="NAME|FILE",
             autocompletion=complete_suite,
-            help="All tasks of a paper (q_bench, mmbench, ql_bench, aes_bench, two_afc), or what a YAML file lists.",
+            help="All tasks of one paper (q_bench, mmbench, ql_bench, aes_bench, two_afc), or a YAML suite file.",
         ),
     ] = None,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows whose image is absent; list them.")
+        bool, typer.Option("--skip-missing", help="Leave out rows whose image is missing; the results list them.")
     ] = False,
 ) -> None:
-    """Evaluate a model on the real data; where no model is named, the bundled tiny model on synthetic ones."""
+    """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
     from eyechart.evaluators.evaluation.repeats import check_repeats
     from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import check_blind, make_plan
     from eyechart.evaluators.tasks import TASKS
 
-    # Synthetic data are never what somebody evaluates a model of their own on without having asked for them.
+    # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = data.mini or not model.is_named
 
     def plan_run() -> "tuple[Suite | None, list[TaskRun]]":
@@ -306,7 +313,7 @@ def run(
 
 
 def _given(group: DataArguments | TaskArguments) -> list[str]:
-    """The options of a group that are given and that a suite file would hold."""
+    """The options of a group that are given although they belong in the suite file."""
     elsewhere = ("out", "skip_bad", "no_store")
     names = {"settings": "--set"}
     return [
@@ -317,12 +324,12 @@ def _given(group: DataArguments | TaskArguments) -> list[str]:
 
 
 def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[TaskRun]]":
-    """A suite file, which says itself what the options in `given` would say."""
+    """Read a suite file; refuse the options in `given`, which belong in the file."""
     from eyechart.evaluators.evaluation.suites import list_suites
     from eyechart.evaluators.runs.suite_file import read_suite
 
     if not Path(path).exists():
-        raise UsageError(f"{unknown_name('suite', path, list_suites())}; nor is there a file of that name")
+        raise UsageError(f"{unknown_name('suite', path, list_suites())}; no file has that name either")
     if given:
-        raise UsageError(f"{', '.join(given)} cannot be given with the suite file {path}; write it into the file")
+        raise UsageError(f"{', '.join(given)} cannot be combined with the suite file {path}; write it into the file")
     return read_suite(path, is_mini=is_mini)

@@ -1,4 +1,4 @@
-"""From a plan to the end of a command."""
+"""Run a plan and end the command."""
 
 import contextlib
 import datetime
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.runs.run import RunOptions
 
 _INTERRUPTED = 130
-"""Exit code after Ctrl-C, as of shells."""
+"""Exit code after Ctrl-C, as in shells."""
 
 
 def execute_plan(
@@ -32,14 +32,14 @@ def execute_plan(
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
 
-    A judge that gave a task nothing usable counts as a failure of it.
+    A task also fails if no reply of its judge was usable.
 
     Args:
         plan: What to run.
-        make_backend: Called with the device of this process, None for the model's own choice.
-        make_options: Makes what holds for every task.
-        out: Folder for the results; by default one named after the time.
-        judge: The judge on a server; None for none.
+        make_backend: Called with the device of this process; None lets the model choose.
+        make_options: Makes the options that apply to every task.
+        out: Folder for the results; named after the time by default.
+        judge: The judge on a server; None without a judge.
         use_store: Whether stored answers are used and new ones kept.
     """
     from eyechart.evaluators.backends.processes import join_processes
@@ -53,7 +53,7 @@ def execute_plan(
         check_judging(plan, judge is not None)
         processes = join_processes()
         device = None if processes is None else processes.device
-        # Opened first: what is wrong with it shows before a model is loaded.
+        # Opened first, so that a damaged store is reported before a model is loaded.
         with (
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
             _open_store() if use_store else contextlib.nullcontext() as store,
@@ -70,14 +70,16 @@ def execute_plan(
 
 
 def _interrupted(folder: Path, use_store: bool) -> str:
-    """What a run that Ctrl-C ended leaves, and how to go on."""
-    results = f" Tasks that were finished are in {folder}." if (folder / "results.json").exists() else ""
+    """What is kept of a run that Ctrl-C ended, and how to resume it."""
+    results = f" Finished tasks are in {folder}." if (folder / "results.json").exists() else ""
     if use_store:
         return (
-            f"\neyechart: interrupted.{results} The answers so far are stored. Give the same command again to go on: "
-            "only missing answers are asked for."
+            f"\neyechart: interrupted.{results} All answers so far are stored. Run the same command again to resume: "
+            "it asks only for missing answers."
         )
-    return f"\neyechart: interrupted.{results} With --no-store no answers are kept, so the same command asks for all."
+    return (
+        f"\neyechart: interrupted.{results} --no-store keeps no answers: the same command asks for all of them again."
+    )
 
 
 def _open_store() -> "ResponseStore":
@@ -87,13 +89,13 @@ def _open_store() -> "ResponseStore":
     path = default_path()
     if kind := network_drive(path.parent):
         text = (
-            f"warning: the stored answers are on a network drive ({kind}): {path}. If a second machine uses them too, "
-            "they may be lost. Let EYECHART_HOME be a folder of this machine."
+            f"warning: the stored answers are on a network drive ({kind}): {path}. They may be lost if a second "
+            "machine uses them too. Set EYECHART_HOME to a local folder."
         )
         print_line(console(stderr=True), text, "yellow")
     return ResponseStore.open(path)
 
 
 def default_folder() -> Path:
-    """Where the results of a run that begins now go, if no folder is given."""
+    """The folder for the results of a run that begins now, if none is given."""
     return Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")

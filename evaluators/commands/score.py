@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @expanded
 def score(
     task: Annotated[
-        str, typer.Argument(autocompletion=complete_task, help="Task, as `eyechart tasks` lists them, or a task file.")
+        str, typer.Argument(autocompletion=complete_task, help="Task, as listed by `eyechart tasks`, or a task file.")
     ],
     data: DataArguments,
     how: TaskArguments,
@@ -28,17 +28,17 @@ def score(
     predictions: Annotated[
         Path,
         typer.Option(
-            help="File of answers: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or "
-            "JSON; lmms-eval's samples; LLaVA's answers to MMBench; Q-Bench's released logits; a benchmark's own "
-            "answer file; or CSV with image and score of any measure."
+            help="File with predictions: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV "
+            "or JSON; lmms-eval's samples; LLaVA's answers to MMBench; Q-Bench's released logits; a benchmark's own "
+            "answer file; or CSV with the image and the score of any quality metric."
         ),
     ],
-    model: Annotated[str | None, typer.Option(help="Name of the model that gave the answers.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model that made the predictions.")] = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="A lower score is that of a better image, as for NIQE.")
+        bool, typer.Option("--lower-is-better", help="Lower scores mean better images, as for NIQE.")
     ] = False,
 ) -> None:
-    """Score precomputed predictions; an answer file needs a release that holds the right answers."""
+    """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import make_plan
 
@@ -68,8 +68,10 @@ def score(
 
         made = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
         if made.config not in (None, plan[0].task.data.config):
-            # Parts of AesBench share their ids: nothing else would tell them apart.
-            raise UsageError(f"{predictions} answers the configuration '{made.config}', which is not that of {task}")
+            # The parts of AesBench have the same ids, so matching by id would not notice.
+            raise UsageError(
+                f"{predictions} has predictions for the configuration '{made.config}', not for that of {task}"
+            )
         return made
 
     def options() -> "RunOptions":

@@ -1,4 +1,4 @@
-"""`--serve`: the options about a server of the run's own, and its life from start to end."""
+"""`--serve`: the options for a server that the run starts, and starting and stopping it."""
 
 import contextlib
 import os
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.endpoint.serving import Server
 
-SERVER = "A server of the run's own"
+SERVER = "Server started for the run"
 """Panel of the help page."""
 _LOG = "server.log"
 
 
 class ServeProgram(Enum):
-    """What can serve a model."""
+    """Programs that can serve a model."""
 
     VLLM = "vllm"
     SGLANG = "sglang"
@@ -40,13 +40,13 @@ class ServeArguments:
 
     serve: Annotated[
         ServeProgram | None,
-        typer.Option(help="Start this server for the model, ask it, and stop it.", rich_help_panel=SERVER),
+        typer.Option(help="Start this server for the model, and stop it after the run.", rich_help_panel=SERVER),
     ] = None
     serve_args: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help='The server\'s own options, such as "--tensor-parallel-size 8".',
+            help='Options for the server, such as "--tensor-parallel-size 8".',
             rich_help_panel=SERVER,
         ),
     ] = None
@@ -54,7 +54,7 @@ class ServeArguments:
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The server's program, or for SGLang the Python that has it (default: looked up on PATH).",
+            help="Path of the server's program; for SGLang, of the Python that has it (default: searched on PATH).",
             rich_help_panel=SERVER,
         ),
     ] = None
@@ -63,7 +63,7 @@ class ServeArguments:
         typer.Option(
             min=1,
             metavar="SECONDS",
-            help="How long to wait until the server answers (default: 1800).",
+            help="How long to wait for the server to start (default: 1800).",
             rich_help_panel=SERVER,
         ),
     ] = None
@@ -73,22 +73,22 @@ class ServeArguments:
 
         Args:
             model: The model's id or folder.
-            folder: That of the run, for the log.
+            folder: Folder of the run, for the log.
 
         Raises:
-            UsageError: There is no such program, or an option is not allowed.
+            UsageError: The program is not found, or an option is not allowed.
         """
         if self.serve is None:
             given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
             if given:
                 names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-                raise UsageError(f"{names} has no effect without --serve, the server to start")
+                raise UsageError(f"{names} has no effect without --serve")
             return None
         if model is None:
             raise UsageError("--serve needs --model, the model to serve")
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError(
-                "--serve starts one server, and several processes were started; start one, and give the server its "
+                "--serve works in one process only, but several were started; start one, and give the server several "
                 'GPUs: --serve-args "--tensor-parallel-size 8"'
             )
         from eyechart.evaluators.backends.endpoint.serving import Server
@@ -100,17 +100,17 @@ class ServeArguments:
         return Server(self.serve.value, model, arguments, folder / _LOG, self.serve_program)
 
     def start(self, server: "Server", options: "EndpointOptions") -> "EndpointOptions":
-        """Start the server, and show that it is waited for.
+        """Start the server, and show progress while waiting.
 
         Args:
             server: From `server`.
-            options: How it is to be asked.
+            options: How to query it.
 
         Returns:
-            The same with its address.
+            The options with the server's address.
 
         Raises:
-            ModelError: It did not start.
+            ModelError: The server did not start.
         """
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
         from rich.text import Text
@@ -118,7 +118,7 @@ class ServeArguments:
         from eyechart.evaluators.backends.endpoint.serving import DEFAULT_START_TIMEOUT
 
         messages = console(stderr=True)
-        print_line(messages, f"starting {server.program}; its log is {server.log}")
+        print_line(messages, f"starting {server.program}; log: {server.log}")
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
             shown = bar.add_task("", total=None)
@@ -133,19 +133,21 @@ class ServeArguments:
 
 @contextlib.contextmanager
 def stopped_at_end(server: "Server | None") -> Iterator[None]:
-    """Stop a server at the end of the block, however that comes; show its last lines if it ended by itself."""
+    """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
     if server is None:
         yield
         return
     signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in signals:
-        # By default they would end this process alone, and the server would keep its GPUs.
+        # By default these signals end only this process, and the server would keep its GPUs.
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         yield
     finally:
         if ending := server.ending():
-            print_line(console(stderr=True), f"eyechart: {ending}. Its last lines:\n{server.last_words()}", "red")
+            print_line(
+                console(stderr=True), f"eyechart: {ending}. Last lines of its log:\n{server.last_words()}", "red"
+            )
         server.close()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`eyechart store`: what the response store holds, and how to make it smaller."""
+"""`eyechart store`: show the contents of the response store, or prune it."""
 
 import datetime
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from eyechart.evaluators.runs.console import cell, checked, console, say
 
 app = typer.Typer(
     cls=Group,
-    help="Stored answers of models, which `eyechart run` does not ask for again.",
+    help="Show or prune stored answers, which `eyechart run` reuses instead of asking the model again.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -38,7 +38,7 @@ def info() -> None:
                 cell(model.name), f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last)
             )
         answers = sum(model.answers for model in models)
-        say(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on the disk, undamaged")
+        say(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on disk, undamaged")
         if models:
             console().print(table)
 
@@ -47,23 +47,25 @@ def info() -> None:
 
 @app.command(cls=Command)
 def prune(
-    model: Annotated[str | None, typer.Option(help="Remove this model's answers, named as by `store info`.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Remove the answers of this model, as named by `store info`.")
+    ] = None,
     older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than N days ago.")
+        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than DAYS days ago.")
     ] = None,
     unreadable: Annotated[
-        bool, typer.Option("--unreadable", help="Remove the answers of a damaged store that cannot be read; alone.")
+        bool, typer.Option("--unreadable", help="Remove only the answers that cannot be read, from a damaged store.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Remove all answers; also clears a damaged store, or one on a full disk.")
+        bool, typer.Option("--all", help="Remove all answers. Also works if the store is damaged or the disk is full.")
     ] = False,
 ) -> None:
-    """Remove stored answers, which are then asked for again. Two conditions remove what meets both."""
+    """Remove stored answers; later runs ask for them again. With two conditions, both must be met."""
 
     def remove() -> Mapping[str, int]:
         if everything + unreadable + (model is not None or older_than is not None) != 1:
             raise UsageError(
-                "say what to remove: --all, or --unreadable, or --model NAME, --older-than DAYS, or both of these"
+                "choose what to remove: --all; or --unreadable; or --model NAME, --older-than DAYS or both"
             )
         if everything:
             return responses.clear()

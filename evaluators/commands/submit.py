@@ -1,4 +1,4 @@
-"""`eyechart submit`: a run's answer files for a benchmark's authors, complete or not at all."""
+"""`eyechart submit`: collect a run's answer files for a benchmark's authors, if they are complete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    task: Annotated[list[str] | None, typer.Option(help="Take the files of this task only. Repeatable.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Collect only the files of this task. Repeatable.")] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "--output", help="Folder for the files (default: RUN/answer_files)."),
     ] = None,
 ) -> None:
-    """Collect the answer files in which a benchmark's authors take answers to private questions; nothing is sent.
+    """Collect a run's answer files, which a benchmark's authors score where answers are private. Nothing is sent.
 
-    A run of a mini release or of a part of the data, and one that lacks answers, is refused. MMBench's server closed on
-    31 March 2026; the test answers of its version 1.1 are public, so that runs on them have scores.
+    Incomplete runs, runs on part of the data and runs on synthetic demo data are refused. MMBench's server closed on
+    31 March 2026. The test answers of MMBench 1.1 are public, so runs on them are scored here.
     """
     for line in checked(lambda: _collect(run, task or [], out)):
         say(line)
@@ -42,8 +42,9 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     keys = [key for key, result in run.tasks.items() if (key.task in names if names else result.files)]
     if not keys:
         raise UsageError(
-            f"{folder} has no answers to private questions; those to public ones are scored already. "
-            "Private are, for example: eyechart run q_bench/perception --model MODEL --split test"
+            f"{folder} has no answer files, as all its reference answers are public and its scores are in the results. "
+            "For an answer file, run on private answers, for example: "
+            "eyechart run q_bench/perception --model MODEL --split test"
         )
     counts = [_checked_count(run, key) for key in keys]
     lines = []
@@ -57,10 +58,10 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
 
 
 def _checked_count(run: "Run", key: "TaskKey") -> int:
-    """How many answers a task's file holds.
+    """How many answers the answer file of a task contains.
 
     Raises:
-        UsageError: The task has no file, or its file is of synthetic data, of a part of the data, or lacks answers.
+        UsageError: The task has no answer file, or it is from synthetic data or part of the data, or lacks answers.
     """
     from eyechart.evaluators.backends.predictions.formats import read_predictions
     from eyechart.evaluators.protocols.choice.passes import OPEN
@@ -68,30 +69,34 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
     result = run.tasks[key]
     data, limit = result.settings["data"], result.settings.get("limit")
     if not result.files:
-        raise UsageError(f"{key.title}: no answer file, as its answers are public or the benchmark takes none")
+        raise UsageError(f"{key.title}: no answer file, as the answers are public or the benchmark has no such file")
     if data["is_mini"]:
-        raise UsageError(f"{key.title}: the data are synthetic (a mini release); run it without --mini")
+        raise UsageError(f"{key.title}: the run used synthetic demo data; run without --mini")
     if result.settings.get("sample") is not None:
-        raise UsageError(f"{key.title}: run used --sample; run it without, which asks nothing twice")
+        raise UsageError(f"{key.title}: run used --sample; run again without it (stored answers are reused)")
     if limit is not None:
         raise UsageError(
-            f"{key.title}: run used --limit {limit}, of {data['rows']} items; run it without, which asks nothing twice"
+            f"{key.title}: run used --limit {limit} of {data['rows']} items; run again without it (stored answers are "
+            "reused)"
         )
     answers = run.answers(key)
     if answers is None:
-        raise UsageError(f"{key.title}: the run has no predictions of it, or the task several times")
+        raise UsageError(f"{key.title}: the run has no predictions for this task, or has the task several times")
     given = [row for row in answers.rows(range(len(answers))) if row["pass"] != OPEN]
     missing = len(result.left_out) + sum(bool(row["error"]) for row in given)
     if missing:
-        raise UsageError(f"{key.title}: {missing} answers are missing; repeat the run, which asks only for these")
+        raise UsageError(
+            f"{key.title}: {missing} answers are missing; repeat the run (it asks only for missing answers)"
+        )
     for name in result.files:
         path = run.folder / key.task / key.dataset / name
         if not path.is_file():
-            raise MissingFileError("the run's answer file is not there; repeat the run, which asks nothing", path=path)
+            raise MissingFileError("missing answer file; repeat the run (stored answers are reused)", path=path)
         _, found = read_predictions(path)
         if len(found) != len(given) or len({row["id"] for row in given}) != data["rows"]:
             raise UsageError(
-                f"{path} holds {len(found)} answers, the run {len(given)} to {data['rows']} items; repeat the run"
+                f"{path} contains {len(found)} answers, but the run has {len(given)} for {data['rows']} items; "
+                "repeat the run"
             )
     return len(given)
 

@@ -1,4 +1,4 @@
-"""`eyechart tasks`: what there is to run, or one task in full."""
+"""`eyechart tasks`: list all tasks, or describe one."""
 
 import math
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 def list_tasks(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="TASK|FILE", autocompletion=complete_task, help="Task, or task file, to print in full."),
+        typer.Argument(
+            metavar="TASK|FILE",
+            autocompletion=complete_task,
+            help="Task or task file to describe in full (default: list all tasks).",
+        ),
     ] = None,
 ) -> None:
-    """List the tasks, or print one: its prompt, data, settings and scores."""
+    """List all tasks, or describe one: its prompts, data, settings and scores."""
     from eyechart.evaluators.tasks import TASKS, find_tasks
 
     output = console()
     if name is None:
-        output.print(_table(("task", "what it measures, on what, with which metric"), [_row(task) for task in TASKS]))
+        output.print(_table(("task", "description; data sets (splits); metric"), [_row(task) for task in TASKS]))
         return
 
     def print_tasks() -> None:
@@ -36,7 +40,7 @@ def list_tasks(
 
 
 def _row(task: "Task") -> tuple[str, ...]:
-    """The name, and what fits into one column of a terminal of any width."""
+    """The name, and all else in one column, which can be folded to any width."""
     data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
     return task.name, f"{task.description}\n{data}"
 
@@ -58,9 +62,9 @@ def _print_task(task: "Task", output: "Console") -> None:
     try:
         requests = example_requests(task)
     except DataError as error:
-        requests = {"once the data are there": str(error)}
+        requests = {"unknown until the data are available": str(error)}
     for setting, text in requests.items():
-        output.print(f"\n[bold]what a model sees[/bold], {cell(setting)}", highlight=False)
+        output.print(f"\n[bold]prompt[/bold], {cell(setting)}", highlight=False)
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in task.data.default_datasets:
@@ -69,14 +73,14 @@ def _print_task(task: "Task", output: "Console") -> None:
     if others:
         print_line(output, f"also runs on: {', '.join(others)}")
     config = f"configuration: {task.data.config}; " if task.data.config else ""
-    splits = ", ".join(task.data.splits) or task.data.split or "the only one, or test"
+    splits = ", ".join(task.data.splits) or task.data.split or "the only split, or else test"
     print_line(output, f"{config}splits: {splits}")
     rows: list[tuple[str, ...]] = [
         (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
     ]
-    output.print("\n[bold]settings[/bold], given with --set NAME=VALUE")
+    output.print("\n[bold]settings[/bold], to change with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
-    output.print(f"\n[bold]scores[/bold] of {task.metric}, the headline with *")
+    output.print(f"\n[bold]scores[/bold] of {task.metric} (* headline score)")
     specs = [one for one in specs_of(task.metric) if one.unit is not Unit.COUNT]
     template = getattr(task.protocol, "template", None)
     other_dimensions = set(ALL_DIMENSIONS).difference(DIMENSIONS[template]) if template else set()
@@ -93,7 +97,7 @@ def _print_task(task: "Task", output: "Console") -> None:
 
 
 def _places(task: "Task") -> list[str]:
-    """Where prompt, protocol and metric stand; a template's prompt is in no code."""
+    """Where the code of prompt, protocol and metric is; a prompt from a template has none."""
     prompt = task.protocol.prompts[task.protocol.prompt]
     named = f"{prompt.__module__}.{prompt.__qualname__}"
     protocol = type(task.protocol)

@@ -1,4 +1,4 @@
-"""`eyechart text-to-score`: scores from descriptions, by a regressor that is trained on scored descriptions."""
+"""`eyechart text-to-score`: predict scores from descriptions with a regressor trained on scored descriptions."""
 
 import contextlib
 import warnings
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Group,
-    help="Scores from descriptions: train a regressor, apply it, validate it.",
+    help="Predict scores from descriptions: train, apply or cross-validate a regressor.",
     no_args_is_help=True,
     add_completion=False,
 )
 
 Data = Annotated[
-    Path, typer.Argument(help="CSV or JSON Lines with id (of the image; it may repeat), description, score.")
+    Path, typer.Argument(help="CSV or JSON Lines with id (of the image; may repeat), description and score.")
 ]
 
 
@@ -34,10 +34,10 @@ Data = Annotated[
 @expanded
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for the regressor; must not exist or be empty.")],
+    out: Annotated[Path, typer.Option(help="Folder for the regressor. It must not exist or must be empty.")],
     settings: TrainingSettings,
 ) -> None:
-    """Train a regressor on descriptions with scores, and save it."""
+    """Train a regressor on scored descriptions, and save it."""
 
     def work() -> int:
         from eyechart.evaluators.text_to_score.files import read_pairs
@@ -56,16 +56,18 @@ def apply(
     regressor: Annotated[Path, typer.Argument(help="Folder that `text-to-score train` wrote.")],
     texts: Annotated[
         Path,
-        typer.Argument(help="Folder of a run, its predictions.parquet, or CSV or JSON Lines with id and description."),
+        typer.Argument(
+            help="Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="CSV to write, for `eyechart score q_bench/assessment --predictions`.")],
-    task: Annotated[
-        str | None, typer.Option(help="Which answers of a run to take, where it has those of two tasks.")
-    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="CSV file to write, for `eyechart score q_bench/assessment --predictions`.")
+    ],
+    task: Annotated[str | None, typer.Option(help="Task whose answers to use, if the run has several tasks.")] = None,
     batch_size: Annotated[int, typer.Option(help="Texts per forward pass.")] = 32,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out empty texts; count them.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out empty texts, and list them.")] = False,
     cpu_only: Annotated[
-        bool, typer.Option("--cpu-only", help="Use the CPU even where there is an accelerator.")
+        bool, typer.Option("--cpu-only", help="Use the CPU even if an accelerator is available.")
     ] = False,
 ) -> None:
     """Turn descriptions into scores."""
@@ -77,7 +79,7 @@ def apply(
         found = read_texts(texts, task)
         if found.empty and not skip_bad:
             reason = (
-                f"{len(found.empty)} texts are empty, that of id '{found.empty[0]}' first; --skip-bad leaves them out"
+                f"{len(found.empty)} texts are empty, the first with id '{found.empty[0]}'; --skip-bad leaves them out"
             )
             raise BadAnnotationError(reason, path=texts)
         make_parent(out)
@@ -88,7 +90,9 @@ def apply(
         for name in found.empty:
             _tell(f"left out: id '{name}': the text is empty")
         if found.task == LEVEL_TOLD:
-            _tell(f"the question of {LEVEL_TOLD} states the true level: these scores do not measure what the model saw")
+            _tell(
+                f"the prompt of {LEVEL_TOLD} contains the true level, so these scores do not measure what the model saw"
+            )
         return len(found.ids)
 
     say(f"{checked(work)} scores are in {out}")
@@ -100,11 +104,13 @@ def validate(
     data: Data,
     settings: TrainingSettings,
     folds: Annotated[
-        int, typer.Option(help="Parts, each predicted by a regressor trained on the others.")
+        int, typer.Option(help="Number of folds; each is predicted by a regressor trained on the others.")
     ] = DEFAULT_FOLDS,
-    out: Annotated[Path | None, typer.Option(help="JSON to write: scores, settings and every prediction.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="JSON file to write, with scores, settings and all predictions.")
+    ] = None,
 ) -> None:
-    """Cross-validate: how well scores of unseen images are predicted."""
+    """Cross-validate: measure how well the scores of unseen images are predicted."""
 
     def work() -> "CrossValidation":
         from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
@@ -139,12 +145,12 @@ def _print_table(scores: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _shown(what: str) -> "Iterator[Progress]":
-    """A bar on a terminal, which the progress given moves; warnings are printed when the work is done."""
+    """Show a progress bar on a terminal, and print warnings when the work is done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from transformers.utils import logging
 
     messages = console(stderr=True)
-    # Bars of loading and saving would break ours, and fill a log file with control characters.
+    # The library's own bars would break this one, and fill a log file with control characters.
     logging.disable_progress_bar()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (

@@ -1,5 +1,5 @@
-"""Whether two runs differ: the same items, the same settings, paired tests.
+"""Compare runs with paired tests on the same items and settings.
 
-`settings` says which settings must agree, `items` what each item gave in a run, `differences` tests, `compare` puts
-them together for all tasks of two runs, `files` writes what was found.
+`settings` lists the settings that must agree, `items` reads the result of each item, `differences` tests, `compare`
+combines them for all tasks of two or more runs, and `files` writes the comparison.
 """

@@ -1,7 +1,7 @@
-"""What a difference between two runs goes with: how replies are read, the prompt, the image size, the backend.
+"""Where a difference between two runs comes from: parsing of replies, the prompt, the image size, the backend.
 
-How replies are read is the one cause that can be told from the others afterwards: run A's replies are read again as run
-B read its own. What is left goes with whatever else differs, together.
+Parsing is the only cause that can be separated afterwards: run A's replies are parsed again with run B's settings. The
+rest of the difference comes from all other differing settings together.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,34 +25,35 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
     "the backend": ("model.backend", "model.dtype", "model.quantization", "model.attention", "model.extra_body"),
     "the model": ("model.name", "model.revision", "model.adapter"),
 }
-"""Settings by what they decide; those under `model` are the backend's."""
+"""Settings by what they affect; those under `model` are settings of the backend."""
 
 
 @dataclass(frozen=True)
 class Causes:
-    """Shares of a difference in one score of a task, A less B."""
+    """The parts of a difference (A minus B) in one score of a task."""
 
     score: str
     """Its key."""
     whole: float
+    """The full difference."""
     reading: float | None
-    """What goes with the reading of replies; None where they are read alike, or cannot be read again."""
+    """The part that comes from parsing; None if both runs parse alike, or the replies cannot be parsed again."""
     reading_settings: tuple[str, ...]
-    """Settings of the reading that differ."""
+    """Parsing settings that differ."""
     others: tuple[str, ...]
-    """What else differs, and so has the rest."""
+    """What else differs; the rest of the difference comes from these."""
 
 
 def find_causes(first: TaskResult, second: TaskResult, answers: Answers | None) -> Causes | None:
-    """Divide a difference among what may have caused it.
+    """Split a difference by its possible causes.
 
     Args:
         first: The result of run A.
         second: That of run B on the same task and data.
-        answers: Run A's; None where it has none.
+        answers: Run A's answers; None if it has none.
 
     Returns:
-        The parts of the difference in the task's headline; None where nothing but the model differs, or a score lacks.
+        The parts of the difference in the task's headline; None if only the model differs, or a score is missing.
     """
     score = first.headline_spec()
     reading = tuple(name for name in _READING if first.settings.get(name) != second.settings.get(name))
@@ -67,27 +68,28 @@ def find_causes(first: TaskResult, second: TaskResult, answers: Answers | None) 
 
 
 def describe_causes(causes: Causes) -> str:
-    """The parts in words.
+    """Describe the parts.
 
     Examples:
         >>> describe_causes(Causes("accuracy", 0.03, None, (), ("the prompt", "the backend")))
-        'of +3.00 % accuracy, all goes with the prompt and the backend together'
+        'accuracy difference of +3.00 %: all from the prompt and the backend together'
         >>> describe_causes(Causes("accuracy", 0.03, 0.01, ("extraction",), ("the prompt",)))
-        'of +3.00 % accuracy, +1.00 % goes with the reading of replies (extraction), +2.00 % with the prompt'
+        'accuracy difference of +3.00 %: +1.00 % from parsing (extraction), +2.00 % from the prompt'
     """
-    return f"of {_signed(causes.score, causes.whole)} {spec(causes.score).label}, {', '.join(_parts(causes))}"
+    whole = _signed(causes.score, causes.whole)
+    return f"{spec(causes.score).label} difference of {whole}: {', '.join(_parts(causes))}"
 
 
 def _parts(causes: Causes) -> Iterator[str]:
     others = f"{' and '.join(causes.others) or 'the replies'}{' together' if len(causes.others) > 1 else ''}"
     names = ", ".join(causes.reading_settings)
     if causes.reading is None:
-        unread = f"the reading of replies ({names}), which cannot be read again, and " if names else ""
-        yield f"all goes with {unread}{others}"
+        unread = f"parsing ({names}; the replies cannot be parsed again) and " if names else ""
+        yield f"all from {unread}{others}"
         return
     rest = causes.whole - causes.reading
-    yield f"{_signed(causes.score, causes.reading)} goes with the reading of replies ({names})"
-    yield f"{_signed(causes.score, rest)} with {others}"
+    yield f"{_signed(causes.score, causes.reading)} from parsing ({names})"
+    yield f"{_signed(causes.score, rest)} from {others}"
 
 
 def _signed(score: str, value: float) -> str:
@@ -95,7 +97,7 @@ def _signed(score: str, value: float) -> str:
 
 
 def _read_as(reader: TaskResult, result: TaskResult, answers: Answers | None, score: ScoreSpec) -> float | None:
-    """The score of a result had its replies been read as another one's were; None where they cannot be."""
+    """A result's score if its replies were parsed with another result's settings; None if that is impossible."""
     task = known_task(result.task)
     if task is None or answers is None or "judge" in result.settings or "judge" in reader.settings:
         return None

@@ -1,4 +1,4 @@
-"""Two runs or more, task by task."""
+"""Compare two or more runs, task by task."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -21,41 +21,41 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys,
 
 @dataclass(frozen=True)
 class Refused:
-    """A task of both runs that cannot be compared."""
+    """A task that both runs have but that cannot be compared."""
 
     title: str
     reasons: tuple[str, ...]
     can_be_allowed: bool
-    """Whether `common` or `allowed` lets it be compared all the same."""
+    """Whether `common` or `allowed` would allow the comparison."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two runs differ in."""
+    """The comparison of two runs."""
 
     first: str
-    """What the first run is called."""
+    """Label of the first run."""
     second: str
     differences: tuple[Difference, ...]
     refused: tuple[Refused, ...]
     only_in_one: tuple[str, ...]
-    """Tasks that the other run does not have."""
+    """Tasks that only one of the runs has."""
     causes: Mapping[str, Causes]
-    """By the title of a task, what a difference goes with, where more than the model differs."""
+    """Where a difference comes from, by the title of the task, if more than the model differs."""
 
 
 @dataclass(frozen=True)
 class ManyRuns:
-    """What several runs differ in."""
+    """The comparison of several runs."""
 
     runs: tuple[str, ...]
-    """What they are called."""
+    """Their labels."""
     pairs: tuple[Comparison, ...]
-    """Each two of them; `p_holm` is corrected over all scores, tasks and pairs."""
+    """The comparison of each pair; `p_holm` is adjusted over all scores, tasks and pairs."""
     rankings: tuple[Ranking, ...]
-    """Places by p-values that are corrected over the pairs of the ranking, as on the leaderboard."""
+    """Places by p-values that are adjusted over the pairs of the ranking, as on the leaderboard."""
     unranked: tuple[Unranked, ...]
-    """Tasks without one, and why."""
+    """Tasks without a ranking, and why."""
 
 
 def compare(
@@ -72,16 +72,16 @@ def compare(
     Args:
         first: Folder of a finished run.
         second: Another one.
-        tasks: Names of tasks; all that both have if empty.
-        common: Compare the items that both have, where they do not have the same.
+        tasks: Names of tasks; if empty, all that both runs have.
+        common: If the runs have different items, compare only those that both have.
         allowed: Names of settings that may differ.
         seed: Seed of the bootstrap intervals, at least 0.
 
     Returns:
-        Differences of all tasks that can be compared, corrected over all of them, and why others cannot.
+        The differences of all tasks that can be compared, Holm-adjusted together, and why other tasks cannot.
 
     Raises:
-        UsageError: A task is in none of them, they have no task in common, or an allowed setting is none.
+        UsageError: No run has a task, the runs have no task in common, or an allowed setting does not exist.
         DataError: A run cannot be read.
     """
     one, other = read_runs([first, second])
@@ -92,7 +92,7 @@ def compare(
 def _compare_runs(
     one: Run, other: Run, tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
 ) -> Comparison:
-    """What two runs differ in, without a correction for the number of tests."""
+    """Compare two runs, without adjustment for the number of tests."""
     keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
     check_tasks((one, other), tasks)
     settings = setting_names([*one.results.tasks, *other.results.tasks])
@@ -136,25 +136,25 @@ def compare_many(
     allowed: Collection[str] = (),
     seed: int = 0,
 ) -> ManyRuns:
-    """Compare each two of several runs, and rank all.
+    """Compare several runs in pairs, and rank them.
 
     Args:
         folders: Folders of finished runs, two or more.
-        tasks: As for `compare`, as are the rest.
-        common: Compare the items that both have, where they do not have the same.
+        tasks: As for `compare`, like the remaining arguments.
+        common: If two runs have different items, compare only those that both have.
         allowed: Names of settings that may differ.
         seed: Seed of the bootstrap.
 
     Returns:
-        The comparison of each two, corrected over all of them, and a ranking by the headline of each task that all runs
+        The comparison of each pair, Holm-adjusted together, and a ranking by the headline of each task that all runs
         have and that can be compared, or why a task has no ranking.
 
     Raises:
-        UsageError: As for `compare`; or there are fewer than two runs.
+        UsageError: As for `compare`, or there are fewer than two runs.
         DataError: A run cannot be read.
     """
     if len(folders) < 2:
-        raise UsageError("one run is given; name two or more to compare")
+        raise UsageError("only one run is given; name two or more to compare")
     runs = read_runs(folders)
     pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
     adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
@@ -169,13 +169,13 @@ def compare_many(
 
 
 def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> Ranking | Unranked:
-    """By the headline of a task, where every two runs were compared by it."""
+    """Rank runs by the headline of a task, if all pairs of runs were compared by it."""
     labels = [run.label for run in runs]
-    lacking = [run.label for run in runs if key not in run.tasks]
-    if lacking:
-        return Unranked(key.title, f"it is not in {' and '.join(lacking)}")
+    missing = [run.label for run in runs if key not in run.tasks]
+    if missing:
+        return Unranked(key.title, f"missing in {' and '.join(missing)}")
     if key.dataset == AVERAGE:
-        return Unranked(key.title, "it is an average of data sets, which are ranked one by one")
+        return Unranked(key.title, "it is an average over data sets, which are ranked separately")
     headline = runs[0].tasks[key].headline_spec()
     if headline is None:
         return Unranked(key.title, "the task has no headline score")
@@ -191,7 +191,9 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
         if (one.task, one.dataset, one.split, one.key) == (*place, headline.key)
     ]
     if len(tests) < len(pairs):
-        return Unranked(key.title, f"the items' scores do not give its headline, {headline.label}")
+        return Unranked(
+            key.title, f"its headline, {headline.label}, cannot be computed from the scores of single items"
+        )
     undefined = [one.note for one in tests if math.isnan(one.difference)]
     if undefined:
         return Unranked(key.title, f"a difference is undefined: {undefined[0]}")
@@ -201,7 +203,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     items = [items_of(run, key) for run in runs]
     n_common = len(set.intersection(*(set(one.values[headline.key]) for one in items)))
     if any(one.n != n_common for one in tests):
-        return Unranked(key.title, "not all runs have the same items, and scores of different items give no order")
+        return Unranked(key.title, "the runs have different items, so their scores cannot be ranked")
     p_values = np.full((len(runs), len(runs)), np.nan)
     scores: dict[int, float] = {}
     for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
@@ -214,7 +216,7 @@ def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:
     """Refuse names of tasks that no run has.
 
     Raises:
-        UsageError: There is such a name.
+        UsageError: No run has one of the tasks.
     """
     known = dict.fromkeys(key.task for run in runs for key in run.tasks)
     for name in tasks:
@@ -227,7 +229,7 @@ def _compare_task(
 ) -> list[Difference] | Refused:
     unscored = [run.label for run in (one, other) if run.tasks[key].scores is None]
     if unscored:
-        reason = f"{' and '.join(unscored)}: there is no score, as of a private split, so nothing says what is right"
+        reason = f"{' and '.join(unscored)}: no score, as the answers are private, so items cannot be compared"
         return Refused(key.title, (reason,), False)
     reasons = breaking_differences(one.tasks[key], other.tasks[key], allowed)
     if reasons:
@@ -239,12 +241,12 @@ def _compare_task(
     shared = sorted(first.references.keys() & second.references.keys())
     if not common and not len(first.references) == len(second.references) == len(shared):
         counts = f"A has {len(first.references)} items and B {len(second.references)}, {len(shared)} of them in common"
-        return Refused(key.title, (f"other items: {counts}; --common compares these",), True)
+        return Refused(key.title, (f"different items: {counts}; --common compares only these",), True)
     if not shared:
-        return Refused(key.title, ("they have no item in common",), False)
+        return Refused(key.title, ("the runs have no items in common",), False)
     changed = [item for item in shared if first.references[item] != second.references[item]]
     if changed:
-        reason = f"{len(changed)} items, '{changed[0]}' first, have another right answer: the data are not the same"
+        reason = f"the reference answers of {len(changed)} items differ (first: '{changed[0]}'), so the data differ"
         return Refused(key.title, (reason,), False)
     if not len(first.references) == len(second.references) == len(shared):
         first, second = (
@@ -256,14 +258,14 @@ def _compare_task(
 
 
 def items_of(run: Run, key: TaskKey) -> ItemScores:
-    """What the items of a task gave in a run.
+    """The item scores of a task in a run.
 
     Raises:
-        DataError: It has no predictions, or several results share them.
+        DataError: The run has no predictions for the task, or several results share them.
     """
     answers = run.answers(key)
     if answers is None:
-        several = "the run has it several times" if key._replace(repeat=1) in run.tasks else "there are no predictions"
+        several = "the run has this task several times" if key._replace(repeat=1) in run.tasks else "no predictions"
         raise DataError(f"{run.label}: {several}, so single items cannot be compared")
     try:
         return item_scores(run.tasks[key], answers)

@@ -1,4 +1,4 @@
-"""Which score of which task a difference, a ranking or a plan is of."""
+"""The score and task that a difference, a ranking or a plan belongs to."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ class ComparedScore:
     dataset: str
     split: str
     key: str
-    """Of the score in the table of scores, in whose unit all numbers are."""
+    """Key of the score in the table of scores; all numbers are in its unit."""
     score: str
     """Its label."""
 
     @property
     def title(self) -> str:
-        """The task and its data, for people."""
+        """The task and its data, for display."""
         return f"{self.task} on {self.dataset} ({self.split})"

@@ -1,4 +1,4 @@
-"""What a paired test says of one score of two runs, and the words for its test and its interval."""
+"""The result of a paired test on one score of two runs, with descriptions of tests and intervals."""
 
 import math
 from collections.abc import Mapping
@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.metrics.scoring.statistics.intervals import KINDS, Interval
 
-_BEYOND = ", and Student's t where all resamples agree on the sign"
+_BEYOND = " (Student's t if all resamples have the same sign)"
 
 TESTS: Mapping[str, str] = {
     "McNemar, exact": "McNemar's exact test",
-    "clustered": "t test over clusters, never below McNemar's p",
-    "dyadic": "t test robust to shared images, never below McNemar's p",
+    "clustered": "cluster-robust t test, p never below McNemar's",
+    "dyadic": "t test robust to shared images, p never below McNemar's",
     "paired bootstrap": "paired bootstrap" + _BEYOND,
     "paired bootstrap over images": "paired bootstrap over images" + _BEYOND,
     "paired bootstrap over pools": "paired bootstrap over pools" + _BEYOND,
     "Williams": "Williams' test",
 }
-"""Tests of a difference, in words."""
+"""Descriptions of the tests of a difference."""
 INTERVALS: Mapping[str, str] = {
     **{kind: KINDS[kind] for kind in ("paired", "paired-unread", "bootstrap", "none")},
     "student-clustered": "Student's t interval of a difference of means, from a cluster-robust variance",
-    "student-dyadic": "Student's t interval of a difference of means, from a variance that is robust to shared images",
-    "constant": "no interval, as the difference is the same in all resamples, clusters or pairs, which says nothing of "
-    "how sure it is",
+    "student-dyadic": "Student's t interval of a difference of means, from a variance robust to shared images",
+    "constant": "no interval, as the difference is the same in all resamples, clusters or pairs, so its uncertainty "
+    "cannot be estimated",
 }
-"""Kinds of 95 % intervals of a difference, in words."""
+"""Descriptions of the kinds of 95 % intervals of a difference."""
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,26 @@ class Difference(ComparedScore):
     first: float = math.nan
     second: float = math.nan
     difference: float = math.nan
-    """The first run's score less the second's."""
+    """The first run's score minus the second's."""
     interval: tuple[float, float] = (math.nan, math.nan)
     """95 % interval of the difference."""
     interval_kind: str = "none"
     """One of `INTERVALS`."""
     units: int = 0
-    """Independent units behind the interval: items, clusters of items, images or pools."""
+    """Number of independent units that the interval is based on: items, clusters of items, images or pools."""
     n_unread: int = 0
-    """Items of which neither run says what they share with others, so that they count as independent."""
+    """Items that count as independent because neither run records what they share with others."""
     p_value: float = math.nan
     """Two-sided."""
     test: str = "none"
-    """One of `TESTS`, or "none"; the one that would be made, where there is no p-value."""
+    """One of `TESTS`, or "none"; without a p-value, the test that would have been made."""
     only_first: tuple[str, ...] = ()
     """Items that are correct only in the first run."""
     only_second: tuple[str, ...] = ()
     p_holm: float = math.nan
-    """Corrected for all tests of the comparison."""
+    """The p-value, Holm-adjusted for all tests of the comparison."""
     note: str = ""
-    """Why the difference is undefined, or why there is neither test nor interval of a known one."""
+    """Why the difference is undefined, or why a defined difference has neither test nor interval."""
 
     @property
     def unit_words(self) -> str:
@@ -76,5 +76,5 @@ class Difference(ComparedScore):
         return not math.isnan(self.p_value)
 
     def with_interval(self, interval: Interval) -> "Difference":
-        """The same with an interval in its own unit."""
+        """This difference with an interval, in the unit of the score."""
         return replace(self, interval=(interval.low, interval.high), interval_kind=interval.kind, units=interval.units)

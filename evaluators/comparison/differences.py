@@ -1,9 +1,14 @@
-"""Paired tests of what the items gave in two runs.
+"""Paired tests of the item scores of two runs.
 
-Shares by McNemar's exact test, with Bonett and Price's interval of the difference; shares of questions that have images
-in common by a test over clusters, of pairs by a dyadic test; a judge's scores and SRCC by a paired bootstrap; PLCC by
-Williams' test, with a bootstrap interval.
-Holm's correction is over all tests of a comparison.
+| score | test |
+|---|---|
+| share | McNemar's exact test, with Bonett and Price's interval of the difference |
+| share of questions that share images | cluster-robust test |
+| share of image pairs | dyadic-robust test |
+| a judge's scores, SRCC | paired bootstrap |
+| PLCC | Williams' test, with a bootstrap interval |
+
+Holm's adjustment is over all tests of a comparison.
 """
 
 import math
@@ -38,9 +43,9 @@ from eyechart.metrics.scoring.statistics.significance import (
 
 _Values = NDArray[np.float64]
 _Rounds = Sequence[Rounds]
-"""Of one item, for each dimension."""
+"""The rounds of one item, for each dimension."""
 _MCNEMAR = "McNemar, exact"
-FEW_TO_RESAMPLE = f"there is no test, as there are fewer than {FEW_UNITS} units to resample"
+FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resample"
 
 
 def differences(
@@ -50,9 +55,9 @@ def differences(
 
     Args:
         place: Task, data set and split.
-        first: What the items gave in the first run.
-        second: The same of the second.
-        items: The items to compare, which both have.
+        first: The item scores of the first run.
+        second: The item scores of the second run.
+        items: Ids of the items to compare, which both runs have.
         seed: Seed of the bootstrap.
     """
     found = []
@@ -92,7 +97,7 @@ def _lacks_test(one: Difference) -> bool:
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:
-    """The same with p-values of Holm's correction over those that have one."""
+    """Add Holm-adjusted p-values to the differences that have a p-value."""
     tested = [one.p_value for one in found if one.has_test]
     adjusted = iter(holm(tested) if tested else ())
     return [replace(one, p_holm=next(adjusted)) if one.has_test else one for one in found]
@@ -101,16 +106,16 @@ def corrected(found: Sequence[Difference]) -> list[Difference]:
 def share_test(
     a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, str]], clusters: Clusters
 ) -> tuple[str, PairedTest]:
-    """The test of two shares of right items, by what the items have in common.
+    """Test the difference of two shares of correct items, depending on what the items share.
 
     Args:
-        a: Whether each item is right in the first run, shape (n,).
-        b: The same of the second.
-        images: The two images of each pair; empty where items are no pairs.
+        a: Whether each item is correct in the first run, shape (n,).
+        b: Whether each item is correct in the second run, shape (n,).
+        images: The two images of each pair; empty if items are not pairs.
         clusters: Which items belong together.
 
     Returns:
-        Its name and what it finds; McNemar's test gives no interval.
+        The name of the test and its result; McNemar's test gives no interval.
 
     Raises:
         ScoringError: There are too few items, images or clusters.
@@ -123,7 +128,7 @@ def share_test(
         name, found = "clustered", clustered_mean_difference(a, b, clusters)
     else:
         return _MCNEMAR, test
-    # Never surer than if the items were independent; few images can make it so by chance.
+    # With few images, p can by chance be smaller than for independent items; that is not allowed.
     return name, replace(found, p_value=max(found.p_value, test.p_value))
 
 
@@ -159,7 +164,7 @@ def _share_difference(
 
 
 def _bootstrapped(one: Difference, test: PairedTest, name: str, scale: float = 1.0) -> Difference:
-    """The same with what a paired bootstrap found: an interval, unless there are few units or all resamples agree."""
+    """Add the result of a paired bootstrap; no interval if there are few units or all resamples agree."""
     kind = "none" if math.isnan(test.p_value) else "constant" if math.isnan(test.interval[0]) else "bootstrap"
     interval = Interval(*test.interval, kind, one.units).scaled(scale)
     return replace(one, p_value=test.p_value, test=name).with_interval(interval)
@@ -168,7 +173,7 @@ def _bootstrapped(one: Difference, test: PairedTest, name: str, scale: float = 1
 def _ranking_differences(
     place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
 ) -> Iterator[Difference]:
-    """Of the correlations of images that were ranked from pairs; the images of a pool are resampled, or small pools."""
+    """Differences in correlations of images ranked from pairs; resamples the images of a pool, or whole small pools."""
     pools = shared_pools((first, second))
     for key in _TESTS if pools else ():
         one, other = pool_correlations(key, pools, (first, second), "/".join(place), seed)
@@ -190,7 +195,7 @@ def _judged_difference(
     clusters: Clusters,
     rng: np.random.Generator,
 ) -> Difference:
-    """Of sums over dimensions, as the metric pools them over rounds, or of their means."""
+    """The difference in a judge's sum over dimensions, pooled over rounds as the metric does, or in its mean."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
     divisor = len(one) if key == "mean" else 1
     score, also = (summed_score(columns, SCALE) / divisor for columns in (one, other))

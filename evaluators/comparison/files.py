@@ -1,4 +1,4 @@
-"""What a comparison found, as a file: JSON with everything, or CSV with a line for each item that flipped."""
+"""Write a comparison to a file: JSON with everything, or CSV with a line for each item that flipped."""
 
 import csv
 import io
@@ -16,17 +16,17 @@ _COLUMNS = ("task", "dataset", "split", "score", "id", "correct_in")
 
 
 def write_comparison(found: Comparison | ManyRuns, path: Path) -> None:
-    """Write a comparison; the file's ending says how.
+    """Write a comparison in the format of the file's extension.
 
     Raises:
-        UsageError: The ending is neither .json nor .csv, or .csv for more than two runs, or the file cannot be written.
+        UsageError: The extension is not .json or .csv, or .csv for more than two runs, or the file cannot be written.
         OutputError: The disk is full.
     """
     writers = {".json": _json, ".csv": _csv}
     if path.suffix not in writers:
-        raise UsageError(f"--out {path}: the ending must be one of {', '.join(writers)}")
+        raise UsageError(f"--out {path}: the extension must be one of {', '.join(writers)}")
     if path.suffix == ".csv" and isinstance(found, ManyRuns):
-        raise UsageError(f"--out {path}: .csv lists items that flip between two runs; write .json for more")
+        raise UsageError(f"--out {path}: .csv lists the items that flipped between two runs; use .json for more runs")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, writers[path.suffix](found))

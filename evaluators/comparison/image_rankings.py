@@ -1,6 +1,6 @@
-"""Correlations of images that each run ranked from pairs, with replicates on the same resamples for all runs.
+"""Correlations of the images that each run ranked from pairs, with bootstrap replicates.
 
-The images of a pool are resampled; where a pool is small, whole pools.
+All runs use the same resamples. The images of a pool are resampled; if a pool is small, entire pools.
 """
 
 import math
@@ -32,15 +32,15 @@ class PoolCorrelation:
 
     value: float
     replicates: FloatArray
-    """Of it, shape (resamples,)."""
+    """Bootstrap replicates of the value, shape (resamples,)."""
     units: int
-    """Number of units that were resampled."""
+    """Number of resampled units."""
     of: str
-    """What they are: "images", or "pools" where these are small."""
+    """Kind of the units: "images", or "pools" if these are small."""
 
 
 def shared_pools(runs: Sequence[ItemScores]) -> list[str]:
-    """The pools whose images are the same in all runs, but for those without a ranking that a run leaves out."""
+    """Pools with the same images in all runs, except pools without a ranking that a run leaves out."""
     first, *others = runs
     return [
         pool
@@ -61,9 +61,9 @@ def pool_correlations(
 
     Args:
         key: "srcc" or "plcc".
-        pools: Of `shared_pools`, at least one.
-        runs: What the items gave in each run.
-        name: Of the task and its data, from which the draws follow.
+        pools: At least one, from `shared_pools`.
+        runs: The item scores of each run.
+        name: Name of the task and its data, which seeds the draws.
         seed: Seed of the bootstrap.
     """
     sizes = [len(runs[0].ranked[pool]) for pool in pools]
@@ -82,7 +82,7 @@ def pool_correlations(
 
 
 def _of_pool(key: str, pool: str, runs: Sequence[ItemScores], name: str, seed: int) -> tuple[list[float], FloatArray]:
-    """Each run's correlation in a pool, and its replicates; nan where it has none."""
+    """Each run's correlation in a pool, and its replicates; nan if undefined."""
     compute, resampled = _COMPUTE[key]
     names = sorted(runs[0].ranked[pool])
     quality = [runs[0].ranked[pool][image][1] for image in names]

@@ -1,4 +1,4 @@
-"""What every item gave in a run: the columns of its predictions that its scores are made of."""
+"""The scores of every item in a run, read from the columns of its predictions."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,66 +20,66 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 
 Row = Mapping[str, Any]
 _SELF_AWARE = (OUTCOMES[0], OUTCOMES[2])
-"""A right answer and a right refusal."""
+"""A correct answer and a correct refusal."""
 
 
 @dataclass(frozen=True)
 class ItemScores:
-    """What a task's items gave in one run."""
+    """The item scores of a task in one run."""
 
     references: Mapping[str, Any]
-    """What is right, or the human quality, by item."""
+    """The reference answer or human quality score, by item."""
     values: dict[str, dict[str, Any]]
-    """By key of the score in the results, then by item: whether it is right, a judge's scores in each round of each
-    dimension, or what a correlation is computed of. Items without such a value are absent."""
+    """By the score's key in the results, then by item: whether the item is correct, a judge's scores in each round of
+    each dimension, or the value that a correlation is computed from. Items without a value are missing."""
     images: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """The two images of each pair, which pairs share."""
+    """The two images of each pair; pairs can share images."""
     clusters: Mapping[str, str | None] = field(default_factory=dict)
-    """What each item shares with others, such as its image; without items that share nothing that is known."""
+    """What each item shares with others, such as its image; None if that is not recorded."""
     ranked: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
-    """Of pairs: the score and the human quality of each image, by pool and image; nan where a pool has no ranking."""
+    """For pairs: score and human quality of each image, by pool and image; nan if a pool has no ranking."""
     pooling: PairSettings = field(default_factory=PairSettings)
-    """Of pairs: how correlations are averaged over pools."""
+    """For pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
     """Whether the results average the correlations of parts of the data."""
 
 
 def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Clusters:
-    """Which of some items belong together, as the first run says that knows; earlier versions wrote nothing of it."""
+    """The clusters of some items, from the first run that records them; earlier versions recorded none."""
     names = [next((run.clusters[item] for run in runs if run.clusters.get(item)), None) for item in items]
     return Clusters.of(names or None, len(items))
 
 
 def n_unread(runs: Sequence[ItemScores], items: Sequence[str]) -> int:
-    """Of how many items no run says what they share with others, where they may share something."""
+    """Number of items that may share something with others, but no run records what."""
     return sum(all(item in run.clusters and not run.clusters[item] for run in runs) for item in items)
 
 
 def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
-    """Read what each item gave.
+    """Read the item scores of a task.
 
     Args:
         result: The task's result.
         answers: Its predictions.
 
     Raises:
-        DataError: The predictions do not hold what each item gave.
+        DataError: The predictions do not contain item scores.
     """
     protocol = result.settings.get("protocol")
     if protocol not in _READERS:
-        raise DataError(f"its settings name no known protocol, but {protocol!r}")
+        raise DataError(f"unknown protocol in its settings: {protocol!r}")
     rows = [row for row in answers.rows(range(len(answers))) if row["pass"] == "main"]
     found = _READERS[protocol](rows, result)
     if not found.references:
-        raise DataError("it has no item with a public answer")
+        raise DataError("no item has a public answer")
     return found
 
 
 def of_items(found: ItemScores, result: TaskResult, answers: Answers, items: Collection[str]) -> ItemScores:
-    """What a run gave, its images ranked again from some of its pairs; without pairs, what it gave.
+    """Restrict the item scores to some items. For pairs, the images are ranked again from the remaining pairs.
 
     Args:
-        found: Of all items, from `item_scores`.
+        found: The scores of all items, from `item_scores`.
         result: The task's result.
         answers: Its predictions.
         items: Ids of the pairs.
@@ -101,17 +101,17 @@ def _circular(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _self_awareness(rows: Sequence[Row], result: TaskResult) -> ItemScores:
-    """Right answers and right refusals (QL-Bench, Sec. III-C)."""
+    """Correct answers and correct refusals (QL-Bench, Sec. III-C)."""
     right = {item: outcome in _SELF_AWARE for item, outcome in _column(rows, "outcome").items()}
     return ItemScores(_right_texts(rows, "outcome"), {"score_sa": right}, clusters=_clusters(rows))
 
 
 def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
-    """Consistent, and consistent and right (2AFC, Eq. 3 and the tables); the pool `mixed` only where it is alone."""
+    """Consistency and accuracy (2AFC, Eq. 3 and the tables); the pool `mixed` counts only if it is the only pool."""
     own = [row for row in rows if row["pool"] != MIXED_POOL] or rows
     images = {row["id"]: (row["first_id"], row["second_id"]) for row in own if row["consistent"] is not None}
     values = {"consistency": _column(own, "consistent"), "accuracy_all": _column(own, "correct")}
-    # The metric says in its scores how it averaged.
+    # The metric records in its scores how it averaged.
     stated = {**result.settings, **(result.scores or {})}
     how = {name: stated[name] for name in ("pool_weights", "undefined_pools") if name in stated}
     pooling = PairSettings(**how)
@@ -119,7 +119,7 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores, as the result has them, with their quality."""
+    """The images' scores in the result, with their human quality."""
     quality: dict[str, dict[str, float]] = {}
     for row in rows:
         for side in ("first", "second"):
@@ -134,7 +134,7 @@ def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tupl
 
 
 def _ranked_again(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores from these pairs alone, ranked as the result says, with their quality."""
+    """The images' scores from only these pairs, ranked with the result's settings, and their human quality."""
     columns = {name: [row[name] for row in rows] for name in ("choice", "consistent", "pool")}
     first, second, first_quality, second_quality = (
         [row[side] for row in rows] for side in ("first_id", "second_id", "first_quality", "second_quality")
@@ -155,7 +155,7 @@ def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     """The judge's scores of each image, for the task's headline and by dimension."""
     template = (result.scores or {}).get("template")
     if template not in DIMENSIONS:
-        raise DataError(f"its scores name no known template of the judge, but {template!r}")
+        raise DataError(f"unknown judge template in its scores: {template!r}")
     judged = _column(rows, "rounds")
     headline = result.headline_spec()
     values: dict[str, dict[str, Any]] = {headline.key: judged} if headline else {}
@@ -166,7 +166,7 @@ def _descriptions(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 
 
 def _qualities(rows: Sequence[Row], result: TaskResult) -> ItemScores:
-    """Predicted quality; ranks see other ties than values."""
+    """Predicted quality; rank correlations use a score with its own ties."""
     known = [row for row in rows if row["rank_score"] is not None and row["quality"] is not None]
     values = {"srcc": _column(known, "rank_score"), "plcc": _column(known, "quality_score")}
     is_averaged = (result.scores or {}).get("average_over") is not None
@@ -192,7 +192,7 @@ def _clusters(rows: Iterable[Row]) -> dict[str, str | None]:
 
 
 def _right_texts(rows: Iterable[Row], scored_by: str) -> dict[str, str]:
-    """The right option of each scored item, whatever letter it was shown under."""
+    """The text of the correct option of each scored item, independent of its letter."""
     return {
         row["id"]: row["options"][ascii_uppercase.index(row["answer"])] for row in rows if row[scored_by] is not None
     }

@@ -1,4 +1,4 @@
-"""What the reader of a comparison's tables has to know, in lines: tests, intervals, and runs that know no clusters."""
+"""Notes below the tables of a comparison: tests, intervals, and runs that do not record clusters."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,14 +6,14 @@ from eyechart.evaluators.comparison.compare import Comparison
 from eyechart.evaluators.comparison.difference import INTERVALS, TESTS, Difference
 
 _Places = dict[str, dict[str, None]]
-"""Scores by the title of their task, each once."""
+"""Scores by the title of their task, without duplicates."""
 
 
 def method_lines(differences: Sequence[Difference]) -> Iterator[str]:
     """The test of each p-value, and the kind of each interval or why it is missing.
 
     Args:
-        differences: All that tables show; those with a note have neither, and their note says why.
+        differences: All that the tables show; those with a note have neither, and the note says why.
     """
     found: dict[str, _Places] = {}
     for one in differences:
@@ -27,9 +27,9 @@ def method_lines(differences: Sequence[Difference]) -> Iterator[str]:
     for words, places in found.items():
         yield f"{words}: {_listed(places)}."
     if any(one.has_test and one.interval_kind.startswith("student") for one in differences):
-        yield "An interval by Student's t can exclude 0 although p is above 0.05: p is never below McNemar's p."
+        yield "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below McNemar's p."
     if any(not one.note for one in differences):
-        yield "A, B: scores on the items compared; their own intervals are in the runs, and do not tell runs apart."
+        yield "A, B: scores on the compared items. Judge the difference by its own interval and p, not by theirs."
 
 
 def _listed(places: Mapping[str, Mapping[str, None]]) -> str:
@@ -37,7 +37,7 @@ def _listed(places: Mapping[str, Mapping[str, None]]) -> str:
 
 
 def unread_lines(pairs: Sequence[Comparison]) -> Iterator[str]:
-    """Which runs do not know what their items share, by task and scores, and what that means."""
+    """Name the runs that do not record what their items share, by task and scores, and what that means."""
     names: dict[tuple[str, int, int], dict[str, None]] = {}
     scores: dict[tuple[str, int, int], dict[str, None]] = {}
     for pair in pairs:
@@ -48,7 +48,7 @@ def unread_lines(pairs: Sequence[Comparison]) -> Iterator[str]:
                 scores.setdefault(place, {})[one.score] = None
     for (title, n_unread, n), (*runs, last) in names.items():
         yield (
-            f"{title}: {' / '.join(scores[title, n_unread, n])}: {', '.join(runs)} and {last} do not say which items "
-            f"share an image, as older runs and runs without images do not. {n_unread:,} of {n:,} items count as "
-            "independent: intervals may be too narrow and p-values too small."
+            f"{title}: {' / '.join(scores[title, n_unread, n])}: {', '.join(runs)} and {last} do not record which "
+            f"items share an image, as is normal for older runs and runs without images. {n_unread:,} of {n:,} items "
+            "count as independent: intervals may be too narrow and p-values too small."
         )

@@ -1,4 +1,4 @@
-"""What two runs on more or fewer items would show: from their answers, or from one run's and a supposed difference."""
+"""Power analysis: the items needed to detect a difference, from two runs, or from one run and an assumed difference."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -24,37 +24,37 @@ from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
-# Rounding leaves less than this as the variance of equal replicates.
+# Equal replicates have at most this variance, from rounding.
 _EQUAL = 1e-20
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Plan(ComparedScore):
-    """What a number of items shows in the headline of one task, and how many a difference needs."""
+    """The difference that a number of items can detect in the headline of one task, and the items that one needs."""
 
     n: int
-    """Items that the runs have."""
+    """Number of items that the runs have."""
     units: int
-    """Independent units among them: items, images, or clusters."""
+    """Number of independent units: items, images or clusters."""
     effective_units: float
-    """Units of equal size that say as much, which the tests count."""
+    """Effective number of units, which the tests use: units of equal size with the same information."""
     observed: float
-    """The first run's score less the second's; nan where there is one run."""
+    """The first run's score minus the second's; nan with only one run."""
     at: int
-    """The number of items that is asked about."""
+    """The planned number of items."""
     detectable: float | None
-    """The smallest true difference that this number of items shows with the power; None if not even the largest."""
+    """The smallest true difference that `at` items detect with the power; None if they cannot detect any."""
     difference: float
-    """The difference that is asked about: given, or observed."""
+    """The difference to detect: given, or observed."""
     needed: int | None
-    """The number of items that shows it; None where more than ten million would be needed."""
+    """The number of items that detects it; None if more than ten million are needed."""
     power: float
-    """The chance that `at` items show it."""
+    """The probability that `at` items detect it."""
     exceeds_discordance: bool
-    """Whether the difference is larger than the share of items on which exactly one of the two runs is right.
+    """Whether the difference is larger than the share of items on which exactly one of the two runs is correct.
 
-    It is then supposed that as many items tell the models apart, all in favour of the same one.
+    The plan then assumes that the runs disagree on exactly this share of items, always in favour of the same model.
     """
 
 
@@ -68,7 +68,7 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class Plans:
-    """What the tasks of one or two runs show."""
+    """The plans for the tasks of one or two runs."""
 
     plans: tuple[Plan, ...]
     passed_over: tuple[PassedOver, ...]
@@ -87,35 +87,35 @@ def plan_runs(
     """Plan a comparison.
 
     Args:
-        folders: Two finished runs, whose answers tell how often models like these differ; or one, in whose place a
-            second is supposed whose answers do not depend on its own, which needs more items than models that are
-            right on the same ones.
-        tasks: Names of tasks; all that the runs have if empty.
-        difference: To be shown, as a fraction of the scale for shares, else in the unit of the score; by default the
-            one between the two runs.
-        n: Number of items; by default those of the runs.
-        power: The chance to find the difference.
+        folders: Two finished runs, whose answers show how often models like these differ. Or one run: the second
+            model's answers are then assumed to be independent of the first's. Models that are correct on the same items
+            need fewer items than that.
+        tasks: Names of tasks; if empty, all that the runs have.
+        difference: Difference to detect, as a fraction of the scale for shares, else in the unit of the score. Default:
+            that between the two runs.
+        n: Number of items. Default: that of the runs.
+        power: Probability of detecting the difference.
         allowed: Names of settings that may differ between the runs.
         seed: Seed of the bootstrap.
 
     Returns:
-        A plan for each task that has single items and that `compare` would compare, and why others have none.
+        A plan for each task that has single items and that `compare` would compare, and why other tasks have none.
 
     Raises:
-        UsageError: There are neither one nor two runs, a task or an allowed setting is in none of them, or an argument
-            is out of range.
+        UsageError: The number of runs is not 1 or 2, no run has a task or an allowed setting, or an argument is out of
+            range.
         DataError: A run cannot be read, or no task can be planned; the message says why.
     """
     if len(folders) not in (1, 2):
-        raise UsageError(f"{len(folders)} runs are given; name two finished runs, or one with --difference")
+        raise UsageError(f"{len(folders)} runs are given; name two finished runs, or one run with --difference")
     if len(folders) == 1 and difference is None:
-        raise UsageError("one run is given; name a second one, or the --difference that is to be shown")
+        raise UsageError("only one run is given; name a second run, or set --difference")
     if difference is not None and not 0 < abs(difference) <= 2:
-        raise UsageError(f"--difference {difference:g} is not allowed; it is above 0 and at most 2, as 0.02 for 2 %")
+        raise UsageError(f"--difference {difference:g} is not allowed; it must be above 0 and at most 2 (0.02 for 2 %)")
     if not 0.05 < power < 1:
-        raise UsageError(f"--power {power:g} is not allowed; it is above 0.05 and below 1")
+        raise UsageError(f"--power {power:g} is not allowed; it must be above 0.05 and below 1")
     if n is not None and n < 2:
-        raise UsageError(f"--n {n} is not allowed; it is at least 2")
+        raise UsageError(f"--n {n} is not allowed; it must be at least 2")
     runs = read_runs(folders)
     check_tasks(runs, tasks)
     settings = setting_names(result for run in runs for result in run.results.tasks)
@@ -151,20 +151,20 @@ def _plan(
         DataError: It cannot be planned.
     """
     if key.dataset == AVERAGE:
-        raise DataError("an average over data sets, which are planned one by one")
+        raise DataError("it is an average over data sets, which are planned separately")
     for run in runs:
         if key not in run.tasks:
-            raise DataError(f"{run.label} does not have it")
+            raise DataError(f"missing in {run.label}")
     results = [run.tasks[key] for run in runs]
     for run, result in zip(runs, results, strict=True):
         if result.scores is None:
-            raise DataError(f"{run.label}: there is no score, as of a private split, so nothing says what is right")
+            raise DataError(f"{run.label}: no score, as the answers are private")
     if len(runs) == 2 and (differ := breaking_differences(results[0], results[1], allowed)):
-        raise DataError(f"{'; '.join(differ)}; --allow SETTING plans although a setting differs")
+        raise DataError(f"{'; '.join(differ)}; to plan anyway, use --allow SETTING")
     items = [items_of(run, key) for run in runs]
     headline, shared = results[0].headline_spec(), _shared_items(items)
     if headline is None or any(headline.key not in one.values for one in items):
-        raise DataError("it has no headline score of single items")
+        raise DataError("its headline score cannot be computed from single items")
     shared = [item for item in shared if all(item in one.values[headline.key] for one in items)]
     if len(shared) < 2:
         count = "1 item has" if len(shared) == 1 else f"{len(shared)} items have"
@@ -176,13 +176,13 @@ def _shared_items(items: Sequence[ItemScores]) -> list[str]:
     """The items that all runs have.
 
     Raises:
-        DataError: Their right answers differ.
+        DataError: Their reference answers differ.
     """
     shared = sorted(set.intersection(*(set(one.references) for one in items)))
     changed = [item for item in shared if any(one.references[item] != items[0].references[item] for one in items)]
     if changed:
         count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
-        raise DataError(f"the right answers of {count} differ, '{changed[0]}' first: the data are not the same")
+        raise DataError(f"the reference answers of {count} differ (first: '{changed[0]}'), so the data differ")
     return shared
 
 
@@ -204,7 +204,7 @@ def _planned(
         observed = next(one.difference for one in tests if one.key == headline.key) / scale
     wanted = observed if difference is None else difference
     if not math.isfinite(wanted):
-        raise DataError(f"the runs' difference in {headline.label} is undefined; --difference gives one")
+        raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     n_units, design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
     at = len(shared) if n is None else n
     least = design.detectable(at, power)
@@ -228,12 +228,12 @@ def _planned(
 def _design(
     score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], difference: float, rng: np.random.Generator
 ) -> tuple[int, PairedDesign]:
-    """How many units there are, and how the difference of two runs varies.
+    """The number of units, and the variance of the difference of two runs.
 
-    Of one run, as if another one answered independently of it.
+    With one run, a second run is assumed that answers independently of it.
 
     Raises:
-        DataError: The difference cannot be, or there are too few units for the tests of `compare`.
+        DataError: The difference is impossible, or there are too few units for the tests of `compare`.
     """
     n, first = len(shared), items[0]
     if score.unit in (Unit.CORRELATION, Unit.POINTS):
@@ -242,19 +242,19 @@ def _design(
         units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
         variance = float(np.nanvar(deviations))
         if variance < _EQUAL:
-            raise DataError("the score differs by the same in all resamples, which says nothing of how it varies")
+            raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
         return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
     right = [np.array([one.values[score.key][item] for item in shared], dtype=np.float64) for one in items]
     if len(right) == 2:
         if abs(difference) > 1:
-            raise DataError(f"no two shares differ by {abs(difference):g}; the largest --difference is 1")
+            raise DataError(f"two shares cannot differ by {abs(difference):g}; the largest --difference is 1")
         values, discordant = right[0] - right[1], float(np.mean(right[0] != right[1]))
     else:
         values, share = right[0], float(right[0].mean())
-        # The other model may be better or worse; where one cannot be, it is the other.
+        # The other score is this one plus the difference, or minus it if the sum is off the scale.
         other = share + difference if 0 <= share + difference <= 1 else share - difference
         if not 0 <= other <= 1:
-            raise DataError(f"no model differs by {abs(difference):g} from one with a score of {share:g}")
+            raise DataError(f"no score differs by {abs(difference):g} from the run's score of {share:g}")
         discordant = share * (1 - other) + other * (1 - share)
     independent = float(np.var(values)) / n
     alone = PairedDesign(n, n, independent * n, discordant)
@@ -272,6 +272,6 @@ def _design(
             return n, alone
     except UndefinedScoreError as error:
         raise DataError(str(error)) from None
-    # Where all items differ alike, nothing says how those of a unit go together.
+    # If all items differ alike, the correlation within units is unknown.
     effect = max(1.0, variance / independent) if independent else cautious
     return n_units, replace(design, design_effect=effect, cautious_effect=cautious)

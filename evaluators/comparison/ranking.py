@@ -1,4 +1,4 @@
-"""The order of several runs by one score of a task, as far as paired tests tell them apart."""
+"""Rank several runs by one score of a task; runs that paired tests do not separate share a place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,20 +32,20 @@ class RankedRun:
     run: str
     score: float
     place: int
-    """One more than the number of runs that are better beyond chance; several runs may share it."""
+    """One more than the number of significantly better runs; several runs can share a place."""
     probabilities: tuple[float, ...]
-    """Of rank 1, 2, ... over bootstrap resamples of the items."""
+    """Probability of rank 1, 2, ... over bootstrap resamples of the items."""
 
 
 @dataclass(frozen=True)
 class Ranking(ComparedScore):
-    """Runs by the headline of one task, the best first."""
+    """Runs ranked by the headline of one task, best first."""
 
     n: int
-    """Items that all runs have."""
+    """Number of items that all runs have."""
     runs: tuple[RankedRun, ...]
     tests: int
-    """Paired tests that places rest on, over which their p-values are corrected (Holm)."""
+    """Number of paired tests that determine the places; their p-values are Holm-adjusted."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ def rank_runs(
 
     Args:
         place: Task, data set and split.
-        names: What the runs are called, k of them.
+        names: Labels of the k runs.
         key: The score's key in the table of scores.
-        scores: Of the runs, on the items that all have.
-        p_values: Of the paired tests of each two runs, not corrected, shape (k, k), of which what is above the diagonal
-            counts; nan where there is no test.
-        items: What the items gave in each run.
+        scores: Scores of the runs on the items that all runs have.
+        p_values: Unadjusted p-values of the paired tests, shape (k, k); only values above the diagonal are used; nan
+            if there is no test.
+        items: The item scores of each run.
         seed: Seed of the bootstrap.
     """
     shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
@@ -97,8 +97,8 @@ def score_replicates(
 
     Args:
         key: The score's key in the table of scores.
-        items: What the items gave in each run.
-        shared: The items that all have.
+        items: The item scores of each run.
+        shared: The items that all runs have.
         rng: Source of the draws.
 
     Returns:
@@ -106,7 +106,7 @@ def score_replicates(
     """
     first, clusters = items[0], shared_clusters(items, shared)
     columns = [[one.values[key][item] for item in shared] for one in items]
-    # The same state for every run draws the same resamples.
+    # Restoring the state gives every run the same resamples.
     state = rng.bit_generator.state
 
     def again() -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""Which settings must agree for two results to be compared: all but those listed here, so that none is overlooked."""
+"""The settings that must agree for two results to be compared: all except those listed here."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -7,34 +7,34 @@ from eyechart.evaluators.results.results_file import TaskResult
 
 IGNORED: Mapping[str, str] = {
     "model": "what is compared",
-    "repeats": "the scores are those of the first one",
+    "repeats": "the scores are those of the first repeat",
     "limit": "the items are compared one by one",
     "sample": "the items are compared one by one",
-    "seed": "intervals, and random choices, which are compared one by one",
-    "early_stop": "passes that cannot change whether a question is right",
-    "grade_open_answers": "other questions, which change none of the scores",
-    "letter_logits": "calibration, which changes no score",
-    "exclude_blind_solved": "a second score",
-    "blind_run": "a second score",
-    "human_labels": "an agreement, which changes no score",
-    "data.source": "where the files lie",
+    "seed": "it affects intervals and random choices; the items are compared one by one",
+    "early_stop": "it skips passes that cannot change whether a question is correct",
+    "grade_open_answers": "it adds requests that change no score",
+    "letter_logits": "it adds calibration, which changes no score",
+    "exclude_blind_solved": "it adds a second score",
+    "blind_run": "it adds a second score",
+    "human_labels": "it adds an agreement, which changes no score",
+    "data.source": "where the files are",
     "data.rows": "the items are compared one by one",
-    "judge": "what judging cost, and where",
+    "judge": "cost and address of the judge",
 }
-"""Settings that may differ, with the reason; a name stands for all that is under it."""
+"""Settings that may differ, with the reason; a name includes all settings under it."""
 _MATTERS = ("judge.name", "judge.temperature", "judge.max_tokens")
 """Settings under an ignored one that must agree."""
 _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_template_version")
-"""What the metric alone says of how it scored."""
+"""Settings that only the metric records, in its scores."""
 
 
 def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collection[str] = ()) -> list[str]:
-    """The settings that keep two results from being compared.
+    """The differing settings that prevent a comparison of two results.
 
     Args:
         first: A result.
-        second: One of the same task.
-        allowed: Names of settings that may differ all the same.
+        second: Another result of the same task.
+        allowed: Names of settings that may differ anyway.
 
     Returns:
         A line for each: its name and both values.
@@ -48,7 +48,7 @@ def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collect
 
 
 def setting_names(results: Iterable[TaskResult]) -> set[str]:
-    """Names of all settings that results have."""
+    """Names of all settings in the results."""
     return {name for result in results for name, _ in _flat(result)}
 
 

@@ -1,6 +1,6 @@
-"""The papers' tables, as data in `tables`: one JSON file for each table.
+"""The papers' tables: one JSON file in `tables` for each.
 
-Reports print their rows next to a run's own; the leaderboard's boards show them as references.
+Reports show their rows next to the run's own scores; the leaderboard shows them for reference.
 """
 
 from functools import cache
@@ -21,7 +21,7 @@ class TableColumn(_Strict):
     label: str
     """Its heading in the paper."""
     column: str | None = None
-    """The board's column that shows the same; None if the board has none."""
+    """The board's column with the same score; None if the board has none."""
 
 
 class TableRow(_Strict):
@@ -29,11 +29,11 @@ class TableRow(_Strict):
 
     model: str
     values: list[float | None]
-    """As printed, but for corrections; None where the paper has none."""
+    """As printed, except for corrections; None where the paper has no value."""
 
 
 class Correction(_Strict):
-    """A printed value that is not the right one."""
+    """A misprint in the paper."""
 
     model: str
     column: str
@@ -45,20 +45,20 @@ class PublishedTable(_Strict):
     """One table of a paper."""
 
     board: str
-    """Name of the board it belongs to."""
+    """Name of the board that the table belongs to."""
     paper: str
     url: str
     table: str
-    """As the paper numbers it."""
+    """The table's number in the paper."""
     title: str
     split: str
-    """The split its numbers are of."""
+    """The split of the data that the numbers are for."""
     unit: str
     """"percent" or "score"."""
     parts: dict[str, str] = {}
-    """Boards of parts of it, each with what stands before the dot in the names of the part's columns."""
+    """Boards for parts of the table, each with the text before the dot in the names of the part's columns."""
     set_apart: str = ""
-    """Why its rows must not be compared with those of the board; empty if they can be."""
+    """Why the rows must not be compared with those of the board; empty if they can be."""
     columns: list[TableColumn]
     rows: list[TableRow]
     corrections: list[Correction] = []
@@ -67,6 +67,6 @@ class PublishedTable(_Strict):
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
-    """All tables by the names of their files without ending, in their order."""
+    """All tables by file name without extension, sorted."""
     files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
     return {file.name.removesuffix(".json"): PublishedTable.model_validate_json(file.read_bytes()) for file in files}

@@ -1,1 +1,1 @@
-"""What finished runs hold: results.json and predictions.parquet, written and read."""
+"""Writing and reading the files of finished runs: results.json and predictions.parquet."""

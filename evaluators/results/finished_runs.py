@@ -1,4 +1,4 @@
-"""Finished runs: results by task, and the answers behind them."""
+"""Finished runs: results by task, with the answers they were computed from."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,34 +18,34 @@ _KEYS = ("task", "dataset", "split")
 
 
 class TaskKey(NamedTuple):
-    """What is compared between runs."""
+    """Identifies a result within a run; results with equal keys are compared between runs."""
 
     task: str
     dataset: str
     split: str
     repeat: int = 0
-    """How many results of the same task, data set and split a run has before this one."""
+    """Number of earlier results in the run with the same task, data set and split."""
 
     @property
     def title(self) -> str:
-        """For people."""
+        """The key for display."""
         repeat = f", no. {self.repeat + 1}" if self.repeat else ""
         return f"{self.task} on {self.dataset} ({self.split}{repeat})"
 
     def file_name(self, what: str) -> str:
-        """Of a file about it, without ending; texts of a results file name no folder."""
+        """Name of a file about this result, without extension; untrusted texts cannot add a folder to it."""
         words = [*self[:3], *([str(self.repeat + 1)] if self.repeat else []), what]
         return "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") or "x" for word in words)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers to one task, by column; one that the file lacks holds None."""
+    """The answers to one task, by column. A column that the file lacks is None."""
 
     table: "Table"
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of answers."""
         return self.table.num_rows
 
     def column(self, name: str) -> list[Any]:
@@ -64,14 +64,14 @@ class Run:
 
     folder: Path
     label: str
-    """What the report calls it: its model, and its folder where several runs have the same."""
+    """Label in reports: the model, with the folder if several runs have the same model."""
     results: Results
     predictions: "Table | None"
-    """All answers; None where the file is not there."""
+    """All answers; None if the file is missing."""
 
     @cached_property
     def tasks(self) -> Mapping[TaskKey, TaskResult]:
-        """Results by what they are of, in the order of the run."""
+        """Results by key, in the order of the run."""
         found: dict[TaskKey, TaskResult] = {}
         for result in self.results.tasks:
             key = TaskKey(result.task, result.dataset, result.split)
@@ -81,9 +81,9 @@ class Run:
         return found
 
     def answers(self, key: TaskKey) -> Answers | None:
-        """The answers to a task, those of the first repeat, of which its scores are made.
+        """The answers to a task, from the first repeat, which its scores are computed from.
 
-        None where there are none, or where several results would share them.
+        None if there are no answers, or if several results share them.
         """
         if self.predictions is None or key._replace(repeat=1) in self.tasks:
             return None
@@ -101,24 +101,24 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
     """Read finished runs.
 
     Args:
-        folders: What `eyechart run --out` wrote, or the `results.json` in each.
+        folders: Folders that `eyechart run --out` wrote, or the `results.json` in each.
 
     Raises:
-        UsageError: None is given, or one twice.
+        UsageError: No run is given, or one is given twice.
         MissingFileError: A folder has no results.
-        BadResultsError: A file of results or predictions cannot be read.
+        BadResultsError: A results or predictions file cannot be read.
     """
     paths = [Path(folder) for folder in folders]
-    # The file in a folder stands for the folder.
+    # A results file stands for its folder.
     paths = [path.parent if path.is_file() else path for path in paths]
     if not paths:
-        raise UsageError("no run is given; name at least one folder that `eyechart run` wrote")
+        raise UsageError("no run is given; name at least one folder written by `eyechart run`")
     resolved = [path.resolve() for path in paths]
     for path in paths:
         if resolved.count(path.resolve()) > 1:
-            raise UsageError(f"the run {path} is given twice; give different runs")
+            raise UsageError(f"the run {path} is given twice; name different runs")
         if not path.exists():
-            raise MissingFileError("not there; expected the folder of a finished run", path=path)
+            raise MissingFileError("does not exist; expected the folder of a finished run", path=path)
     results = [read_results(path) for path in paths]
     labels = _labels(paths, results)
     return [
@@ -128,7 +128,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
 
 
 def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:
-    """The tasks of all runs, each once, in the order of the first run that has it."""
+    """The keys of all runs without duplicates, each in the order of the first run that has it."""
     return list(dict.fromkeys(key for run in runs for key in run.tasks))
 
 
@@ -151,22 +151,26 @@ def _read_predictions(path: Path) -> "Table | None":
         with path.open("rb") as file:
             found = parquet.read_schema(file).names
             table = parquet.read_table(file, columns=[name for name in predictions_schema().names if name in found])
-    # The last two are of names in a damaged file.
+    # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
     for name in (*_KEYS, "id", "pass"):
         if name not in table.column_names or table[name].null_count:
-            raise BadResultsError(f"has no {name} in some or all rows; expected what `eyechart run` writes", path=path)
+            raise BadResultsError(
+                f"some or all rows have no {name}; expected a file written by `eyechart run`", path=path
+            )
     for field in predictions_schema():
         place = table.schema.get_field_index(field.name)
         if place < 0:
-            # As an earlier version wrote it.
+            # An earlier version wrote the file.
             table = table.append_column(field, pyarrow.nulls(len(table), field.type))
         elif table.schema.field(place).type != field.type:
             try:
                 table = table.set_column(place, field.name, table[place].cast(field.type))
             except ArrowException as error:
                 given = table.schema.field(place).type
-                reason = f"its column {field.name} holds {given}; expected {field.type}, which `eyechart run` writes"
+                reason = (
+                    f"its column {field.name} has type {given}; expected {field.type}, as written by `eyechart run`"
+                )
                 raise BadResultsError(reason, path=path) from error
     return table

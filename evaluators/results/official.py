@@ -1,4 +1,4 @@
-"""How many of the official items a result is of."""
+"""How many of a benchmark's official items a result covers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,18 +9,18 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import GIVEN
 
 _COUNTS = ("n_questions", "n_pairs", "n")
-"""Keys under which metrics return the number of items, the one that counts before others."""
+"""Keys under which metrics return the number of items; the first one present counts."""
 
 
 def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
-    """How many items the split has in the official release.
+    """Number of items of the split in the official release.
 
     Args:
         result: One task on one data set, or an average over data sets.
 
     Returns:
-        The number, or several where the split was released more than once, the present one first; empty where it is
-        not known, and for synthetic data and those of one's own.
+        The number; several if the split was released more than once, the current one first. Empty if unknown, and for
+        synthetic data or the user's own data.
     """
     data = result.settings.get("data")
     if not isinstance(data, Mapping) or data.get("is_mini") is not False:
@@ -35,6 +35,6 @@ def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
 
 
 def scored_items(scores: Mapping[str, Any]) -> int | None:
-    """How many items scores are made of; None where they do not tell."""
+    """Number of items that the scores cover; None if they do not record it."""
     found = next((scores[key] for key in _COUNTS if key in scores), None)
     return found if isinstance(found, int) and not isinstance(found, bool) else None

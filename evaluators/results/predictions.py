@@ -1,4 +1,4 @@
-"""The table of what a model answered and what was read from it, `predictions.parquet`."""
+"""`predictions.parquet`: a model's answers, and what was parsed from them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 PREDICTIONS_FILE = "predictions.parquet"
 REPEAT = "repeat"
-"""The column that holds the number of the repeat."""
+"""The column with the number of the repeat."""
 JUDGED_DIMENSIONS = tuple(dict.fromkeys(name for names in DIMENSIONS.values() for name in names))
-"""Columns of a judge's scores of descriptions."""
+"""Columns with a judge's scores of descriptions."""
 _MAPS = ("logits", "groups")
 
 
@@ -29,27 +29,27 @@ def predictions_schema() -> "Schema":
     return pyarrow.schema(
         {
             **dict.fromkeys(("task", "dataset", "split", "model", "id", "pass", "question", "text", "error"), text),
-            # Which of several replies to the same request, from 1 on.
+            # Number of the reply to the same request, from 1.
             REPEAT: whole,
             # What a reasoning model wrote before its answer, and how the text ended.
             **dict.fromkeys(("reasoning", "finish_reason"), text),
             "groups": pyarrow.map_(text, text),
-            # What the row shares with others: its image, or what the task file names.
+            # What the row shares with others: its image, or the column named in the task file.
             "cluster": text,
             "logits": pyarrow.map_(text, number),
             "upper_bound_words": pyarrow.list_(text),
-            # Each option's loss over all its tokens, in nats, and how many these are.
+            # Each option's loss over all its tokens, in nats, and the number of these tokens.
             "losses": pyarrow.list_(number),
             "loss_tokens": pyarrow.list_(whole),
-            # As they were shown; the right letter among them, "" if private.
+            # The options as shown, and the correct letter, "" if private.
             "options": pyarrow.list_(text),
             "answer": text,
-            # The letter read, by which step, and whether it is right; in pairs, the place of the preferred image.
+            # The parsed letter, the step that parsed it, and whether it is correct; for pairs, the preferred image.
             "choice": text,
             "step": text,
             "correct": flag,
             "judge_failed_rounds": whole,
-            # Passes that the question has, asked or not, and whether it is right in all.
+            # Number of passes of the question, asked or not, and whether all are correct.
             "pass_count": whole,
             "circular_correct": flag,
             "refusal": text,
@@ -57,15 +57,15 @@ def predictions_schema() -> "Schema":
             "forced_step": text,
             "forced_judge_failed_rounds": whole,
             "outcome": text,
-            # Judged texts: the right answer, the scores in each round of each dimension, and their means.
+            # Judged texts: the reference, the scores in each round of each dimension, and their means.
             "reference": text,
             "rounds": pyarrow.list_(pyarrow.list_(whole)),
             "empty_prediction": flag,
             **dict.fromkeys((*JUDGED_DIMENSIONS, "judge_score"), number),
             "exact_match": flag,
-            # Opinion score, predicted score, and the number whose ties rank correlations see.
+            # Opinion score, predicted score, and the score that rank correlations use, with its own ties.
             **dict.fromkeys(("quality", "quality_score", "rank_score"), number),
-            # The images of a pair as they were shown.
+            # The images of a pair, in the order shown.
             **dict.fromkeys(("first_id", "second_id", "pool"), text),
             **dict.fromkeys(("first_quality", "second_quality"), number),
             **dict.fromkeys(("reversed_choice", "reversed_step"), text),
@@ -96,16 +96,16 @@ def write_predictions(path: Path, evaluations: Sequence[Evaluation]) -> None:
         for e in evaluations
         for prediction in e.predictions
     ]
-    # Opened here: pyarrow takes no path with bytes that are no text, and reads others as addresses.
+    # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
     with path.open("wb") as file:
         parquet.write_table(pyarrow.Table.from_pylist(records, schema=predictions_schema()), file)
 
 
 def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Columns of one task's rows in a run's folder, without those of repeats behind the first.
+    """Columns of one task's rows in a run's folder, from the first repeat only.
 
     Raises:
-        BadAnnotationError: The file cannot be read or lacks a column.
+        BadAnnotationError: The file cannot be read, or a column is missing.
     """
     from pyarrow import ArrowException, parquet
 
@@ -115,14 +115,14 @@ def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> 
         with path.open("rb") as file:
             read = [*columns, *(name for name in parquet.read_schema(file).names if name == REPEAT)]
             rows: list[dict[str, Any]] = parquet.read_table(file, columns=read, filters=filters).to_pylist()
-    # The last two are of names in a damaged file.
+    # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error
     return [row for row in rows if is_first(row.pop(REPEAT, None))]
 
 
 def is_first(repeat: int | None) -> bool:
-    """Whether an answer is of the first repeat, of which scores are made; earlier versions wrote no number."""
+    """Whether an answer is from the first repeat, which scores use; earlier versions wrote no number."""
     return repeat in (None, 1)
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the contents of `results.json`."""
+"""The contents of `results.json`, written and read."""
 
 import math
 import platform
@@ -22,19 +22,19 @@ from eyechart.metrics.scoring.choices.calibration import BINS, COVERAGES
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
-"""What this version writes and reads."""
+"""The schema version that this version writes and reads."""
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
-"""What becomes nan or an infinity when it is read."""
+"""Texts that become nan or an infinity when they are read."""
 _MISFIT = "misfit"
 _PACKAGES = (
     *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),
     *("numpy", "scipy", "pillow", "openai", "pydantic", "openpyxl", "pyyaml", "jinja2", "matplotlib", "rich", "typer"),
 )
-"""What a result may depend on: all that pyproject.toml names, and the library of tokenizers."""
+"""Packages that a result may depend on: all in pyproject.toml, and tokenizers."""
 
 
 class LeftOut(BaseModel):
-    """One item that has no part in the scores."""
+    """One item that the scores do not include."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +42,7 @@ class LeftOut(BaseModel):
     path: str | None = None
     reason: str
     split: str | None = None
-    """Where loading left it out; the task's own split elsewhere."""
+    """The split, if loading left the item out; otherwise it is the task's split."""
 
 
 class TaskResult(BaseModel):
@@ -55,26 +55,26 @@ class TaskResult(BaseModel):
     split: str
     model: str
     scores: dict[str, Any] | None
-    """Exactly what the metric returned, undefined values as null; null itself where the answers are private."""
+    """Exactly what the metric returned, with null for undefined values; null itself if the answers are private."""
     settings: dict[str, Any]
     variants: dict[str, dict[str, Any]] = {}
-    """Alternative scorings of the same answers, each exactly what a metric returned."""
+    """Alternative scorings of the same answers; each is exactly what a metric returned."""
     diagnostics: dict[str, Any] = {}
-    """What else the answers show."""
+    """Further numbers about the answers."""
     left_out: list[LeftOut]
     timings: dict[str, float]
     warnings: list[str] = []
     caveats: list[str] = []
-    """What a reader has to know, for example why there is no score."""
+    """Caveats for readers, for example why there is no score."""
     headline: str = ""
-    """Key of the score that stands for the task; that of its metric if empty."""
+    """Key of the task's headline score; if empty, the metric's headline."""
     complete: bool = True
-    """False where scores had to be made of less than was to be asked."""
+    """False if the scores do not use all requested answers."""
     files: list[str] = []
     """Names of the task's own files, in `<task>/<dataset>`."""
 
     def headline_spec(self) -> ScoreSpec | None:
-        """The score that stands for the task; None where it has none."""
+        """The task's headline score; None if it has none."""
         found = specs_in(with_nan(self.scores or {}))
         own = next((spec for spec in found if spec.key == self.headline), None)
         return own or next((spec for spec in found if spec.headline), None)
@@ -104,7 +104,7 @@ class Results(BaseModel):
 
 
 def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what no metric returns."""
+    """Refuse scores that no metric returns."""
     misfit = next(misfits(scores, ""), "")
     if misfit:
         raise PydanticCustomError(_MISFIT, "{misfit}", {"misfit": misfit})
@@ -193,7 +193,7 @@ class _Calibration(BaseModel):
 
 
 class _Diagnostics(BaseModel):
-    """Those that reports read."""
+    """The diagnostics that reports read."""
 
     table: dict[str, _Scores] = {}
     averages: list[_Average] = []
@@ -206,7 +206,7 @@ class _Diagnostics(BaseModel):
 
 
 class _Numbers(BaseModel):
-    """What of a task is calculated with, as metrics and protocols make it."""
+    """The parts of a task that are computed with, in the form that metrics and protocols write."""
 
     scores: _Scores | None
     variants: dict[str, _Scores]
@@ -250,14 +250,14 @@ def collect(
 def read_results(path: str | Path) -> Results:
     """Read and validate a `results.json`.
 
-    NaN and infinities, which other tools write although JSON does not have them, are read as undefined, as null is.
+    NaN and infinities, which other tools write although JSON has neither, are read like null: undefined.
 
     Args:
         path: The file, or the run's folder.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadResultsError: It is no JSON, of another schema, or not in the form of `Results`.
+        MissingFileError: The file does not exist.
+        BadResultsError: It is not JSON, has another schema version, or does not match `Results`.
     """
     path = Path(path)
     file = path / RESULTS_FILE if path.is_dir() else path
@@ -266,15 +266,15 @@ def read_results(path: str | Path) -> Results:
             content = opened.read()
         raw = from_json(content)
     except FileNotFoundError as error:
-        raise MissingFileError(f"not there; a finished run has a {RESULTS_FILE}", path=file) from error
+        raise MissingFileError(f"does not exist; every finished run has a {RESULTS_FILE}", path=file) from error
     except (OSError, ValueError) as error:
         raise _bad(file, f"cannot be read as results: {error}") from error
     if not isinstance(raw, dict) or "schema" not in raw:
-        raise _bad(file, f'cannot be read as results: expected an object with the key "schema", which is {SCHEMA}')
+        raise _bad(file, f'cannot be read as results: expected an object with the key "schema" and its value {SCHEMA}')
     if raw["schema"] != SCHEMA or type(raw["schema"]) is not int:
         raise BadResultsError(
-            f"its schema is {raw['schema']!r:.40}, and this version of eyechart ({metadata.version('eyechart')}) reads "
-            f"schema {SCHEMA}; read a newer one with the version of eyechart that wrote it, or a later one",
+            f"its schema is {raw['schema']!r:.40}, but this version of eyechart ({metadata.version('eyechart')}) reads "
+            f"only schema {SCHEMA}; use the version of eyechart that wrote the file, or a later one",
             path=file,
         )
     try:
@@ -293,7 +293,7 @@ def read_results(path: str | Path) -> Results:
 
 
 def with_nan(value: Any) -> Any:
-    """Scores from `read_results` as the metric returned them: nan for null, and no interval that is null as a whole."""
+    """Scores from `read_results` as the metric returned them: null becomes nan, and null intervals are removed."""
     if isinstance(value, dict):
         given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
         return {key: with_nan(item) for key, item in given.items()}
@@ -304,24 +304,24 @@ def with_nan(value: Any) -> Any:
 
 def _bad(file: Path, reason: str) -> BadResultsError:
     error = BadResultsError(reason, path=file)
-    error.add_note("A results file is not to be edited: restore it, or repeat the run, which asks nothing twice.")
+    error.add_note("Results files must not be edited: restore the file, or repeat the run (stored answers are reused).")
     return error
 
 
 def _first_misfit(error: ValidationError, where: str = "") -> str:
-    """Where a file first departs from its form, what is expected there, and how many other places there are."""
+    """The first place where a file is malformed, what is expected there, and the number of other places."""
     first, *others = error.errors(include_url=False, include_context=False)
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
     key = where + key.removeprefix(".")
     if first["type"] == _MISFIT:
         return f"key {key}{first['msg']}"
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
-    more = f" ({len(others)} more of this kind)" if others else ""
+    more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
 
 
 def task_folder(task: Evaluation | TaskResult) -> Path:
-    """Where a task's own files are, within the folder of the run."""
+    """The folder of a task's own files, within the folder of the run."""
     return Path(task.task, task.dataset)
 
 

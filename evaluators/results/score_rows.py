@@ -8,17 +8,17 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 
-SPREAD_NOTE = "No interval of means ± SD, which say how repeats of the same items differ"
-"""Why `repeat_rows` has no intervals."""
+SPREAD_NOTE = "No interval for mean ± SD, which describes how repeats of the same items differ"
+"""Why `repeat_rows` have no intervals."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
 
 
 def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
-    """What a metric returned as texts for `COLUMNS`.
+    """The scores of a metric as texts for `COLUMNS`.
 
     Args:
         scores: Undefined values are nan.
-        group: The group that they are of; "" for all items.
+        group: The group of the scores; "" for all items.
     """
     for spec in _shown_specs(scores, is_group=bool(group)):
         label = f"  {spec.label}" if spec.part_of else spec.label
@@ -33,7 +33,7 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
 
 
 def labels_at_chance(scores: Mapping[str, Any]) -> list[str]:
-    """The scores that are no better than random answers: their 95 % interval holds the chance level, or is below it."""
+    """Scores no better than chance: their 95 % interval includes the chance level, or is below it."""
     found = []
     for spec in _shown_specs(scores, is_group=False):
         bounds, chance = spec.bounds(scores), spec.chance_level(scores)
@@ -43,11 +43,11 @@ def labels_at_chance(scores: Mapping[str, Any]) -> list[str]:
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
-    """What several repeats say together, likewise: mean and sample standard deviation, pass@K, majority vote.
+    """The same for several repeats: mean and sample standard deviation, pass@K, majority vote.
 
     Args:
-        repeats: The diagnostics of that name; empty where there are none.
-        scores: Those of the first repeat.
+        repeats: The diagnostics of that name; empty if there are none.
+        scores: The scores of the first repeat.
     """
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
     for spec in specs_in(scores):
@@ -61,14 +61,14 @@ def interval_notes(
     results: Iterable[tuple[str, Mapping[str, Any]]],
     groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]] = (),
 ) -> list[str]:
-    """What 95 % intervals rest on where items have something in common, and why scores have none.
+    """How 95 % intervals were computed if items are not independent, and why scores have none.
 
     Args:
-        results: What names each result, "" where there is one alone, and its scores; undefined ones are nan.
-        groups: Likewise, with the scores of each group that is shown.
+        results: Name of each result ("" if there is only one) and its scores; undefined scores are nan.
+        groups: The same, with the scores of each shown group.
 
     Returns:
-        A line for each kind of interval that is not a plain one, and for each reason.
+        A line for each kind of interval other than plain ones, and for each reason without interval.
 
     Examples:
         >>> about = {"accuracy": {"kind": "wilson-unread", "units": 40}}
@@ -94,7 +94,7 @@ def _named(name: str, place: str) -> str:
 
 
 def _group_notes(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Kinds of intervals and reasons for none, with the scores and groups that they are of."""
+    """Kinds of intervals and reasons for none, with their scores and groups."""
     having: dict[str, list[str]] = {}
     noted: dict[str, dict[str, list[str]]] = {}
     for group, scores in parts.items():
@@ -110,7 +110,7 @@ def _group_notes(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, 
 
 
 def _among(groups: Sequence[str], everything: Sequence[str]) -> str:
-    """Some groups in words: by their names, or by those of the others."""
+    """Name some groups, or the groups that are excluded, whichever is shorter."""
     others = [group for group in everything if group not in groups]
     if not others:
         return "all groups" if len(groups) > 1 else groups[0]
@@ -118,11 +118,11 @@ def _among(groups: Sequence[str], everything: Sequence[str]) -> str:
 
 
 def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[Mapping[str, Any]]) -> str:
-    """What the intervals rest on of which `interval_notes` says nothing; "" where there are no such ones.
+    """How the intervals that `interval_notes` does not mention were computed; "" if there are none.
 
     Args:
-        results: Scores of results that are shown.
-        groups: Those of groups.
+        results: Scores of the shown results.
+        groups: Scores of the shown groups.
     """
     shown = [
         (spec, scores)
@@ -136,9 +136,9 @@ def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[M
 
 
 def _shown_specs(scores: Mapping[str, Any], is_group: bool = False) -> Iterator[ScoreSpec]:
-    """The numbers that lines show."""
+    """The scores that have a line."""
     for spec in specs_in(scores):
-        # What stands within mappings would make the lines of groups too many.
+        # With nested scores, groups would have too many lines.
         if _is_shown(spec, scores) and not (is_group and "." in spec.key):
             yield spec
 
@@ -148,7 +148,7 @@ def _is_shown(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool:
 
 
 def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
-    """In words, a score's kind of interval and its units, or why it has none; None where nothing is to be said."""
+    """A score's kind of interval with its units, or why it has none; None for plain intervals."""
     if spec.no_interval:
         return f"No interval, as {spec.no_interval}", ""
     about = scores.get(INTERVALS, {}).get(spec.key)

@@ -1,22 +1,22 @@
-"""Whether a server answered with the model that was asked for, by the names in a result's settings."""
+"""Check that a server answered with the requested model, by the names in a result's settings."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 _DATED = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{4,6})")
-"""What stands behind a name for the version of one day: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
+"""Suffix of a dated version: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
 
 
 def is_served_name(asked: str, served: str) -> bool:
-    """Whether a server's name for its model is the one asked for, a dated version of it, or its revision.
+    """Whether a server's model name is the requested one, a dated version of it, or its revision.
 
     Examples:
         >>> is_served_name("gpt-4o", "gpt-4o-2024-11-20"), is_served_name("mistral-large-latest", "mistral-large-2411")
         (True, True)
         >>> is_served_name("gpt-4o", "gpt-4o-mini"), is_served_name("org/model", "model-q4.gguf")
         (False, False)
-        >>> is_served_name("org/model", "org/model@main")  # as `transformers serve` has it
+        >>> is_served_name("org/model", "org/model@main")  # as `transformers serve` writes it
         True
     """
     name, other = asked.casefold(), served.casefold()
@@ -25,10 +25,10 @@ def is_served_name(asked: str, served: str) -> bool:
 
 
 def unconfirmed_names(settings: Mapping[str, Any]) -> list[str]:
-    """The names under which a server answered that nobody asked for or confirmed.
+    """The names under which a server answered that were neither requested nor confirmed.
 
     Args:
-        settings: Those of a result, which may be of anybody's making.
+        settings: Settings of a result; they are not trusted.
     """
     model = settings.get("model")
     model = model if isinstance(model, Mapping) else {}
@@ -42,23 +42,24 @@ def unconfirmed_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def served_caveat(settings: Mapping[str, Any]) -> str:
-    """What a reader has to know of a server that answered under another name; "" where there is nothing.
+    """Caveat about a server that answered under another name; "" if none did.
 
     Args:
-        settings: Those of a result.
+        settings: Settings of a result.
     """
     names = unconfirmed_names(settings)
     if not names:
         return ""
     found = ", ".join(map(repr, names))
     return (
-        f"The server answered as {found}, and {settings['model'].get('name')!r} was asked for. If that is the same "
-        "model, run again with --served-name NAME, which asks nothing anew; until then the result is not published."
+        f"The server answered as {found}, but {settings['model'].get('name')!r} was requested. If they are the same "
+        "model, run again with --served-name NAME (stored answers are reused); until then the result cannot be "
+        "published."
     )
 
 
 def judge_served_caveat(judge: Mapping[str, Any]) -> str:
-    """That another model than the judge may have judged, by the names that its server gave; "" where there is nothing.
+    """Caveat that a model other than the judge may have judged, by the server's names; "" if there is none.
 
     Args:
         judge: The judge's settings.
@@ -66,4 +67,4 @@ def judge_served_caveat(judge: Mapping[str, Any]) -> str:
     names = [name for name in judge.get("served", ()) if not is_served_name(judge["name"], name)]
     if not names:
         return ""
-    return f"The judge's server answered as {', '.join(map(repr, names))}, and {judge['name']!r} was asked for."
+    return f"The judge's server answered as {', '.join(map(repr, names))}, but {judge['name']!r} was requested."

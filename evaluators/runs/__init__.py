@@ -1,1 +1,1 @@
-"""A whole run: what to run, the run itself, what it prints and leaves behind."""
+"""Complete runs: planning, running, the printed table and the files of the results folder."""

@@ -1,4 +1,4 @@
-"""Where the command line prints, and how a command ends."""
+"""Printing on the command line, and turning errors into exit codes."""
 
 import sys
 import textwrap
@@ -19,34 +19,34 @@ Value = TypeVar("Value")
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """A console that, where it is no terminal, does not fold lines to the 80 columns of an imagined one."""
+    """A console. If the output is not a terminal, lines are not folded to the default of 80 columns."""
     found = Console(stderr=stderr, quiet=quiet)
     return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
 
 
 def say(text: str) -> None:
-    """Print a text that may hold words of unknown origin, such as a path or a name."""
+    """Print a text that may contain untrusted parts, such as a path or a name, without control characters."""
     print(printable(text))
 
 
 def cell(text: str) -> str:
-    """A text of unknown origin for a cell of a table: no part is markup, or obeyed by a terminal."""
+    """An untrusted text for a table cell: without markup and control characters."""
     return escape(printable(text))
 
 
 def print_line(console: Console, text: str, style: str | None = None) -> None:
-    """Print a text of unknown origin as it is: no markup, no highlights, no folding, nothing that a terminal obeys."""
+    """Print an untrusted text as it is: no markup, highlighting or folding, and no control characters."""
     console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_note(console: Console, text: str) -> None:
-    """Print a sentence, folded between words to the width of a terminal; the lines after the first are set in."""
+    """Print a sentence, folded between words to the width of a terminal; all lines but the first are indented."""
     folded = textwrap.fill(text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     print_line(console, folded if console.is_terminal else text)
 
 
 def checked(call: Callable[[], Value]) -> Value:
-    """Run a step; an error raised on purpose, and one that a full disk led to, becomes one line and an exit code."""
+    """Run a step; our own errors, and those that a full disk caused, become a one-line message and an exit code."""
     try:
         return call()
     except EyechartError as error:
@@ -54,7 +54,7 @@ def checked(call: Callable[[], Value]) -> Value:
         raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
     except Exception as error:
         found: EyechartError | None = disk_error(error)
-        # Of a path that nothing can have, such as one of 5,000 letters, or that this user may not read.
+        # The path is impossible, such as one of 5,000 letters, or this user may not read it.
         if found is None and isinstance(error, OSError) and error.filename is not None:
             found = UsageError(f"{brief(error.filename)}: {error.strerror}")
         if found is None:

@@ -1,4 +1,4 @@
-"""Whether the data of a plan can be had, known before anything is downloaded or loaded."""
+"""Check that the data of a plan are available, before anything is downloaded or loaded."""
 
 from collections.abc import Sequence
 
@@ -9,30 +9,28 @@ from eyechart.evaluators.runs.plan import TaskRun
 
 
 def check_mini(plan: Sequence[TaskRun]) -> None:
-    """Refuse `--mini` where all that is run has a folder or is data of one's own, so that it would have no effect.
+    """Refuse `--mini` if it has no effect, because all data have a folder or are the user's own.
 
     Raises:
-        UsageError: Nothing runs on a mini release.
+        UsageError: No task runs on synthetic demo data.
     """
     if plan and not any(planned.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
         if all(planned.task.data.path is not None for planned in plan):
-            raise UsageError(f"--mini has no effect, as there are no synthetic data of {names}; leave it out")
-        raise UsageError(
-            f"--mini has no effect, as --data-dir names a folder of all that is run, {names}; leave out one"
-        )
+            raise UsageError(f"--mini has no effect, as {names} has no synthetic demo data; leave it out")
+        raise UsageError(f"--mini has no effect, as --data-dir names a folder for {names}; leave out one")
 
 
 def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
-    """Refuse a plan without its data: those that cannot be downloaded, all of them named at once, and own files.
+    """Refuse a plan whose data are missing: data sets that cannot be downloaded, all listed at once, and own files.
 
     Args:
         plan: What to run.
-        images: "skip" where annotations alone are needed.
+        images: "skip" if only annotations are needed.
 
     Raises:
-        UsageError: There are such data sets; the message says what to get for each, and how to run without them.
-        MissingFileError: A file of one's own is not there.
+        UsageError: Data sets are missing; the message says how to get each, and how to run without them.
+        MissingFileError: A file of the user's own data is missing.
     """
     for planned in plan:
         if planned.task.data.path is not None:
@@ -54,17 +52,17 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in to_get.items()]
     error = UsageError("\n".join([_cannot(first, more), *lines]))
     error.add_note(
-        f"Name their folders: --data-dir {first}=PATH; the task then runs only on data sets whose folder is named."
+        f"Name their folders with --data-dir {first}=PATH. The task then runs only on data sets with a named folder."
     )
     missing = {dataset for dataset, _ in to_get}
     if chosen := " ".join(f"--dataset {name}" for name in others if name not in missing):
-        error.add_note(f"To run only on the others: {chosen}")
-    error.add_note("--mini runs on synthetic data, to try things out.")
+        error.add_note(f"To run only on the other data sets: {chosen}")
+    error.add_note("To try things out, use --mini: it runs on synthetic demo data.")
     raise error
 
 
 def _cannot(first: str, more: Sequence[str]) -> str:
     if not more:
-        return f"the data set {first} cannot be downloaded, and no folder of it is named:"
+        return f"the data set {first} cannot be downloaded, and --data-dir does not name its folder:"
     names = ", ".join([first, *more])
-    return f"{1 + len(more)} data sets cannot be downloaded, and no folders of them are named: {names}"
+    return f"{1 + len(more)} data sets cannot be downloaded, and --data-dir does not name their folders: {names}"

@@ -1,4 +1,4 @@
-"""Folders of releases as they are given on the command line."""
+"""Parse `--data-dir`, the folders of releases on the command line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,15 +8,15 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 
 
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "data set") -> dict[str, str]:
-    """Data set or configuration to folder; "" is the key of a folder given without one.
+    """Data set or configuration to folder; the key is "" for a folder without a name.
 
     Raises:
-        UsageError: Unknown name, one given twice, or an empty path.
+        UsageError: A name is unknown or given twice, or a path is empty.
     """
     folders: dict[str, str] = {}
     for value in values:
         name, equals, path = value.partition("=")
-        # A path may itself hold a "=".
+        # A path may contain "=".
         if not equals or Path(value).exists():
             name, path = "", value
         elif name not in names:

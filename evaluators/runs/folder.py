@@ -1,6 +1,6 @@
 """The folder of a run: `results.json`, `predictions.parquet` and the files of its tasks.
 
-All are rewritten whole and moved into place after every task, so that a run that fails later has lost nothing.
+All files are rewritten and moved into place after every task, so that a run that fails later loses nothing.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, read
 
 
 def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
-    """Write the results, the answers and the files that tasks bring, each whole or not at all.
+    """Write the results, the predictions and the tasks' own files. Each file is written completely or not at all.
 
-    A task's files lie in a folder of its own, `<task>/<dataset>`. Those of a run that was written here before are
-    removed where this one writes none, so that no answer file of another model is taken for this one's.
+    A task's own files are in `<task>/<dataset>`. If the folder contains an earlier run, its task files that this run
+    does not overwrite are removed, so that no answer file of another model remains.
 
     Args:
-        folder: Created if absent.
+        folder: Created if missing.
         results: From `collect`.
         evaluations: The same tasks, for their predictions.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _remove_former(folder, results)
+    _remove_previous(folder, results)
     write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
     write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
     for evaluation in evaluations:
@@ -35,14 +35,14 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
             write_whole(own / name, content)
 
 
-def _remove_former(folder: Path, results: Results) -> None:
-    """Remove the tasks' files that the results in a folder list and the new ones don't."""
+def _remove_previous(folder: Path, results: Results) -> None:
+    """Remove the task files that the previous results in a folder list and the new results do not."""
     try:
-        former = read_results(folder)
+        previous = read_results(folder)
     except DataError:
         return
     kept = {task_folder(task) / name for task in results.tasks for name in task.files}
-    for file in {task_folder(task) / name for task in former.tasks for name in task.files} - kept:
-        # Results that were edited may name any file.
+    for file in {task_folder(task) / name for task in previous.tasks for name in task.files} - kept:
+        # Edited results could name any file.
         if (folder / file).resolve().is_relative_to(folder.resolve()):
             (folder / file).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""How printed tables of scores are laid out, on a terminal of 80 columns as on a wide one.
+"""Layout of printed score tables, for terminals of 80 columns or more.
 
-Each task has a line of its own for its name and data, and below it one line for each score. Numbers keep their width;
-where there is little room, names are folded.
+Each task has a heading with its name and data, and below it one line for each score. If space is short, names are
+folded; numbers never are.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def scores_table(title: str, names: str, numbers: Sequence[str]) -> Table:
     """An empty table.
 
     Args:
-        title: What stands above it.
+        title: Printed above the table.
         names: Head of the column of names.
         numbers: Heads of the columns of numbers.
     """

@@ -1,4 +1,4 @@
-"""What a run is to do: which tasks, on which data, with which settings, every name checked before anything starts."""
+"""The plan of a run: tasks, data and settings. All names are checked before anything starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,17 +27,17 @@ class TaskRun:
     task: Task
     dataset: str
     split: str | None
-    """None for own data whose splits are not known before they are open."""
+    """None for own data whose splits are unknown until they are opened."""
     data_dir: str | None = None
-    """Folder of the release; None is the official one, downloaded where that is possible."""
+    """Folder of the release; None for the official release, which is downloaded if possible."""
     is_mini: bool = False
-    """Whether it runs on the mini release, which holds synthetic items; then there is no folder."""
+    """Whether it runs on synthetic demo data; then there is no folder."""
     data_options: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the data set's own."""
+    """Settings of the data set."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the task's protocol, other than the task's own."""
+    """Settings of the task's protocol that differ from the task's own."""
     as_published: bool = False
-    """Whether the paper's settings are in force."""
+    """Whether the paper's settings are used."""
     limit: int | None = None
     """Evaluate only the first N items."""
     sample: int | None = None
@@ -47,7 +47,7 @@ class TaskRun:
         """The task's protocol with these settings.
 
         Raises:
-            UsageError: A setting that the protocol does not have, or one that the paper's settings decide.
+            UsageError: The protocol does not have a setting, or the paper fixes it.
         """
         if self.as_published:
             return with_published_settings(self.task, self.task.protocol, self.settings)
@@ -68,25 +68,25 @@ def make_plan(
     limit: int | None = None,
     sample: int | None = None,
 ) -> list[TaskRun]:
-    """Make a plan of what was given on the command line.
+    """Make a plan from the options of the command line.
 
     Args:
-        names: Tasks, or files of own ones; if empty, those of `among` that have one of the data sets, and the split.
-        among: Tasks such as those of a suite; all by default.
-        dataset: Data set to run on, or several; by default those that each task names, or, where folders are given for
-            some of these, those alone.
+        names: Tasks or task files; if empty, the tasks of `among` that have one of the data sets, and the split.
+        among: Tasks to choose from, such as those of a suite; all by default.
+        dataset: Data set to run on, or several. Default: each task's own; if folders are given for some of these, only
+            those.
         split: Split to run on; each task's first by default.
         data_dirs: `[DATASET=]PATH`, folders of releases.
-        is_mini: Run on mini releases wherever no folder is given.
-        data_options: Settings of the data set's own, where all tasks run on one.
-        settings: Each goes to the tasks whose protocol has it.
-        as_published: Put the papers' settings in force.
+        is_mini: Run on synthetic demo data if no folder is given.
+        data_options: Settings of the data set; only if all tasks run on the same one.
+        settings: Each is passed to the tasks whose protocol has it.
+        as_published: Use the papers' settings.
         limit: Evaluate only the first N items.
         sample: Evaluate a random sample of N items.
 
     Raises:
-        UsageError: A limit and a sample are both given, a name does not exist, a folder does not say what it holds, no
-            task has a setting, or the data set has no such option.
+        UsageError: A limit and a sample are both given, a name does not exist, a folder could be of several data sets,
+            no task has a setting, or the data set does not have an option.
     """
     if limit is not None and sample is not None:
         raise UsageError(f"--limit {limit} and --sample {sample} are both given; leave out one")
@@ -112,12 +112,12 @@ def make_plan(
     chosen_names = {planned.dataset for planned in plan}
     if "" in folders and len(chosen_names) > 1:
         raise UsageError(
-            f"--data-dir {folders['']} does not say which data set it holds, and several are to be run. "
+            f"--data-dir {folders['']} does not say which data set it is, and the run has several. "
             f"Write --data-dir DATASET={folders['']}, with DATASET one of: {', '.join(known)}"
         )
     if data_options and len(chosen_names) > 1:
         raise UsageError(
-            f"--data-option is for one data set, and several are to be run: {', '.join(sorted(chosen_names))}"
+            f"--data-option is for one data set, but the run has several: {', '.join(sorted(chosen_names))}"
         )
     for planned in plan:
         check_own_data(planned, data_options or {})
@@ -145,7 +145,7 @@ def plan_task(
 
 
 def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) -> list[TaskRun]:
-    """Give each setting to the tasks on which it has an effect, and check the values.
+    """Pass each setting to the tasks on which it has an effect, and check the values.
 
     Raises:
         UsageError: No task has a setting, or a value is not allowed.
@@ -160,7 +160,7 @@ def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) ->
         own = {name: value for name, value in settings.items() if name in fields[planned.task.name]}
         found.append(replace(planned, settings=own))
         unused.append(with_values(planned.task.protocol, own, planned.task.name).unused_settings())
-    # A setting goes to the tasks on which it has an effect; one that has none on any is an error.
+    # A setting that has no effect on any task is an error.
     used = {name for planned, idle in zip(found, unused, strict=True) for name in planned.settings if name not in idle}
     for place, (planned, idle) in enumerate(zip(found, unused, strict=True)):
         kept = {name: value for name, value in planned.settings.items() if name not in used or name not in idle}
@@ -170,51 +170,49 @@ def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) ->
 
 
 def check_blind(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan to run without images that holds tasks which need them.
+    """Refuse to run tasks without images if they need them.
 
     Raises:
-        UsageError: It does; the message names them.
+        UsageError: The plan has such tasks; the message names them.
     """
     names = [planned.task.name for planned in plan if "blind" not in setting_fields(type(planned.task.protocol))]
     if names:
-        raise UsageError(f"--blind is for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
+        raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
 
 
 def check_distinct(plan: Sequence[TaskRun]) -> None:
     """Refuse a plan in which a task runs on the same data twice.
 
     Raises:
-        UsageError: It does.
+        UsageError: A task does.
     """
     names = [(planned.task.name, planned.dataset) for planned in plan]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f"{name[0]} on {name[1]} is listed {names.count(name)} times; results are told apart by these two"
+                f"{name[0]} on {name[1]} is listed {names.count(name)} times; a run can contain it only once"
             )
 
 
 def check_own_data(planned: TaskRun, data_options: Mapping[str, Any]) -> None:
-    """Refuse what is for eyechart's own data sets and tasks where data of one's own are run on.
+    """Refuse options that only eyechart's own data sets and tasks have, if a task runs on the user's own data.
 
     Raises:
-        UsageError: There are settings of a data set, or the paper's settings are asked for.
+        UsageError: Settings of a data set are given, or the paper's settings are requested.
     """
     if planned.task.data.path is None:
         return
     if data_options:
-        raise UsageError(
-            f"{planned.task.name} runs on data of your own, which have no settings; leave out data options"
-        )
+        raise UsageError(f"{planned.task.name} runs on your own data, which have no settings; leave out data options")
     if planned.as_published:
         check_published(planned.task)
 
 
 def with_published_data(planned: TaskRun) -> TaskRun:
-    """The same with the paper's settings of the data set, where these are to be in force.
+    """Add the paper's settings of the data set, if the task runs as published.
 
     Raises:
-        UsageError: A setting is given that the paper's settings decide.
+        UsageError: A setting is given that the paper fixes.
     """
     if not planned.as_published:
         return planned
@@ -222,40 +220,39 @@ def with_published_data(planned: TaskRun) -> TaskRun:
 
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
-    """Refuse a judge that no task asks, and settings of a judge that is not there.
+    """Refuse a judge that no task uses, and judge settings without a judge.
 
     Args:
-        plan: What is to run.
+        plan: What to run.
         is_judged: Whether there is a judge.
 
     Raises:
-        UsageError: `--judge` or `rounds` has no effect on any task, or a run as published lacks its judge.
+        UsageError: `--judge` or `rounds` has no effect, or a run as published needs a judge.
     """
     judged = [planned for planned in plan if planned.protocol().is_judged]
     if is_judged and not judged:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
-        raise UsageError(f"--judge has no effect on what is run, {names}, which puts nothing to a judge; leave it out")
+        raise UsageError(f"--judge has no effect, as {names} does not use a judge; leave it out")
     for planned in () if is_judged else judged:
         if planned.as_published and planned.task.published_judge and not _is_private(planned):
             raise judge_needed(planned.task)
         if "rounds" in planned.settings:
             raise UsageError(
-                f"rounds={planned.settings['rounds']} has no effect on {planned.task.name} without --judge, the "
-                "judge's name on its server"
+                f"rounds={planned.settings['rounds']} has no effect on {planned.task.name} without --judge, the name "
+                "of the judge model on its server"
             )
 
 
 def _is_private(planned: TaskRun) -> bool:
-    """Whether the answers of the split are private, so that nobody scores them here."""
+    """Whether the answers of the split are private, so that they cannot be scored here."""
     data = planned.task.data
     return data.path is None and planned.split in find_dataset(planned.dataset).private_splits(data.config or "")
 
 
 def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
-    """The same tasks, each after those that its `after` names and otherwise in the order given.
+    """Sort the tasks so that each comes after those that its `after` names; otherwise keep their order.
 
-    A task whose question gives away what another one asks for, as AesBench's interpretation does of its assessment, is
-    not asked before it.
+    AesBench's interpretation, for example, gives away the answer to its assessment, so it must be asked after it.
     """
     last = {planned.task.name: place for place, planned in enumerate(plan)}
 

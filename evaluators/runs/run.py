@@ -1,4 +1,4 @@
-"""A whole run: several tasks on one model, with progress, results written after each, and a table at the end."""
+"""Run several tasks on one model: show progress, write results after each task, print a table at the end."""
 
 import datetime
 import shlex
@@ -45,13 +45,13 @@ class RunOptions:
     skip_bad: bool = False
     """Leave out rows and images that cannot be read."""
     skip_missing: bool = False
-    """Leave out rows whose image is absent."""
+    """Leave out rows whose image is missing."""
     suite: dict[str, Any] | None = None
-    """The contents of the suite file, to be kept with the results."""
+    """The contents of the suite file, which the results record."""
     name: str | None = None
     """Name of the model in the results; by default its id."""
     repeats: int = 1
-    """How often everything is asked."""
+    """How often each request is asked."""
 
 
 def execute(
@@ -65,19 +65,19 @@ def execute(
 ) -> bool:
     """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
 
-    A task that fails is reported and does not stop the others. Of several processes, the first writes and prints.
+    A task that fails is reported and does not stop the others. Of several processes, only the first writes and prints.
 
     Args:
-        plan: What to run; tasks that must come after others are put there.
+        plan: What to run; tasks that must come after others are moved.
         make_backend: Loads the model; called once, before any data is loaded.
-        options: What holds for every task.
-        folder: Where the results go; created if absent.
-        store: Gives the answers of earlier runs and keeps those of this one; None asks for all of them.
-        processes: All processes of the run, each of which calls this; None for this one alone.
-        judge: For what metrics put to a judge, with totals of its own for each task; None is their own way without one.
+        options: Options that apply to every task.
+        folder: Where the results go; created if missing.
+        store: Answers of earlier runs, which are reused; new answers are added. None asks for all answers.
+        processes: All processes of the run, if several; each of them calls this function.
+        judge: For metrics that use a judge, with separate totals for each task; None uses the metric's fallback.
 
     Returns:
-        Whether every task finished, and each judge that was asked gave something usable.
+        Whether every task finished, and each judge gave at least one usable reply.
 
     Raises:
         ModelError: The model cannot be loaded.
@@ -89,7 +89,7 @@ def execute(
     messages = console(stderr=True, quiet=not is_main)
     if not messages.is_terminal:
         _disable_progress_bars()
-    # Made now, so that an option that is not allowed shows before a model is loaded.
+    # Made now, so that an invalid option is reported before a model is loaded.
     bound = [_evaluator(planned, options.seed) for planned in plan]
     backend = make_backend()
     if store is not None:
@@ -105,7 +105,7 @@ def execute(
     for planned, evaluator in zip(plan, bound, strict=True):
         try:
             evaluations.append(_run_task(planned, evaluator, backend, options, messages, processes, judge))
-        # Whatever goes wrong in one task, the others are run and their results kept.
+        # Whatever fails in one task, run the others and keep their results.
         except Exception as error:
             known = error if isinstance(error, EyechartError) else disk_error(error)
             if known is not None:
@@ -126,33 +126,33 @@ def execute(
     for line in caveat_lines(results):
         print_note(output, line)
     print_line(output, f"Results are in {folder}")
-    # A report of no result would be an empty page.
+    # Without results the report would be empty.
     has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
         why = why_failed(count_failed(evaluation.scores or {}), evaluation.settings.get("judge", {}))
-        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave nothing usable in any round{why}"
+        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round{why}"
         print_line(messages, text, "red")
     return not failed and not useless and has_report
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:
-    """Write the report of a run; False only where the disk is full, as whatever else fails costs no results."""
+    """Write the report of a run; False only if the disk is full, as no other failure loses results."""
     from eyechart.evaluators.report import write_report
 
     try:
         print_line(output, f"The report is in {write_report([folder], files=False)}")
-    # The run is done and its results are written.
+    # The results are already written, so no failure may stop here.
     except Exception as error:
         brief = error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
-        again = f"Repeat it with `eyechart report {shlex.quote(str(folder))}`"
-        print_line(messages, f"eyechart: there is no report: {brief}. {again}", "red")
+        again = f"To try again: `eyechart report {shlex.quote(str(folder))}`"
+        print_line(messages, f"eyechart: the report could not be written: {brief}. {again}", "red")
         return not isinstance(error, OutputError)
     return True
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a run, if it is not there.
+    """Make the folder of a run, if it does not exist.
 
     Raises:
         UsageError: It cannot be written.
@@ -160,7 +160,7 @@ def make_folder(folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # A folder can exist and yet not take files: a full disk, other people's, a read-only mount.
+        # An existing folder may still refuse files: disk full, no permission, mounted read-only.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -168,7 +168,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _disable_progress_bars() -> None:
-    """Stop the bars of the libraries below, which fill a log file with control characters."""
+    """Turn off the progress bars of libraries, which fill a log file with control characters."""
     import datasets
     from transformers.utils import logging
 
@@ -186,7 +186,7 @@ def _run_task(
     judge: "EndpointJudge | None",
 ) -> Evaluation:
     task = planned.task
-    # Known before any data are loaded.
+    # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
     is_official = planned.data_dir is None and not planned.is_mini and task.data.path is None
     origin = " (official release; downloaded if not yet cached)" if is_official else ""
@@ -234,7 +234,7 @@ def _evaluate(
     judge: "EndpointJudge | None",
 ) -> Evaluation:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal nothing is animated: one line when a task begins and one when it ends.
+    # Without a terminal there is no bar, only a line when a task begins and one when it ends.
     with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
         if judge is not None and evaluator.protocol.is_judged:
             judging = bar.add_task(f"{evaluator.definition.name}: judge", total=None, visible=False)

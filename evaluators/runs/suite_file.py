@@ -1,14 +1,14 @@
-"""Suite files: YAML that lists tasks with their data and settings, checked as a whole before anything runs.
+"""Suite files: YAML that lists tasks with their data and settings. All entries are checked before anything runs.
 
 ::
 
     name: nightly                  # optional
-    seed: 0                        # optional, of all tasks
-    limit: 200                     # optional, of all tasks that give none themselves
-    mini: false                    # optional: true runs tasks that name no data_dir on synthetic data
+    seed: 0                        # optional, for all tasks
+    limit: 200                     # optional, for tasks without their own limit
+    mini: false                    # optional: true runs tasks without data_dir on synthetic demo data
     tasks:
       - task: q_bench/perception
-        data_dir: /data/LLVisionQA # without it, the official release, downloaded where that is possible
+        data_dir: /data/LLVisionQA # without it, the official release is downloaded if possible
         settings: {shuffle_seed: 7}
       - task: q_bench/assessment
         dataset: koniq10k
@@ -29,7 +29,7 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 _PATHS = ("blind_run", "exclude_blind_solved", "human_labels")
-"""Settings that name a file or folder."""
+"""Settings whose value is a file or folder."""
 
 
 class SuiteTask(BaseModel):
@@ -40,14 +40,14 @@ class SuiteTask(BaseModel):
     task: str
     """Name of a task, or a task file, relative to the suite file."""
     dataset: str | None = Field(default=None, min_length=1)
-    """Data set to run on; each of the task's own where none is named."""
+    """Data set to run on (default: all of the task's own)."""
     split: str | None = Field(default=None, min_length=1)
     data_dir: str | None = Field(default=None, min_length=1)
-    """Folder of the release, relative to the suite file; the official one is downloaded where none is named."""
+    """Folder of the release, relative to the suite file. Without it, the official release is downloaded."""
     mini: bool | None = None
-    """Whether to run on the mini release, which holds synthetic items; as the file says where the entry does not."""
+    """Whether to run on synthetic demo data (default: as the file says)."""
     data_options: dict[str, Any] = {}
-    """Settings of the data set's own."""
+    """Settings of the data set."""
     settings: dict[str, Any] = {}
     """Settings of the task's protocol, by name."""
     as_published: bool = False
@@ -64,7 +64,7 @@ class Suite(BaseModel):
     seed: int = Field(default=0, ge=0)
     limit: int | None = Field(default=None, ge=1)
     mini: bool | None = None
-    """Whether entries that name no folder run on mini releases; by default where no model is named either."""
+    """Whether entries without a folder run on synthetic demo data (default: only if no model is named)."""
     tasks: list[SuiteTask] = Field(min_length=1)
 
 
@@ -73,14 +73,14 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
 
     Args:
         path: The file.
-        is_mini: Whether entries without a folder run on mini releases where the file does not say.
+        is_mini: Whether entries without a folder run on synthetic demo data, if the file does not say.
 
     Returns:
-        Its contents and what is to run, in its order.
+        Its contents, and what to run, in the order of the file.
 
     Raises:
-        UsageError: The file cannot be read, has another form, names what does not exist, or runs a task on the same
-            data twice; the message names the place.
+        UsageError: The file cannot be read, is malformed, names something that does not exist, or runs a task on the
+            same data twice; the message names the place.
     """
     path = Path(path)
     suite = read_yaml(path, Suite, "suite file", {"protocol": f"a task file: run it with `eyechart run {path}`"})
@@ -93,12 +93,12 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
     try:
         check_distinct(plan)
     except UsageError as error:
-        raise UsageError(f"{path}: {error}; put other settings into another suite file") from error
+        raise UsageError(f"{path}: {error}; for other settings, use another suite file") from error
     return suite, plan
 
 
 def _plan_entry(entry: SuiteTask, suite: Suite, folder: Path, is_mini: bool) -> list[TaskRun]:
-    tasks = find_tasks(_beside(entry.task, folder))
+    tasks = find_tasks(_next_to(entry.task, folder))
     plan: list[TaskRun] = []
     for task in tasks:
         plan += _plan_one(task, entry, suite, folder, is_mini)
@@ -133,13 +133,13 @@ def _plan_one(task: Task, entry: SuiteTask, suite: Suite, folder: Path, is_mini:
     return found
 
 
-def _beside(task: str, folder: Path) -> str:
-    """The name of a task, or the path of a task file, looked for next to the suite file."""
+def _next_to(task: str, folder: Path) -> str:
+    """The name of a task, or the path of a task file relative to the suite file."""
     return str(folder / task) if Path(task).suffix in TASK_FILES else task
 
 
 def _with_paths(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Settings whose files are looked for next to the suite file."""
+    """Settings, with file names made relative to the suite file."""
     return {
         name: _find(name, value, folder) if name in _PATHS and isinstance(value, str) else value
         for name, value in settings.items()
@@ -147,11 +147,11 @@ def _with_paths(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _find(name: str, given: str, folder: Path) -> Path:
-    """A file or folder, looked for in `folder` where it has no place of its own."""
+    """A file or folder; a relative path is relative to `folder`."""
     try:
         found = folder / Path(given).expanduser()
         exists = found.exists()
-    # Of a home that nobody has, and of a name that is too long.
+    # The user in "~user" does not exist, or the name is too long.
     except (RuntimeError, OSError) as error:
         raise UsageError(f"{name} {given!r} cannot be found: {error}") from error
     if not exists:

@@ -1,4 +1,4 @@
-"""The table that a run prints: one row per score, with interval, chance level and n."""
+"""The table that a run prints, with value, interval, chance level and n of each score, and the caveats below it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -28,13 +28,13 @@ from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_tabl
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
-"""Most results that are shown with their groups."""
+"""Most results for which the table also shows breakdowns by group."""
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
-"""Variants that a setting asks for; the table shows them below the scores."""
+"""Variants that the user requests by a setting; the table shows them below the scores."""
 
 
 def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> Table:
-    """Lay out a run: a line with task and data, and below it a line for each score.
+    """Lay out the results of a run: a heading with task and data, and below it a line for each score.
 
     Args:
         evaluations: The tasks that finished.
@@ -54,7 +54,7 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
 
 
 def _extent(evaluation: Evaluation) -> Iterator[str]:
-    """Whether the data are synthetic, else how many of the official items they are; nothing where that is not known."""
+    """Whether the data are synthetic, or else how many of the official items they are, if that is known."""
     if evaluation.settings["data"]["is_mini"]:
         yield "synthetic"
     if (sample := evaluation.settings.get(SAMPLE)) is not None:
@@ -71,7 +71,7 @@ def _asked(evaluation: Evaluation) -> int:
 
 
 def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What the reader of the table has to know: private answers, items left out, mini data."""
+    """Caveats for readers of the table: private answers, items left out, synthetic data and others."""
     lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
     at_chance = [
         f"{e.task}: {' / '.join(labels)}" for e in evaluations if e.scores and (labels := labels_at_chance(e.scores))
@@ -79,16 +79,16 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     if at_chance:
         lines.append(f"No better than chance, by the 95 % interval: {'; '.join(at_chance)}.")
     if len(evaluations) > _WITH_BREAKDOWN:
-        lines.append("Breakdowns by group are in the results, and shown where at most three tasks are run.")
+        lines.append("Breakdowns by group are in results.json; the table shows them for at most three results.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
-        lines.append("Breakdowns by two groups at once are in the results.")
+        lines.append("Breakdowns by two groups at once are in results.json.")
     lines += _interval_lines(evaluations)
     lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:
         lines.append(
-            f"{', '.join(lexical)}: judged by `{LEXICAL}`, which compares words and stands in where no judge is given; "
-            "such scores are not comparable with published ones."
+            f"{', '.join(lexical)}: scored by `{LEXICAL}`, a comparison of words that replaces the judge if none is "
+            "named; such scores are not comparable with published ones."
         )
     for evaluation in evaluations:
         lines += _task_lines(evaluation)
@@ -101,7 +101,7 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What the interval of each number in the table rests on, or why it has none."""
+    """How the interval of each number in the table was computed, or why there is none."""
     whole = [(e.task, part) for e in evaluations for part in _shown_whole(e)]
     has_groups = len(evaluations) <= _WITH_BREAKDOWN
     groups = [(e.task, dict(_asked_for(e))) for e in evaluations]
@@ -113,22 +113,22 @@ def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
         lines.append(f"{SPREAD_NOTE}: {', '.join(repeated)}.")
     if has_groups and (averaged := [e.task for e in evaluations if _averages(e)]):
-        lines.append(f"No interval of averages of parts, which may share images: {', '.join(averaged)}.")
+        lines.append(f"No interval for averages over parts, as the parts may share images: {', '.join(averaged)}.")
     return lines
 
 
 def _task_lines(evaluation: Evaluation) -> list[str]:
-    """What there is to know of one task: what has no part in its scores, what people read, where its files are."""
+    """Caveats and files of one task."""
     lines = []
     agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")
     if agreement:
         share = f"{100 * agreement['agreement']:.2f} %"
         lines.append(
-            f"{evaluation.task}: the letters found are those that people read in {share} of {agreement['n']} replies."
+            f"{evaluation.task}: the parsed letter agrees with the human label in {share} of {agreement['n']} replies."
         )
     blind = evaluation.diagnostics.get(GAIN, {}).get("model", evaluation.model)
     if blind != evaluation.model:
-        lines.append(f"{evaluation.task}: the blind run is of {blind}, so the multimodal gain compares two models.")
+        lines.append(f"{evaluation.task}: the blind run is of the model {blind}, so the gain compares two models.")
     if calibration := evaluation.diagnostics.get(CALIBRATION):
         lines.append(f"{evaluation.task}: calibration: {calibration_line(calibration)}")
         if "abstention" in calibration:
@@ -147,21 +147,21 @@ def _task_lines(evaluation: Evaluation) -> list[str]:
 
 
 def _not_to_be_submitted(evaluation: Evaluation) -> str:
-    """Why a file of answers is not for the benchmark's authors; "" where it is."""
+    """Why an answer file should not be submitted; "" if it can be."""
     data, limit = evaluation.settings["data"], evaluation.settings.get("limit")
     if data["is_mini"]:
         return "; do not submit it: the data are synthetic"
     if (sample := evaluation.settings.get(SAMPLE)) is not None:
-        return f"; do not submit it: run used --sample {sample['n']}, of {sample['of']:,} items"
+        return f"; do not submit it: run used --sample {sample['n']} of {sample['of']:,} items"
     if limit is not None:
-        return f"; do not submit it: run used --limit {limit}, of {data['rows']:,} items"
+        return f"; do not submit it: run used --limit {limit} of {data['rows']:,} items"
     if evaluation.left_out:
         return "; do not submit it: items were left out"
     return ""
 
 
 def _other_ways(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Names of the variants that the table does not show, in one line for tasks that have the same."""
+    """Names of the variants that the table does not show; tasks with the same variants share a line."""
     names: dict[str, dict[str, None]] = {}
     for evaluation in evaluations:
         others = [name for name in evaluation.variants if name not in _ASKED_FOR]
@@ -203,7 +203,7 @@ def _rows(evaluation: Evaluation, groups: bool) -> Iterator[tuple[str, str, str,
 
 
 def _shown_whole(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
-    """What the table shows of all items."""
+    """The scores over all items that the table shows."""
     if evaluation.scores is not None:
         yield evaluation.scores
         yield evaluation.diagnostics.get("repeats", {}).get("choices", {})
@@ -217,7 +217,7 @@ def _asked_for(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _parts(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Parts of the data with their scores: those of the benchmark's own table where it has one, else all groups."""
+    """Parts of the data with their scores: those of the benchmark's own table, if it has one, or else all groups."""
     if "table" in evaluation.diagnostics:
         yield from evaluation.diagnostics["table"].items()
         return
@@ -227,11 +227,11 @@ def _parts(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _averages(evaluation: Evaluation) -> Sequence[Mapping[str, Any]]:
-    """Averages of the paper's table, of several parts each."""
+    """The averages of the paper's table, each over several parts."""
     found: Sequence[Mapping[str, Any]] = evaluation.diagnostics.get("averages", ())
     return found
 
 
 def _is_crossed(key: str) -> bool:
-    """Whether a key holds a breakdown by two groups at once, which would fill the table."""
+    """Whether a key is a breakdown by two groups at once, which would be too long for the table."""
     return key.startswith("by_") and "_by_" in key

@@ -85,9 +85,9 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mini", "--push-to-hub", "me/qa"], "--push-to-hub is for the benchmark, which a mini release is not"),
+        (["--mini", "--push-to-hub", "me/qa"], "--push-to-hub is not for synthetic demo data; leave out --mini"),
         (["--mini", "--data-dir", "single=x"], "--mini and --data-dir single=x are both given; leave out one"),
-        (["--public"], "--public says how to make the repository of --push-to-hub"),
+        (["--public"], "--public has no effect without --push-to-hub"),
         (["--config", "singel"], "did you mean 'single'?"),
         (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
         (["--data-option", "refusal_position"], "--data-option 'refusal_position' is not NAME=VALUE"),

@@ -70,7 +70,7 @@ def said(done):
             "one data folder for several tasks",
             REFUSED,
             ["run", "--data-dir", "."],
-            "does not say which data set it holds",
+            "does not say which data set it is",
         ),
         row(
             "two folders for one data set",
@@ -114,19 +114,19 @@ def said(done):
             "fields nested as deep as JSON allows",
             REFUSED,
             [*SERVER, "--extra-body", '{"a":' + "[" * 400 + "]" * 400 + "}"],
-            "at most 50 levels",
+            "at most 50 levels are allowed",
         ),
         row(
             "an infinite number in a field for the server",
             REFUSED,
             [*SERVER, "--extra-body", '{"a": 1e999}'],
-            "is no JSON",
+            "is not JSON",
         ),
         row(
             "a lone surrogate in a field for the server",
             REFUSED,
             [*SERVER, "--extra-body", '{"a": "\\ud800"}'],
-            "is no JSON",
+            "is not JSON",
         ),
         row(
             "a setting of 5,000 digits", REFUSED, [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "expected whole"
@@ -305,7 +305,7 @@ def test_working_directory(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "eyechart: the working directory cannot be read: No such file or directory; change to one that is there\n"
+        "eyechart: the working directory cannot be read: No such file or directory; change to one that exists\n"
     )
 
 

@@ -57,4 +57,4 @@ def test_a_run_says_so(tmp_path, monkeypatch):
     assert done.exit_code == 0
     before, warning, _ = done.output.partition("are on a network drive (nfs)")
     assert warning and "1 answers" not in before
-    assert "Let EYECHART_HOME be a folder of this machine." in " ".join(done.output.split())
+    assert "Set EYECHART_HOME to a local folder." in " ".join(done.output.split())

@@ -97,8 +97,11 @@ def test_report_of_a_run(score, tmp_path):
     with full_disk(RESULTS):
         done = score(tmp_path / "out")
     assert done.exit_code == 1
-    assert f"there is no report: the report in {tmp_path / 'out'} cannot be written: File too large" in done.stderr
-    assert f"Repeat it with `eyechart report {tmp_path / 'out'}`" in done.stderr
+    assert (
+        f"the report could not be written: the report in {tmp_path / 'out'} cannot be written: File too large"
+        in done.stderr
+    )
+    assert f"To try again: `eyechart report {tmp_path / 'out'}`" in done.stderr
     assert sorted(contents(tmp_path / "out")) == ["predictions.parquet", "results.json"]
 
 
@@ -110,8 +113,11 @@ def test_report_in_the_way(score, tmp_path):
     (tmp_path / "out" / "report.html").mkdir(parents=True)
     done = score(tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert f"there is no report: the report in {tmp_path / 'out'} cannot be written: Is a directory" in done.stderr
-    assert f"Repeat it with `eyechart report {tmp_path / 'out'}`" in done.stderr
+    assert (
+        f"the report could not be written: the report in {tmp_path / 'out'} cannot be written: Is a directory"
+        in done.stderr
+    )
+    assert f"To try again: `eyechart report {tmp_path / 'out'}`" in done.stderr
     assert (tmp_path / "out" / "results.json").exists()
 
 

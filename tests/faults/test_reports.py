@@ -100,11 +100,11 @@ def test_damaged_predictions(tmp_path):
             REFUSED,
             "quality",
             ["high", "low"],
-            "its column quality holds string; expected",
+            "its column quality has type string; expected",
         ),
-        row("options are numbers", REFUSED, "options", [1, 2], "its column options holds int64; expected list<"),
-        row("replies are lists", REFUSED, "text", [["A"], ["B"]], "its column text holds list<.*>; expected string"),
-        row("the ids are missing", REFUSED, "id", None, "has no id in some or all rows"),
+        row("options are numbers", REFUSED, "options", [1, 2], "its column options has type int64; expected list<"),
+        row("replies are lists", REFUSED, "text", [["A"], ["B"]], "its column text has type list<.*>; expected string"),
+        row("the ids are missing", REFUSED, "id", None, "some or all rows have no id"),
     ],
 )
 def test_other_types(tmp_path, column, values, reason):

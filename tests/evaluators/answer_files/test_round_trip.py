@@ -151,7 +151,7 @@ def test_the_parts_of_aesbench_are_told_apart(releases: Any, tmp_path: Path) -> 
     ((name, content),) = evaluated("aes_bench/perception", private).files.items()
     (tmp_path / name).write_bytes(content)
     shown = score("aes_bench/empathy", tmp_path / name, held, tmp_path / "out", code=2)
-    assert "answers the configuration 'perception', which is not that of aes_bench/empathy" in shown
+    assert "has predictions for the configuration 'perception', not for that of aes_bench/empathy" in shown
 
 
 def test_a_second_question_about_an_image_is_another_one(releases: Any, tmp_path: Path) -> None:
@@ -175,24 +175,24 @@ def test_a_second_question_about_an_image_is_another_one(releases: Any, tmp_path
 def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     held, private = releases("q_bench/perception")
     run = write(tmp_path / "run", evaluated("q_bench/perception", private, limit=3))
-    assert "run used --limit 3, of 180 items; run it without" in call("submit", run, code=2)
+    assert "run used --limit 3 of 180 items; run again without it" in call("submit", run, code=2)
     assert "unknown task in this run" in call("submit", run, "--task", "mmbench/en", code=2)
     run = write(tmp_path / "run", evaluated("q_bench/perception", private))
     assert f"180 answers in {run / 'answer_files' / 'q_bench'}" in call("submit", run)
     path = run / "predictions.parquet"
     table = parquet.read_table(path)
     parquet.write_table(table.slice(2), path)
-    assert "holds 180 answers, the run 178 to 180 items" in call("submit", run, code=2)
+    assert "contains 180 answers, but the run has 178 for 180 items" in call("submit", run, code=2)
     failed = table.set_column(table.column_names.index("error"), "error", [["lost", *[None] * 179]])
     parquet.write_table(failed, path)
-    assert "1 answers are missing; repeat the run, which asks only for these" in call("submit", run, code=2)
+    assert "1 answers are missing; repeat the run (it asks only for missing answers)" in call("submit", run, code=2)
     parquet.write_table(table, path)
     results = run / "results.json"
     results.write_text(results.read_text().replace('"is_mini": false', '"is_mini": true'))
-    assert "the data are synthetic" in call("submit", run, code=2)
+    assert "the run used synthetic demo data" in call("submit", run, code=2)
     public = write(tmp_path / "public", evaluated("q_bench/perception", held))
-    assert "has no answers to private questions" in call("submit", public, code=2)
-    assert "its answers are public" in call("submit", public, "--task", "q_bench/perception", code=2)
+    assert "has no answer files, as all its reference answers are public" in call("submit", public, code=2)
+    assert "the answers are public" in call("submit", public, "--task", "q_bench/perception", code=2)
 
 
 def test_an_mmbench_file_needs_every_pass(releases: Any, tmp_path: Path) -> None:
@@ -201,4 +201,4 @@ def test_an_mmbench_file_needs_every_pass(releases: Any, tmp_path: Path) -> None
     shown = call("submit", run)
     assert "submission server closed on 31 March 2026" in shown and "version 1.1 (en_v11, cn_v11) are public" in shown
     next((run / "mmbench").rglob("*.xlsx")).unlink()
-    assert "the run's answer file is not there" in call("submit", run, code=1)
+    assert "missing answer file" in call("submit", run, code=1)

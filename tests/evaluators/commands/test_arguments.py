@@ -18,5 +18,5 @@ def test_values_are_json_and_else_text():
 
 @pytest.mark.parametrize("given", [["rounds"], ["rounds=1", "rounds=2"]])
 def test_a_value_without_a_name_and_a_name_given_twice_are_refused(given):
-    with pytest.raises(UsageError, match=r"--set 'rounds.*' is not NAME=VALUE, or gives NAME again"):
+    with pytest.raises(UsageError, match=r"--set 'rounds.*' is not NAME=VALUE, or gives NAME twice"):
         parse_pairs("--set", given)

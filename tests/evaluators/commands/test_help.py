@@ -69,8 +69,8 @@ def test_a_suite_in_place_of_a_task_is_answered_with_the_option(command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "The answers so far are stored. Give the same command again"),
-        (["--no-store"], "With --no-store no answers are kept"),
+        ([], "All answers so far are stored. Run the same command again to resume"),
+        (["--no-store"], "--no-store keeps no answers"),
     ],
 )
 def test_ctrl_c_says_how_to_go_on(options, message, tmp_path):
@@ -86,5 +86,5 @@ def test_ctrl_c_says_how_to_go_on(options, message, tmp_path):
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=120)
     assert child.returncode == 130 and message in said, said
-    assert f"Tasks that were finished are in {tmp_path / 'out'}." in said
+    assert f"Finished tasks are in {tmp_path / 'out'}." in said
     assert (tmp_path / "out" / "results.json").exists()

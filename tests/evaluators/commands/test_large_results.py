@@ -44,7 +44,7 @@ def test_a_report_shows_what_can_be_read(run: Path, tmp_path: Path) -> None:
 
 def test_a_comparison(run: Path, tmp_path: Path) -> None:
     second = write(tmp_path / "second", [evaluated(predictions=[], settings={"protocol": "multiple_choice"})])
-    assert "there are no predictions" in call("compare", run, second, code=1)
+    assert "no predictions, so" in call("compare", run, second, code=1)
 
 
 def test_publishing(run: Path, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_publishing(run: Path, tmp_path: Path) -> None:
 
 
 def test_collecting_answer_files(run: Path) -> None:
-    assert "no answers to private questions" in " ".join(call("submit", run, code=2).split())
+    assert "no answer files, as all its reference answers are public" in " ".join(call("submit", run, code=2).split())
 
 
 def test_the_leaderboard(run: Path, tmp_path: Path) -> None:

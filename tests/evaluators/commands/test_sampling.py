@@ -22,11 +22,11 @@ def test_a_temperature_above_0_draws_and_0_does_not():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"top_p": 0.9}, "--top-p 0.9 has no effect at temperature 0; give --temperature above 0 with it"),
+        ({"top_p": 0.9}, "--top-p 0.9 has no effect at temperature 0; add a --temperature above 0"),
         ({"temperature": 0.0, "sampling_seed": 0}, "--sampling-seed 0 has no effect at temperature 0"),
         ({"temperature": 0.7, "top_p": 0.0}, "top_p=0.0 is not allowed"),
-        ({"repeats": 3}, "--repeats 3 at temperature 0 is not allowed: .* so all repeats would be equal"),
-        ({"repeats": 2, "temperature": 0.0}, "Give --temperature above 0, such as 0.7, or leave --repeats out"),
+        ({"repeats": 3}, "--repeats 3 needs a --temperature above 0, such as 0.7: .* all repeats would be equal"),
+        ({"repeats": 2, "temperature": 0.0}, "--repeats 2 needs a --temperature above 0"),
     ],
 )
 def test_what_has_no_effect_or_cannot_be_is_refused(given, said):
@@ -40,7 +40,7 @@ def invoke(*arguments):
 
 def test_repeats_that_would_be_equal_end_before_anything_is_loaded(tmp_path):
     for task, options, said in (
-        ("q_bench/perception", ["--repeats", "3"], "--repeats 3 at temperature 0 is not allowed"),
+        ("q_bench/perception", ["--repeats", "3"], "--repeats 3 needs a --temperature above 0"),
         ("q_bench/assessment", ["--repeats", "3", "--temperature", "1"], "not allowed for q_bench/assessment: it asks"),
     ):
         done = invoke("run", task, "--model", tmp_path / "nowhere", "--mini", *options)

@@ -57,7 +57,7 @@ def test_the_rest_goes_with_what_else_differs(run):
         .output
     )
     words = " ".join(shown.split())
-    assert f"goes with the reading of replies (extraction), {100 * (strict - other):+.2f} % with the prompt" in words
+    assert f"from parsing (extraction), {100 * (strict - other):+.2f} % from the prompt" in words
 
 
 def test_runs_that_differ_in_nothing_else_have_no_causes(run):

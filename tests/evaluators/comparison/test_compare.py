@@ -121,13 +121,13 @@ def test_runs_that_do_not_know_their_clusters_are_named(tmp_path: Path) -> None:
     known = choices("10" * 20, clusters, model="known")
     older = [choices(marks * 20, model=model) for marks, model in (("11", "older"), ("01", "file"))]
     a, b, c = (write(tmp_path / name, [run]) for name, run in zip("abc", (known, *older), strict=True))
-    said = "do not say which items share an image"
+    said = "do not record which items share an image"
     assert said not in call(a, b)
     (line,) = [line for line in call(b, c).splitlines() if said in line]
-    assert line.startswith("q_bench/perception on llvisionqa (dev): accuracy: older and file do not say")
+    assert line.startswith("q_bench/perception on llvisionqa (dev): accuracy: older and file do not record")
     assert "40 of 40 items count as independent: intervals may be too narrow and p-values too small" in line
     (line,) = [line for line in call(a, b, c).splitlines() if said in line]
-    assert "older and file do not say" in line
+    assert "older and file do not record" in line
     partly = choices("10" * 20, clusters, model="partly")
     partly.predictions[7]["cluster"] = None
     assert "1 of 40 items count as independent" in call(write(tmp_path / "d", [partly]), b)
@@ -147,10 +147,12 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Pa
     words = "95 % interval: Bonett and Price's interval of a difference of two shares of the same independent items"
     assert f"{words}: {place} (60 items)." in lines
     lines = shown(choices("110" * 20, alone[:30] * 2), choices("100" * 20, alone[:30] * 2))
-    assert f"p: t test over clusters, never below McNemar's p: {place}." in lines
+    assert f"p: cluster-robust t test, p never below McNemar's: {place}." in lines
     words = "95 % interval: Student's t interval of a difference of means, from a cluster-robust variance"
     assert f"{words}: {place} (30 clusters)." in lines
-    assert "An interval by Student's t can exclude 0 although p is above 0.05: p is never below McNemar's p." in lines
+    assert (
+        "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below McNemar's p." in lines
+    )
     lines = shown(choices("1" * 20, ["a", "b", "c", "d"] * 5), choices("0" * 20, ["a", "b", "c", "d"] * 5))
     words = "No interval, as the difference is the same in all resamples, clusters or pairs"
     assert any(line.startswith(words) and line.endswith(f"{place} (4 clusters).") for line in lines)
@@ -395,11 +397,13 @@ def test_settings_that_do_not(compared: Any) -> None:
 def test_other_items(compared: Any) -> None:
     runs = [choices("110011")], [choices("1010", first=2)]
     (refused,) = compared(*runs).refused
-    assert refused.reasons == ("other items: A has 6 items and B 4, 4 of them in common; --common compares these",)
+    assert refused.reasons == (
+        "different items: A has 6 items and B 4, 4 of them in common; --common compares only these",
+    )
     (one,) = compared(*runs, common=True).differences
     assert (one.first, one.second, one.n) == (0.5, 0.5, 4)
     (refused,) = compared([choices("11")], [choices("11", first=5)], common=True).refused
-    assert refused.reasons == ("they have no item in common",)
+    assert refused.reasons == ("the runs have no items in common",)
 
 
 def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
@@ -410,7 +414,7 @@ def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     for row in turned.predictions:
         row["options"] = ["Poor", "Good", "Fair"]
     (refused,) = compared([choices("10")], [turned]).refused
-    assert "2 items, 'q0' first, have another right answer" in refused.reasons[0]
+    assert "the reference answers of 2 items differ (first: 'q0')" in refused.reasons[0]
 
 
 def test_descriptions_by_a_judges_scores(compared: Any) -> None:
@@ -456,7 +460,7 @@ def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> 
     assert (complete.difference, relevant.difference, relevant.n) == (0.0, -0.5, 2)
     unknown = descriptions([[[1]] * 3], template="riddles")
     (refused,) = compared([unknown], [unknown]).refused
-    assert "no known template of the judge, but 'riddles'" in refused.reasons[0]
+    assert "unknown judge template in its scores: 'riddles'" in refused.reasons[0]
 
 
 def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
@@ -472,9 +476,9 @@ def test_what_cannot_be_compared(compared: Any) -> None:
     (no_rows, other, several, again) = compared(
         [unjudged, unknown, twice, twice], [unjudged, unknown, twice, twice]
     ).refused
-    assert "there are no predictions" in no_rows.reasons[0]
-    assert "its settings name no known protocol, but 'riddles'" in other.reasons[0]
-    assert "the run has it several times" in several.reasons[0] and several.reasons == again.reasons
+    assert "no predictions, so single items cannot be compared" in no_rows.reasons[0]
+    assert "unknown protocol in its settings: 'riddles'" in other.reasons[0]
+    assert "the run has this task several times" in several.reasons[0] and several.reasons == again.reasons
 
 
 def test_predictions_of_an_earlier_version_lack_columns(tmp_path: Path) -> None:
@@ -483,11 +487,11 @@ def test_predictions_of_an_earlier_version_lack_columns(tmp_path: Path) -> None:
         file = folder / "predictions.parquet"
         parquet.write_table(parquet.read_table(file).drop_columns(["correct", "choice", "answer"]), file)
     (refused,) = compare(*folders).refused
-    assert "no item with a public answer" in refused.reasons[0]
+    assert "no item has a public answer" in refused.reasons[0]
     table = parquet.read_table(file)
     place = table.schema.get_field_index("pass")
     parquet.write_table(table.set_column(place, "pass", pyarrow.nulls(len(table), pyarrow.string())), file)
-    with pytest.raises(BadResultsError, match="has no pass in some or all rows"):
+    with pytest.raises(BadResultsError, match="some or all rows have no pass"):
         compare(*folders)
 
 
@@ -516,7 +520,7 @@ def test_a_private_split_has_nothing_to_compare(compared: Any, scored: int) -> N
     private = choices("1100", scores=None)
     found = compared([choices("1100") if scored else private], [private])
     (refused,) = found.refused
-    assert refused.reasons[0].endswith("there is no score, as of a private split, so nothing says what is right")
+    assert refused.reasons[0].endswith("no score, as the answers are private, so items cannot be compared")
     assert not refused.can_be_allowed and not found.differences
 
 
@@ -551,10 +555,10 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     call(first, other, "--allow", "blind")
     assert "did you mean 'blind'?" in call(first, other, "--allow", "blnd", code=2)
     assert "unknown task" in call(first, other, "--task", "q_bench/x", code=2)
-    assert "the ending must be one of .json, .csv" in call(
+    assert "the extension must be one of .json, .csv" in call(
         first, other, "--allow", "blind", "--out", tmp_path / "x.txt", code=2
     )
     assert "seed" in call(first, other, "--seed", "-1", code=2)
-    assert "not there" in call(first, tmp_path / "nowhere", code=1)
+    assert "does not exist" in call(first, tmp_path / "nowhere", code=1)
     alone = write(tmp_path / "c", [choices("1100", split="test")])
     assert "nothing to compare" in call(first, alone, code=2)

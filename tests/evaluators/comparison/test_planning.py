@@ -78,7 +78,7 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
     (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), difference=0.1).plans
     assert plan.units == 11 and plan.effective_units == pytest.approx(100**2 / (40**2 + 10 * 6**2))
     done = CliRunner().invoke(app, ["plan", str(tmp_path / "0"), str(tmp_path / "1")], env={"COLUMNS": "200"})
-    assert "100 items about 11 images or clusters, which count as 5; more" in done.output
+    assert "the 100 items are about 11 images or clusters (effective number: 5); the plan assumes" in done.output
     (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], difference=0.1, n=58).plans
     assert few.power == 0, "fewer than three clusters have no test"
 
@@ -131,7 +131,7 @@ def test_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "one run is given"),
+        ({}, "only one run is given"),
         ({"difference": 0.0}, "--difference 0 is not allowed"),
         ({"difference": 3.0}, "--difference 3 is not allowed"),
         ({"difference": 0.1, "power": 1.0}, "--power 1 is not allowed"),
@@ -159,7 +159,7 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return done.output
 
-    depends, one_way = "what the items show also depends on --difference", "always in favour of the same model"
+    depends, one_way = "the detectable difference also depends on --difference", "always in favour of the same model"
     assert depends in (shown := say(one, "--difference", "0.05")) and one_way not in shown
     assert one_way in (shown := say(one, alike, "--difference", "0.05")) and depends not in shown
     assert one_way in say(one, other, "--difference", "0.11")
@@ -182,20 +182,20 @@ def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:
 
 def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
     alike = [descriptions([[[score, score]] * 3] * 30) for score in (2, 1)]
-    with pytest.raises(DataError, match="the score differs by the same in all resamples"):
+    with pytest.raises(DataError, match="the difference is the same in all resamples"):
         plan_runs(folders(tmp_path, *alike))
 
 
 def test_no_two_shares_differ_by_more_than_1(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
-    with pytest.raises(DataError, match=r"no two shares differ by 1.5; the largest --difference is 1"):
+    with pytest.raises(DataError, match=r"two shares cannot differ by 1.5; the largest --difference is 1"):
         plan_runs(both, difference=-1.5)
 
 
 def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
     (folder,) = folders(tmp_path, choices("1100"))
     (folder / "predictions.parquet").unlink()
-    with pytest.raises(DataError, match=r"no task of these runs can be planned:\n.*there are no predictions"):
+    with pytest.raises(DataError, match=r"no task of these runs can be planned:\n.*no predictions"):
         plan_runs([folder], difference=0.1)
 
 
@@ -212,10 +212,10 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in found.passed_over] == [
         (
             "q_bench/perception on llvisionqa (test)",
-            "there is no score, as of a private split, so nothing says what is right",
+            "no score, as the answers are private",
         ),
-        ("q_bench/assessment on average (test)", "an average over data sets, which are planned one by one"),
-        ("q_bench/perception_pairs on llvisionqa (dev)", "acme/vlm (b) does not have it"),
+        ("q_bench/assessment on average (test)", "it is an average over data sets, which are planned separately"),
+        ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
     ]
     done = CliRunner().invoke(app, ["plan", str(first), str(second)], env={"COLUMNS": "300"})
     assert done.exit_code == 0 and done.output.count("not planned: ") == 3
@@ -223,7 +223,9 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
 
 def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND, settings={"prompt_id": "another/1"}))
-    with pytest.raises(DataError, match=r"prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; --allow"):
+    with pytest.raises(
+        DataError, match=r"prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; to plan anyway, use --allow"
+    ):
         plan_runs(both)
     (plan,) = plan_runs(both, allowed=["prompt_id"]).plans
     assert plan.n == 100
@@ -234,7 +236,7 @@ def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> N
 def test_right_answers_of_two_runs_must_agree(tmp_path: Path) -> None:
     changed = choices(SECOND)
     changed.predictions[3] |= {"options": ["Poor", "Fair", "Good"]}
-    with pytest.raises(DataError, match="the right answers of 1 item differ, 'q3' first"):
+    with pytest.raises(DataError, match=r"the reference answers of 1 item differ \(first: 'q3'\)"):
         plan_runs(folders(tmp_path, choices(FIRST), changed))
 
 
@@ -243,4 +245,4 @@ def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -
     folder = write(tmp_path / "run", [choices(FIRST), descriptions(rounds)])
     found = plan_runs([folder], difference=1.5)
     assert [plan.key for plan in found.plans] == ["sum"]
-    assert "no model differs by 1.5 from one with a score of 0.9" in found.passed_over[0].reason
+    assert "no score differs by 1.5 from the run's score of 0.9" in found.passed_over[0].reason

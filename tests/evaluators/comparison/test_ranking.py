@@ -83,7 +83,7 @@ def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> 
         assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
         assert ranking.tests == 3
     shown = call(*made)
-    assert "place: runs share one unless a paired test tells them apart (p < 0.05, Holm-adjusted over 3 tests)" in shown
+    assert "place: runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted, 3 tests)" in shown
     assert "p (Holm): Holm-adjusted (6 tests)" in shown
 
 
@@ -103,13 +103,13 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
     place = "q_bench/perception on {} (dev)"
     assert {one.title: one.reason for one in found.unranked} == {
         place.format("own"): "not all runs can be compared: a with c, b with c",
-        place.format("part"): "not all runs have the same items, and scores of different items give no order",
-        "q_bench/assessment on average (test)": "it is an average of data sets, which are ranked one by one",
-        place.format("alone"): "it is not in c",
+        place.format("part"): "the runs have different items, so their scores cannot be ranked",
+        "q_bench/assessment on average (test)": "it is an average over data sets, which are ranked separately",
+        place.format("alone"): "missing in c",
     }
     assert [one.title for one in found.rankings] == [place.format("llvisionqa")]
     shown = call(*made, "--common", code=1)
-    assert f"not ranked: {place.format('alone')}: it is not in c" in shown
+    assert f"not ranked: {place.format('alone')}: missing in c" in shown
 
 
 def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
@@ -250,10 +250,10 @@ def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path
 
 
 def test_bad_input(three: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="one run is given; name two or more"):
+    with pytest.raises(UsageError, match="only one run is given; name two or more"):
         compare_many(three[:1])
     done = CliRunner().invoke(app, ["compare", *map(str, three), "--out", str(tmp_path / "found.csv")])
-    assert done.exit_code == 2 and "write .json for more" in done.output.replace("\n", " ")
+    assert done.exit_code == 2 and "use .json for more" in done.output.replace("\n", " ")
     with pytest.raises(UsageError, match="given twice"):
         compare_many([*three, three[0]])
 

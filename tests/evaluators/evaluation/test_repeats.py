@@ -131,7 +131,7 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
     assert {label: cells[label] for label in labels if "repeat" in label} == {
         label: value for label, value in shown.items() if "repeat" in label
     }
-    spread = "No interval of means ± SD, which say how repeats of the same items differ"
+    spread = "No interval for mean ± SD, which describes how repeats of the same items differ"
     assert f"{spread}." in summary.notes and f"{spread}: q_bench/perception." in caveat_lines([found])
     (line,) = [line for line in caveat_lines([found]) if "were sampled" in line]
     assert "temperature=0.7, top_p=1.0, seed=0" in line and "from the first of 3 repeats" in line

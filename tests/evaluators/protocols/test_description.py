@@ -114,7 +114,7 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
     found = run(described)
     assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
-    assert any("judged by `lexical`" in line for line in caveat_lines([found]))
+    assert any("scored by `lexical`" in line for line in caveat_lines([found]))
     judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
     assert not any("lexical" in line for line in caveat_lines([judged]))
 

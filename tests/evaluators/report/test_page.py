@@ -150,7 +150,7 @@ def test_wrong_use_is_refused(make_run, tmp_path):
         write_report([folder], samples=-1)
     with pytest.raises(UsageError, match="no run is given"):
         write_report([])
-    with pytest.raises(MissingFileError, match="not there"):
+    with pytest.raises(MissingFileError, match="does not exist"):
         write_report([tmp_path / "nothing"])
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):

@@ -55,7 +55,7 @@ def edited(tmp_path):
 
 
 def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
-    with pytest.raises(BadResultsError, match=r"results\.json: its schema is 2, .*\(.*\) reads schema 1"):
+    with pytest.raises(BadResultsError, match=r"results\.json: its schema is 2, .*\(.*\) reads only schema 1"):
         read_results(edited(lambda raw: raw.update(schema=2)))
 
 
@@ -100,7 +100,7 @@ def of_task(**changes):
         ),
         (
             of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}, "after_exact": None}),
-            r"\.extractor_agreement\.all\.agreement_ci95: field required \(1 more",
+            r"\.extractor_agreement\.all\.agreement_ci95: field required \(and 1 more",
         ),
         (
             of_task(diagnostics__extractor_agreement={"all": None}),
@@ -142,7 +142,7 @@ def test_a_number_beyond_all_floats_is_undefined(edited):
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(MissingFileError, match=r"results\.json: not there"):
+    with pytest.raises(MissingFileError, match=r"results\.json: does not exist"):
         read_results(tmp_path)
 
 

@@ -40,7 +40,7 @@ def test_other_names_are_not(asked, served):
 
 def test_a_confirmed_name_is_no_caveat():
     model = {"name": "no/such-model", "served": ["tiny-f32.gguf"]}
-    assert "answered as 'tiny-f32.gguf', and 'no/such-model' was asked for" in served_caveat({"model": model})
+    assert "answered as 'tiny-f32.gguf', but 'no/such-model' was requested" in served_caveat({"model": model})
     assert served_caveat({"model": {**model, "served_name": "tiny-f32.gguf"}}) == ""
     other = {"model": {**model, "served_name": "large.gguf"}}
     assert unconfirmed_names(other) == ["tiny-f32.gguf"], "a name that is confirmed and not served confirms nothing"
@@ -59,7 +59,7 @@ def test_results_without_served_names_have_none_unconfirmed(settings):
         ({"name": "gpt-4o", "served": ["gpt-4o-2024-11-20"]}, ""),
         (
             {"name": "gpt-4o", "served": ["gpt-4o", "tiny.gguf"]},
-            "The judge's server answered as 'tiny.gguf', and 'gpt-4o' was asked for.",
+            "The judge's server answered as 'tiny.gguf', but 'gpt-4o' was requested.",
         ),
     ],
     ids=str,

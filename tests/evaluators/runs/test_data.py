@@ -29,21 +29,23 @@ def invoke(*arguments, code=2):
 @pytest.mark.parametrize("model", [NAMED, SERVER, ("--backend", "openai", "--model", "m")], ids=lambda given: given[0])
 def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
     shown = invoke("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
-    assert f"5 data sets cannot be downloaded, and no folders of them are named: {', '.join(BY_HAND)}\n" in shown
+    assert (
+        f"5 data sets cannot be downloaded, and --data-dir does not name their folders: {', '.join(BY_HAND)}\n" in shown
+    )
     for name in BY_HAND:
         how = by_hand(name)
         assert "https://" in how and "data_dir" in how
         assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
-    assert "--data-dir spaq=PATH; the task then runs only on data sets whose folder is named.\n" in shown
-    assert "To run only on the others: --dataset koniq10k --dataset kadid10k\n" in shown
-    assert "--mini runs on synthetic data" in shown
+    assert "--data-dir spaq=PATH. The task then runs only on data sets with a named folder.\n" in shown
+    assert "To run only on the other data sets: --dataset koniq10k --dataset kadid10k\n" in shown
+    assert "use --mini: it runs on synthetic demo data" in shown
     assert not (tmp_path / "out").exists()
 
 
 def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
     shown = invoke("run", "--suite", "aes_bench", *NAMED, "--out", tmp_path / "out")
-    assert "the data set aesbench cannot be downloaded, and no folder of it is named:\n" in shown
-    assert shown.count("EAPD_release.zip") == 1 and "To run only on the others" not in shown
+    assert "the data set aesbench cannot be downloaded, and --data-dir does not name its folder:\n" in shown
+    assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
 
 
 def test_what_is_chosen_can_be_had():
@@ -95,7 +97,7 @@ def test_a_folder_is_never_taken_for_synthetic_data():
 def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path):
     name, *more = command
     shown = invoke(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
-    assert "--mini has no effect, as --data-dir names a folder of all that is run, llvisionqa; leave out one" in shown
+    assert "--mini has no effect, as --data-dir names a folder for llvisionqa; leave out one" in shown
 
 
 def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
@@ -103,7 +105,7 @@ def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
     shown = invoke("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
     assert "my_pairs.jsonl: the file is not there" in shown and not (tmp_path / "out").exists()
     shown = invoke("run", tmp_path / "pairs.yaml", "--mini")
-    assert "--mini has no effect, as there are no synthetic data of my_pairs; leave it out" in shown
+    assert "--mini has no effect, as my_pairs has no synthetic demo data; leave it out" in shown
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
@@ -166,4 +168,4 @@ def test_suite_files_that_contradict_themselves(tmp_path, text, message):
 
 def test_the_command_line_cannot_change_a_suite_file(tmp_path):
     shown = invoke("run", "--suite", write(tmp_path, "tasks: [{task: q_bench/perception}]"), "--mini")
-    assert "--mini cannot be given with the suite file" in shown
+    assert "--mini cannot be combined with the suite file" in shown

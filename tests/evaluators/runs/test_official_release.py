@@ -131,7 +131,7 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
             f"{ROWS} rows ({ROWS} of 1,495 official items)",
         ),
         "mini": (
-            "a mini release, whose items are synthetic",
+            "synthetic demo data",
             "Its source is a mini release of eyechart: synthetic items",
             "180 rows",
         ),
@@ -141,7 +141,7 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
             "180 rows (180 of 1,495 official items)",
         ),
     }[what]
-    assert f"Exported {shown}, to {out}\n" in done.output
+    assert f"Exported {shown} to {out}\n" in done.output
     card = (out / "README.md").read_text(encoding="utf-8")
     assert told in card and f"- `dev`: {rows}\n" in card
 

@@ -35,7 +35,7 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
         ([], {"settings": {"temprature": 2.0}}, "did you mean 'temperature'"),
         ([], {"settings": {"temperature": -1.0}}, "temperature=-1.0: expected number, more than 0"),
         (["q_bench/assessment"], {"settings": {"max_new_tokens": 4}}, "max_new_tokens=4 has no effect"),
-        ([str(PAIRS)], {"data_options": {"version": 1}}, "data of your own, which have no settings"),
+        ([str(PAIRS)], {"data_options": {"version": 1}}, "your own data, which have no settings"),
         ([str(PAIRS)], {"as_published": True}, "as_published is only for tasks from papers"),
     ],
 )

@@ -90,8 +90,8 @@ def check(evaluations: Sequence[Evaluation]) -> None:
             continue
         checked += 1
         if "mean ± SD" in score or "average of" in score:
-            what = "means ± SD" if "±" in score else "averages of parts"
-            if has_interval or not any(line.startswith(f"No interval of {what}") and task in line for line in reasons):
+            what = "mean ± SD" if "±" in score else "averages over parts"
+            if has_interval or not any(line.startswith(f"No interval for {what}") and task in line for line in reasons):
                 missing.append((task, score, "no reason"))
             continue
         named = [kind for kind, about in of_kinds.items() for line in about if names(line, task, score)]

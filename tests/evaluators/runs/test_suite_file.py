@@ -133,9 +133,9 @@ def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
     [
         (("--suite", "q_banch"), "did you mean 'q_bench'"),
         (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
-        (("--suite", "FILE", "--limit", "3"), "--limit cannot be given with the suite file"),
-        (("--suite", "FILE", "--seed", "0"), "--seed cannot be given with the suite file"),
-        (("--suite", "FILE", "--set", "shuffle_seed=3"), "--set cannot be given with the suite file"),
+        (("--suite", "FILE", "--limit", "3"), "--limit cannot be combined with the suite file"),
+        (("--suite", "FILE", "--seed", "0"), "--seed cannot be combined with the suite file"),
+        (("--suite", "FILE", "--set", "shuffle_seed=3"), "--set cannot be combined with the suite file"),
     ],
 )
 def test_wrong_usage_of_suites(tmp_path, arguments, problem):

@@ -34,7 +34,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     assert "argmax" not in lines
     below = caveat_lines([found])
     assert "mmbench/en: alternative scorings (argmax): see results.json." in below
-    assert any(line.startswith("mmbench/en: judged by `lexical`") for line in below)
+    assert any(line.startswith("mmbench/en: scored by `lexical`") for line in below)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     ("fields", "reason"),
     [
         ({"data": {"is_mini": True}}, "the data are synthetic"),
-        ({"settings": {"limit": 4}}, "run used --limit 4, of 1,495 items"),
+        ({"settings": {"limit": 4}}, "run used --limit 4 of 1,495 items"),
         ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "items were left out"),
     ],
 )
@@ -116,4 +116,4 @@ def test_an_undefined_number_of_items_is_called_so():
 def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
     below = caveat_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
-    assert "mmbench/en: the letters found are those that people read in 87.50 % of 16 replies." in below
+    assert "mmbench/en: the parsed letter agrees with the human label in 87.50 % of 16 replies." in below

@@ -120,7 +120,7 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
         assert result.split == "train" and result.scores["n"] == 4
     done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran")
     assert done.exit_code == 1 and "did you mean 'train'?" in done.output
-    assert "splits: the only one, or test" in invoke("tasks", path).output
+    assert "splits: the only split, or else test" in invoke("tasks", path).output
 
 
 def test_a_python_file_brings_a_prompt_of_its_own(own):
@@ -172,8 +172,8 @@ def test_tasks_prints_an_own_task_in_full(own):
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
     # It has no prompt for open answers; without images it asks in the words of its own prompt.
-    assert shown.output.count("what a model sees") == 3 and "grade_open_answers" not in shown.output
-    assert "what a model sees, blind=true" in shown.output and "blind_run" in shown.output
+    assert shown.output.count("prompt, ") == 3 and "grade_open_answers" not in shown.output
+    assert "prompt, blind=true" in shown.output and "blind_run" in shown.output
     assert "\nprompt: " not in shown.output and "metric: eyechart.metrics.circular_eval" in shown.output
     shown = invoke("tasks", own / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown

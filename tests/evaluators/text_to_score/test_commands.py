@@ -84,7 +84,7 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     done = invoke(*apply)
     assert done.exit_code == 2 and f"answers of {aesthetics} and {quality}; say which" in done.output
     done = invoke(*apply, "--task", quality)
-    assert done.exit_code == 1 and "2 texts are empty, that of id 'b' first; --skip-bad leaves them out" in done.output
+    assert done.exit_code == 1 and "2 texts are empty, the first with id 'b'; --skip-bad leaves them out" in done.output
     assert not out.exists()
     done = invoke(*apply, "--task", quality, "--skip-bad")
     assert done.exit_code == 0, done.output

@@ -59,5 +59,5 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
 def test_a_mini_release_is_no_benchmark(tmp_path: Path, folder: bool) -> None:
     given = ["--data-dir", str(mini.release("llvisionqa"))] if folder else ["--mini"]
     done = CliRunner().invoke(app, ["export", "llvisionqa", "--benchmark", *given, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2 and "--benchmark is for the benchmark, which a mini release is not" in done.output
+    assert done.exit_code == 2 and "--benchmark is not for synthetic demo data" in done.output
     assert not (tmp_path / "out").exists()

@@ -162,7 +162,7 @@ def test_replies_drawn_at_random_are_said_to_be(tmp_path: Path) -> None:
 def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
     hub.make(MODEL, {"README.md": CARD.encode()})
     shown = call(run, "--model-repo", MODEL)
-    assert "Nothing was written: --push writes to the Hub" in shown and "--- a/README.md" in shown
+    assert "Nothing was written. Use --push to write to the Hub" in shown and "--- a/README.md" in shown
     assert hub.repos[MODEL]["files"] == {"README.md": CARD.encode()} and not hub.repos[MODEL]["commits"]
 
 
@@ -357,8 +357,8 @@ def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subse
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--push", "--card", "x"], "leave one of them"),
-        (["--create-pr"], "--create-pr says how to --push"),
+        (["--push", "--card", "x"], "leave out one"),
+        (["--create-pr"], "--create-pr has no effect without --push"),
         (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
         (["--dataset-repo", "llvisionqa"], "is not DATASET=ID"),
         (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
@@ -382,7 +382,7 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
         tmp_path / "foreign", [evaluated("mmbench/cn", "mmbench", scores=dict(CIRCULAR), model="acme/other")]
     )
     assert "of several models" in call(run, foreign, *card, code=2)
-    assert "not there" in call(tmp_path / "nowhere", *card, code=1)
+    assert "does not exist" in call(tmp_path / "nowhere", *card, code=1)
     assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
 
 

@@ -78,7 +78,7 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
     (task,) = read_results(tmp_path / "doubtful").tasks
     assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
     (caveat,) = [line for line in task.caveats if "--served-name" in line]
-    assert "answered as 'tiny-f32.gguf', and 'no/such-model' was asked for" in caveat
+    assert "answered as 'tiny-f32.gguf', but 'no/such-model' was requested" in caveat
     assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
     asked = len(model_server.asked)
     confirmed = ("--served-name", "tiny-f32.gguf")
@@ -106,10 +106,10 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
         (["--backend", "openai"], "a server needs --model"),
         (
             ["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"],
-            "which --backend transformers does not ask",
+            "--base-url names a server, but --backend transformers does not use one",
         ),
         (["--backend", "vllm"], "'vllm' is not one of"),
-        (["--served-name", "m"], "--served-name is a server's name for its model, and no server is asked"),
+        (["--served-name", "m"], "--served-name has no effect without a server"),
         (["--base-url", "127.0.0.1:9", "--model", "m"], "has the form http://host:port/v1"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not hold a user"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),

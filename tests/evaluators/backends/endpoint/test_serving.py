@@ -73,7 +73,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     arguments = f"--name other --load 1 --child {child} --asked {asked}"
     done = invoke("--model", "org/model", "--serve", "vllm", "--serve-args", arguments, out=tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "starting vllm; its log is" in done.output
+    assert "starting vllm; log: " in done.output
     assert asked.read_text().splitlines() == ["other"] * ITEMS
     assert "loading org/model" in (tmp_path / "out" / "server.log").read_text()
     settings = settings_of(tmp_path / "out")
@@ -188,13 +188,19 @@ def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
         (["--serve", "ollama", "--model", "m"], "'ollama' is not one of"),
         (["--serve-args", "--seed 1"], "--serve-args has no effect without --serve"),
         (["--serve", "vllm", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"], "--base-url is for a server that"),
-        (["--serve", "vllm", "--model", "m", "--served-name", "n"], "--served-name is for a server that runs already"),
-        (["--serve", "vllm", "--model", "m", "--backend", "transformers"], "--backend transformers does not ask"),
+        (
+            ["--serve", "vllm", "--model", "m", "--served-name", "n"],
+            "--served-name is for a server that is already running",
+        ),
+        (["--serve", "vllm", "--model", "m", "--backend", "transformers"], "--backend transformers does not use one"),
         (
             ["--serve", "vllm", "--model", "m", "--device", "cpu", "--dtype", "float16"],
-            "--device, --dtype is for a model that runs in eyechart itself",
+            "--device, --dtype has no effect on a server",
         ),
-        (["--serve", "vllm", "--model", "m", "--processor", "max_pixels=9"], "put those into --serve-args"),
+        (
+            ["--serve", "vllm", "--model", "m", "--processor", "max_pixels=9"],
+            "pass the server's own options with --serve-args",
+        ),
         (["--serve", "vllm", "--model", "m", "--serve-args", "--port=80"], "--serve-args holds --port"),
         (["--serve", "vllm", "--model", "m", "--serve-args", "--api-key k"], "--serve-args holds --api-key"),
         (["--serve", "vllm", "--model", "m", "--serve-args", "--a 'b"], "cannot be split into words"),

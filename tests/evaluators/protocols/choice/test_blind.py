@@ -252,7 +252,7 @@ def test_table_and_report_show_the_gain(data, tmp_path):
     gain = rows["multimodal gain"]
     # 37/50 - 1/50 = 0.72, give or take 1.96 sqrt((0.76 - 0.72^2) / 50).
     assert (gain["value"], gain["95 % interval"]) == ("75.00 %", "58.38 to 85.62")
-    assert any("so the multimodal gain compares two models" in line for line in caveat_lines([done]))
+    assert any("so the gain compares two models" in line for line in caveat_lines([done]))
     write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
     tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
     (table,) = [one for one in tables if "Multimodal gain" in one.title]
