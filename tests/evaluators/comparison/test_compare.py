@@ -144,8 +144,10 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Pa
     alone = [f"image {place}" for place in range(60)]
     lines = shown(choices("110" * 20, alone), choices("100" * 20, alone))
     assert f"p: McNemar's exact test: {place}." in lines
-    words = "95 % interval: Bonett and Price's interval of a difference of two shares of the same independent items"
-    assert f"{words}: {place} (60 items)." in lines
+    words = (
+        "95 % interval: Bonett and Price's interval for a difference of two proportions of the same independent items"
+    )
+    assert f"{words} items: {place} (60 items)." in lines
     lines = shown(choices("110" * 20, alone[:30] * 2), choices("100" * 20, alone[:30] * 2))
     assert f"p: cluster-robust t test, p never below McNemar's: {place}." in lines
     words = "95 % interval: Student's t interval of a difference of means, from a cluster-robust variance"
@@ -231,7 +233,7 @@ def test_equal_predictions_have_no_test_of_plcc(compared: Any) -> None:
     logits = [[float(place), 0.0] for place in range(10)]
     first, second = compared([qualities(logits, range(10))], [qualities(logits, range(10))]).differences
     assert first.difference == 0.0 and np.isnan(first.p_value) and "fewer than 20 units" in first.note
-    assert np.isnan(second.p_value) and np.isnan(second.p_holm) and "have no test" in second.note
+    assert np.isnan(second.p_value) and np.isnan(second.p_holm) and "cannot be tested" in second.note
 
 
 def test_rotations(compared: Any) -> None:
