@@ -78,6 +78,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     return {
         **{name: getattr(board, name) for name in ("name", "benchmark", "title", "about", "split", "note", "judged")},
         "task": board.task.name,
+        "run": board.run,
         "settings": board.settings,
         "items": board.items,
         "chance": chance_level(board, rows),

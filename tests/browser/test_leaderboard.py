@@ -175,6 +175,7 @@ def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
 
 def test_private_tables_of_ql_bench_stand_apart(open_page):
     driver = open_page("#board=ql_bench%2Fsingle")
+    assert "eyechart run ql_bench/single --model" in driver.find_element(By.ID, "submit").text
     assert find(driver, "#table tr.reference") == []
     apart = driver.find_element(By.ID, "apart")
     apart.find_element(By.CSS_SELECTOR, "summary").click()

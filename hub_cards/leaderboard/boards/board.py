@@ -131,6 +131,16 @@ class Board:
         return self.task.metric == "judge_description"
 
     @property
+    def run(self) -> str:
+        """The arguments of `eyechart run` that make a result for the board."""
+        options = [
+            f"--dataset {self.dataset}" if self.dataset != AVERAGE and self.task.data.run_on else "",
+            f"--split {self.split}" if self.split != self.task.data.splits[0] else "",
+            "--judge JUDGE" if self.judged else "",
+        ]
+        return " ".join([self.task.name, *filter(None, options)])
+
+    @property
     def main(self) -> Column:
         """The column of the ranking score."""
         return self.columns[0]

@@ -13,8 +13,10 @@ export function showOverviewText(overview) {
   const names = without.map((column) => `${column.benchmark} (${column.title})`).join(" and ");
   at("about").textContent =
     "Each benchmark is represented by one board; click a score to open it. Scores are rescaled: 0 is the chance level and 100 a " +
-    `perfect score. The 95 % interval is below each score. There is no overall ranking.${
-      names && ` The chance level of ${names} is unknown; there, 0 is a score of 0.`}`;
+    `perfect score. The 95 % interval is below each score.${names && ` The chance level of ${names} is unknown; there, 0 is a score of 0.`}` +
+    " There is no overall ranking; click a heading to sort.";
+  if (!overview.rows.length) at("about").textContent = "This page compares models on one board of each benchmark.";
+  at("run-task").textContent = "mmbench/en";
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
   const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
@@ -51,6 +53,7 @@ export function showBoardText(board) {
   at("precomputed").hidden = !board.rows.some((row) => row.precomputed);
   at("not-recomputed").hidden = !board.rows.some((row) => row.unchecked);
   at("settings").hidden = false;
+  at("run-task").textContent = board.run;
   showSources(board);
   showSettings(board);
   at("apart").replaceChildren(...(board.set_apart.length ? apartTables(board) : []));

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import resources
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -19,8 +20,10 @@ from eyechart.hub_cards.leaderboard.entries import Links
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PAGE = (resources.files("eyechart.hub_cards") / "leaderboard" / "page" / "index.html").read_text(encoding="utf-8")
-CODE = [html.unescape(one) for one in re.findall(r"<code>(.*?)</code>", PAGE)]
-RUN, BUILD, SERVE = (shlex.split(html.unescape(one)) for one in re.findall(r"<pre.*?><code>(.*?)</code></pre>", PAGE))
+CODE = [html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r"<code>(.*?)</code>", PAGE)]
+RUN, BUILD, SERVE = (
+    shlex.split(re.sub("<.*?>", "", one)) for one in re.findall(r"<pre.*?><code>(.*?)</code></pre>", PAGE)
+)
 
 
 def test_the_first_command_runs_a_task_that_has_a_board():
@@ -33,6 +36,17 @@ def test_the_first_command_runs_a_task_that_has_a_board():
     assert {get_task(name).name for name in tasks} <= {board.task.name for board in BOARDS} and tasks
     (suite,) = re.findall(r"--suite (\w+)", " ".join(CODE))
     assert suite in list_suites()
+
+
+@pytest.mark.parametrize("board", [pytest.param(board, id=board.name) for board in BOARDS])
+def test_on_a_board_the_first_command_runs_its_task_data_and_split(board):
+    command = typer.main.get_command(app).commands["run"]
+    given = command.make_context("run", [*shlex.split(board.run), *RUN[3:]]).params
+    task = get_task(board.task.name)
+    assert given["tasks"] == [task.name]
+    assert (given["split"] or task.data.splits[0]) == board.split
+    assert list(given["dataset"]) == ([board.dataset] if board.dataset != "average" and task.data.run_on else [])
+    assert bool(given["judge"]) == board.judged
 
 
 def test_the_second_command_checks_what_the_first_wrote_and_the_third_shows_it(tmp_path, monkeypatch):
