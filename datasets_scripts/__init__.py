@@ -1,13 +1,13 @@
 """Benchmark data sets as Hugging Face `datasets` loading scripts.
 
-There are three ways to load the same data, on every version of `datasets` since 3.6:
+There are three ways to load the same data, with `datasets` 3.6 or later:
 
 1. `load_dataset(name, data_dir=...)` of this package;
-2. `register()`, then plain `datasets.load_dataset(name, data_dir=...)`; on 3.6 also
+2. `register()`, then plain `datasets.load_dataset(name, data_dir=...)`; with 3.6 also
    `datasets.load_dataset("datasets_scripts/<name>", data_dir=..., trust_remote_code=True)`;
 3. `export.export(name, out=...)`, then plain `datasets.load_dataset(out)`.
 
-`mini.release(name)` writes a small release of any data set in its real layout, to try everything offline.
+`mini.release(name)` writes synthetic demo data for any dataset in its real layout, to try everything offline.
 """
 
 from eyechart.datasets_scripts.catalog import DATASETS, DatasetEntry, list_datasets

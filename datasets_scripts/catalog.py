@@ -12,21 +12,21 @@ class DatasetEntry:
     """One benchmark dataset."""
 
     name: str
-    """The name that users give, also that of its folder and of its script."""
+    """Its name, which is also the name of its folder and its script."""
     kind: str
-    """Its columns: "multiple choice", "quality", "pairs" or "description"."""
+    """The kind of its columns: "multiple choice", "quality", "pairs" or "description"."""
     configs: tuple[str, ...] = ("default",)
     """Configurations, the default one first."""
     private: tuple[str, ...] = ()
-    """Splits whose answers or texts the authors keep to themselves; an export blanks those that a user has."""
+    """Splits whose answers or texts are not published; an export blanks them even if your copy has them."""
     public_configs: tuple[str, ...] = ()
-    """Configurations for which `private` does not hold, as their answers have been published since."""
+    """Configurations whose answers have been published, so that `private` does not apply to them."""
     answers_note: str = ""
-    """Where else answers are published, and what has become of the place that takes submissions."""
+    """Where answers are published, and whether the benchmark's server is still open."""
     gated: bool = False
-    """Whether the authors give the images only to those who ask; an export then leaves them out."""
+    """Whether the authors give the images only on request; an export then leaves them out."""
     builds_on: tuple[str, ...] = ()
-    """Datasets whose scripts this one's reads with, so that the cache notices edits of theirs."""
+    """Datasets whose scripts this script uses, so that the cache notices their edits."""
 
     @property
     def module(self) -> str:
@@ -43,7 +43,7 @@ class DatasetEntry:
         return () if config in self.public_configs else self.private
 
 
-# Pairs can be made of all of these.
+# Pairs can be drawn from all of these.
 _QUALITY = (
     *(DatasetEntry(name, "quality") for name in ("agiqa3k", "csiq", "kadid10k", "kadis700k", "koniq10k")),
     *(DatasetEntry(name, "quality") for name in ("live_fb", "mm21", "spaq", "sqad")),
@@ -76,9 +76,9 @@ _OTHERS = (
         public_configs=("en_v11", "cn_v11"),
         answers_note=(
             "MMBench's submission server closed on 31 March 2026. The test answers of version 1.1 (en_v11, "
-            "cn_v11) are public in the present files at "
-            "https://opencompass.openxlab.space/utils/benchmarks/MMBench/; of version 1.0, no file with test "
-            "answers is known."
+            "cn_v11) are public in the current files at "
+            "https://opencompass.openxlab.space/utils/benchmarks/MMBench/. No file with the test answers of version "
+            "1.0 is known."
         ),
     ),
     DatasetEntry(
@@ -95,13 +95,13 @@ DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """Return a data set by its name.
+    """Return a dataset by its name.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: Unknown name.
     """
     if name not in DATASETS:
-        raise unknown_name("data set", name, DATASETS)
+        raise unknown_name("dataset", name, DATASETS)
     return DATASETS[name]
 
 

@@ -1,8 +1,8 @@
-"""The third way to load the data: any data set as Parquet with embedded images and a dataset card, for the Hub.
+"""The third way to load the data: any dataset as Parquet with embedded images and a dataset card, for the Hub.
 
-The folder is read by plain `datasets.load_dataset(folder, config)` on every version since 3.6. What the authors keep to
-themselves is left out of it, even where the user has it: answers and golden texts of the data set's private splits, and
-the images of gated datasets.
+Plain `datasets.load_dataset(folder, config)` reads the folder, with `datasets` 3.6 or later. What the authors have not
+published is left out, even if your copy has it: answers and golden texts of private splits, and the images of gated
+datasets.
 """
 
 import json
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_SHARD_BYTES = 500_000_000
-"""A shard is closed once its rows take this many bytes in memory."""
+"""A shard is closed when its rows take this many bytes in memory."""
 PRIVATE_COLUMNS = ("answer", "description")
-"""Columns that hold what is private in a private split."""
+"""Columns that are private in a private split."""
 PASSES_COLUMN = "passes"
 """Column of structs that repeat the answer for each pass of a question."""
 _ROWS_PER_GROUP = 100
@@ -49,35 +49,35 @@ def export(
     cache_dir: Folder | None = None,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Path:
-    """Write all splits of a data set as Parquet shards with embedded images, and a dataset card.
+    """Write all splits of a dataset as Parquet shards with embedded images, and a dataset card.
 
-    Image bytes are those of the release, unchanged. Nothing is left behind if writing fails.
+    Image bytes are those of the release, unchanged. If writing fails, no files are left.
 
     Args:
-        name: A data set, see `list_datasets`.
-        config: A configuration of the data set or several, the default one first; all of them by default.
-        out: Folder to write; must not exist or be empty.
-        data_dir: As for `load_dataset`; where configurations have different folders, a mapping from one to the other.
+        name: A dataset, see `list_datasets`.
+        config: One or several configurations of the dataset, the default one first; all of them by default.
+        out: Folder to write, new or empty.
+        data_dir: As for `load_dataset`; a mapping from configurations to folders if they have different folders.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
-        options: Settings of this data set's own, as for `load_dataset`.
-        i_have_the_rights: Write private answers and texts, and images of gated datasets, as well. The card says so.
-        num_proc: Number of processes that prepare the data set.
-        cache_dir: Folder of prepared data sets.
-        max_shard_bytes: A shard is closed once its rows take this many bytes in memory.
+        options: Settings of this dataset, as for `load_dataset`.
+        i_have_the_rights: Also write private answers and texts, and images of gated datasets. The card says so.
+        num_proc: Number of processes that prepare the dataset.
+        cache_dir: Folder of prepared datasets.
+        max_shard_bytes: A shard is closed when its rows take this many bytes in memory.
 
     Returns:
-        The folder written.
+        The exported folder.
 
     Raises:
-        UsageError: Unknown data set or configuration, or `out` is not empty or cannot be made.
-        DataError: Something is wrong with the source files.
+        UsageError: Unknown dataset or configuration, or `out` is not empty or cannot be made.
+        DataError: A source file is missing or invalid.
     """
     dataset = find_dataset(name)
     sources = _sources([config] if isinstance(config, str) else list(config or dataset.configs), data_dir)
     folder = Path(out).expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"out must be a new or an empty folder, and {folder} is not")
+        raise UsageError(f"out must be a new or empty folder; {folder} is not")
     images = i_have_the_rights or not dataset.gated
     load = partial(
         load_dataset,
@@ -100,7 +100,7 @@ def export(
                 parts = load(one, data_dir=source)
             except DataError as error:
                 if config is None and len(sources) > 1:
-                    error.add_note(f"config={one!r}; config=... / --config exports only those that are named.")
+                    error.add_note(f"The error is in config {one!r}. To export only others: config=... or --config")
                 raise
             place = unfinished / ("data" if one == "default" else one)
             place.mkdir()
@@ -110,7 +110,8 @@ def export(
                 )
                 for split, part in parts.items()
             ]
-            written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, _told(left_out(parts))))
+            skipped = _without_folders(left_out(parts))
+            written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, skipped))
         made = Circumstances(images, _origin(sources.values()), options or {})
         write_card(unfinished, dataset, written, made)
         if folder.exists():
@@ -133,12 +134,12 @@ def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | N
             raise unknown_name("config in data_dir", config, configs)
     missing = [config for config in configs if config not in data_dir]
     if missing:
-        raise UsageError(f"data_dir names no folder for config {missing[0]!r}")
+        raise UsageError(f"data_dir has no folder for config {missing[0]!r}")
     return {config: data_dir[config] for config in configs}
 
 
-def _told(items: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return what was left out without the folders of this machine, which are nobody's business."""
+def _without_folders(items: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the left-out items without the folders of this machine, which are not to be published."""
     return [{**item, "path": os.path.basename(item["path"])} for item in items]
 
 
@@ -165,7 +166,7 @@ def _write_split(
 
 def _count_items(part: "datasets.Dataset") -> int | None:
     if "pool" in part.column_names:
-        # Not every pair has a part in the scores.
+        # Not every pair is part of the scores.
         return None
     return len(set(part["question_id"])) if "question_id" in part.column_names else part.num_rows
 
@@ -173,7 +174,7 @@ def _count_items(part: "datasets.Dataset") -> int | None:
 def _write_shards(
     tables: Iterator["pa.Table"], schema: "pa.Schema", folder: Path, split: str, max_shard_bytes: int
 ) -> tuple[list[Path], int]:
-    """Write tables as `<split>-<number>-of-<count>.parquet` and return the files and the bytes they take in memory."""
+    """Write tables as `<split>-<number>-of-<count>.parquet`; return the files and their size in memory."""
     import pyarrow.parquet as pq
 
     shards: list[Path] = []
@@ -197,18 +198,18 @@ def _write_shards(
 
 
 def _embedded_tables(part: "datasets.Dataset", blank: str | None) -> Iterator["pa.Table"]:
-    """Yield the rows in groups, with image bytes instead of paths; the column `blank` is emptied."""
+    """Yield the rows in groups, with image bytes instead of paths, and with the column `blank` emptied."""
     from datasets.table import embed_table_storage
 
     schema = part.features.arrow_schema
     for table in part.with_format("arrow").iter(batch_size=_ROWS_PER_GROUP):
-        # to_parquet would store the images' paths instead of their bytes.
+        # `to_parquet` would store the images' paths instead of their bytes.
         embedded = embed_table_storage(table.cast(schema))
         yield embedded if blank is None else _blanked(embedded, blank)
 
 
 def _blanked(table: "pa.Table", column: str) -> "pa.Table":
-    """The table without the texts of a column, nor those of the same name in a question's passes."""
+    """The table without the texts of a column, and without those of the same name in a question's passes."""
     import pyarrow as pa
 
     emptied: dict[str, list[Any]] = {column: [""] * len(table)}
@@ -223,14 +224,14 @@ def _blanked(table: "pa.Table", column: str) -> "pa.Table":
 
 
 def _portable_schema(features: "datasets.Features") -> "pa.Schema":
-    """Return the Arrow schema with its features written so that every version of `datasets` reads them."""
+    """Return the Arrow schema with features in a form that every version of `datasets` reads."""
     schema = features.arrow_schema
     metadata = {key: json.dumps(_portable(json.loads(value))).encode() for key, value in schema.metadata.items()}
     return schema.with_metadata(metadata)
 
 
 def _portable(value: Any) -> Any:
-    """Write a list feature as all versions read it: of structs as a list, else as a sequence."""
+    """Return a list feature in the form that all versions read: a list of structs as a list, others as a sequence."""
     if not isinstance(value, dict):
         return value
     inner = {key: _portable(one) for key, one in value.items()}

@@ -1,4 +1,4 @@
-"""The card of an exported data set: that of `hub_cards/datasets`, what its files hold and what was left out."""
+"""The card of an exported dataset: the card of `hub_cards/datasets`, plus the contents of this copy."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,17 @@ if TYPE_CHECKING:
 
 
 class Origin(Enum):
-    """What a copy was made of."""
+    """The source of a copy."""
 
-    MINI = "mini release"
+    MINI = "synthetic demo data"
     OFFICIAL = "official release"
     FOLDER = "folder"
 
 
 _ORIGINS = {
-    Origin.MINI: "Its source is a mini release of eyechart: synthetic items in the layout of the benchmark, not the "
-    "benchmark.",
-    Origin.OFFICIAL: "Its source is the official release, downloaded from where its authors put it.",
-    Origin.FOLDER: "Its source is a release that was given as a folder.",
+    Origin.MINI: "The source is eyechart's synthetic demo data, which have the benchmark's layout but not its items.",
+    Origin.OFFICIAL: "The source is the official release, downloaded from the authors' address.",
+    Origin.FOLDER: "The source is a local copy of the release.",
 }
 
 
@@ -42,14 +41,14 @@ class WrittenSplit:
     """Relative to the exported folder."""
     num_examples: int
     items: int | None
-    """How many items the rows are of, as official releases are counted; None where rows do not tell."""
+    """Number of items, counted as in the official release; None if the rows do not show it."""
     num_bytes: int
     column: str | None
     """Name of the column of answers or golden texts, if there is one."""
     given: int
-    """How many rows of the source have one."""
+    """Number of rows in the source with an answer or golden text."""
     private: bool
-    """Whether the authors keep them to themselves."""
+    """Whether the answers or golden texts are not published."""
     blanked: bool
     """Whether they were left out for that reason."""
 
@@ -62,29 +61,29 @@ class WrittenConfig:
     features: "datasets.Features"
     splits: list[WrittenSplit]
     left_out: list[dict[str, str]]
-    """What the loader left out, without folders of the machine at hand."""
+    """Items that the loader left out, without the folders of this machine."""
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """How a copy was made, as its card tells it."""
+    """How a copy was made, for its card."""
 
     images: bool
-    """Whether the images are in it."""
+    """Whether the copy contains the images."""
     origin: Origin
-    """What its source is."""
+    """Its source."""
     options: Mapping[str, Any]
-    """Settings of the data set's own that differ from the default."""
+    """The dataset's own settings that differ from the default."""
 
 
 def write_card(folder: Path, dataset: DatasetEntry, configs: Sequence[WrittenConfig], made: Circumstances) -> None:
-    """Write `README.md`, and `left_out.json` where something was left out.
+    """Write `README.md`, and `left_out.json` if items were left out.
 
     Args:
         folder: The exported folder, with all data files.
         dataset: The dataset.
-        configs: What was written; the first is the default one.
-        made: How.
+        configs: The configurations written; the first is the default one.
+        made: How the copy was made.
     """
     from huggingface_hub import DatasetCard
 
@@ -121,7 +120,7 @@ def _info(folder: Path, config: WrittenConfig) -> dict[str, Any]:
 
 
 def _portable(features: Any) -> Any:
-    """Call every list a sequence, as all versions of `datasets` understand it, except for lists of structs."""
+    """Name every list a sequence, which all versions of `datasets` read, except for lists of structs."""
     if isinstance(features, list):
         return [_portable(feature) for feature in features]
     if isinstance(features, dict):
@@ -137,12 +136,12 @@ def _section(dataset: DatasetEntry, configs: Sequence[WrittenConfig], made: Circ
     lines = [f"Made by `eyechart export` {version('eyechart')}."]
     lines.append(_ORIGINS[made.origin])
     if not made.images:
-        lines.append("The authors give the images only to those who ask: they are not part of this copy.")
+        lines.append("The authors give the images only on request: they are not part of this copy.")
     elif dataset.gated:
-        lines.append("The authors give the images only to those who ask: this copy is not for others.")
+        lines.append("The authors give the images only on request: do not redistribute this copy.")
     else:
         lines.append("Images are embedded byte for byte.")
-    lines += [f"`{name}` is {json.dumps(value)}." for name, value in made.options.items()]
+    lines += [f"Option `{name}` is {json.dumps(value)}." for name, value in made.options.items()]
     several = len(configs) > 1
     listed = [
         f"- {f'`{config.name}`, ' if several else ''}`{split.name}`: {_contents(dataset, config, split, made)}"
@@ -165,5 +164,5 @@ def _contents(dataset: DatasetEntry, config: WrittenConfig, split: WrittenSplit,
     elif split.column and not split.given:
         text += f"; {split.column}s are {'private and ' if split.private else ''}not part of this copy"
     elif split.private:
-        text += f"; {split.column}s are private, this copy is not for others"
+        text += f"; {split.column}s are private: do not redistribute this copy"
     return text

@@ -1,7 +1,7 @@
 """The first two ways to load the data: `load_dataset`, and `register` for plain `datasets.load_dataset`.
 
 `datasets` 4 and later refuses loading scripts by path, so the scripts' classes are built here directly. The cache
-folder is named after a hash of the loading code and of the source data (see `BenchmarkConfig.create_config_id`), so
+folder's name contains a hash of the loading code and of the source data (see `BenchmarkConfig.create_config_id`), so
 that an edit of either is noticed.
 """
 
@@ -45,27 +45,27 @@ def load_dataset(
     """Load a benchmark dataset with its own loading script, on any version of `datasets`.
 
     Args:
-        name: A data set, see `list_datasets`.
-        config: A configuration of the data set; its first one by default.
+        name: A dataset, see `list_datasets`.
+        config: A configuration of the dataset; its first one by default.
         split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
             splits by default.
-        data_dir: Folder of the unpacked release (or of a mini release). Without it, the official files are downloaded
-            where that is possible; where it is not, the error says what to get.
+        data_dir: Folder of the unpacked release (or of synthetic demo data, see `mini.release`). Without it, the
+            official files are downloaded if possible; otherwise the error lists the steps to get them.
         data_files: Annotation files to use instead of those found in `data_dir`, optionally by split.
-        streaming: Return an iterable data set and write nothing to the cache.
-        skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
+        streaming: Return an iterable dataset and write nothing to the cache.
+        skip_missing: Leave out rows whose image file is missing instead of raising; see `left_out`.
         skip_bad: Leave out malformed rows instead of raising; see `left_out`.
-        images: "load", or "skip" for the annotations alone with an empty image column.
-        options: Settings of this data set's own by name; the fields of its configuration class say what there is.
-        num_proc: Number of processes that write the data set.
-        cache_dir: Folder of prepared data sets; that of `datasets` by default.
+        images: "load", or "skip" to load only the annotations, with an empty image column.
+        options: Settings of this dataset by name, the fields of its configuration class.
+        num_proc: Number of processes that write the dataset.
+        cache_dir: Folder of prepared datasets; that of `datasets` by default.
 
     Returns:
         The split, or a dict of all splits, as `datasets.load_dataset` returns it.
 
     Raises:
-        UsageError: Unknown data set, configuration, split or value.
-        DataError: Something is wrong with the source files; names the file and, where there is one, the row.
+        UsageError: Unknown dataset, configuration, split or value.
+        DataError: A source file is missing or invalid; the message names the file and, if there is one, the row.
     """
     wanted = _split_names(split, _builder_class(find_dataset(name)).SPLITS)
     builder = load_builder(
@@ -87,7 +87,7 @@ def load_dataset(
     try:
         return builder.as_dataset(split=split)
     except ValueError as error:
-        raise UsageError(f"split {split!r} cannot be read: {error}") from error
+        raise UsageError(f"split {split!r} cannot be loaded: {error}") from error
 
 
 def load_builder(
@@ -103,17 +103,17 @@ def load_builder(
     only_splits: Sequence[str] = (),
     cache_dir: str | PathLike[str] | None = None,
 ) -> "BenchmarkBuilder":
-    """Return a data set's builder without loading anything.
+    """Return a dataset's builder without loading anything.
 
     The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
 
     Raises:
-        UsageError: Unknown data set, configuration or value, or the cache folder cannot be made.
-        MissingFileError: `data_dir` or one of `data_files` is not there.
+        UsageError: Unknown dataset, configuration or value, or the cache folder cannot be made.
+        MissingFileError: `data_dir` or one of `data_files` is missing.
     """
     dataset = find_dataset(name)
     if config is not None and config not in dataset.configs:
-        raise unknown_name(f"config of data set {name!r}", config, dataset.configs)
+        raise unknown_name(f"{name} config", config, dataset.configs)
     builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
     if images not in builder_module.IMAGES:
         raise unknown_name("value of images", images, builder_module.IMAGES)
@@ -133,19 +133,19 @@ def load_builder(
             **settings,
         )
     except FileNotFoundError as error:
-        raise MissingFileError(f"data_files of data set {name!r}: {error}") from error
+        raise MissingFileError(f"data_files of dataset {name!r}: {error}") from error
 
 
 def prepared_dataset(
     name: str, config: str | None = None, *, split: str, options: Mapping[str, Any] | None = None
 ) -> "datasets.Dataset":
-    """Load a split of an official release that `load_dataset` downloaded before with its images; download nothing.
+    """Load a split that `load_dataset` downloaded before, with its images; download nothing.
 
     The arguments are those of `load_dataset`.
 
     Raises:
-        UsageError: Unknown data set, configuration or option.
-        MissingFileError: It was not loaded, or the cache was emptied since.
+        UsageError: Unknown dataset, configuration or option.
+        MissingFileError: It is not in the cache, for example because the cache was cleared.
     """
     for skip_missing, skip_bad in product((False, True), repeat=2):
         builder = load_builder(
@@ -153,19 +153,19 @@ def prepared_dataset(
         )
         if os.path.isdir(builder.cache_dir):
             return builder.as_dataset(split=split)
-    raise MissingFileError(f"dataset {name!r} ({split}) as it was downloaded is not in the cache any more")
+    raise MissingFileError(f"the download of dataset {name!r} ({split}) is no longer in the cache")
 
 
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """What `load_dataset`, whose arguments these are, cannot download of a data set's official release.
+    """How to get what `load_dataset` cannot download automatically; the arguments are the same.
 
     Returns:
-        What to get, from where, and where to put it; "" where nothing is needed without `data_dir`.
+        Numbered steps: what to download, from where, and where to put it; "" if `load_dataset` needs no `data_dir`.
 
     Raises:
-        UsageError: Unknown data set, configuration, option or value.
+        UsageError: Unknown dataset, configuration, option or value.
 
     Examples:
         >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
@@ -175,10 +175,10 @@ def by_hand(
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """All settings of a data set's own by name, as `load_dataset` with these arguments uses them.
+    """All of a dataset's own settings by name, with the values that `load_dataset` uses for these arguments.
 
     Raises:
-        UsageError: Unknown data set, configuration or option.
+        UsageError: Unknown dataset, configuration or option.
 
     Examples:
         >>> found = options_in_force("two_afc", options={"pairing": "released"})
@@ -190,15 +190,15 @@ def options_in_force(name: str, config: str | None = None, options: Mapping[str,
 
 
 def register() -> None:
-    """Make every data set a name that plain `datasets.load_dataset` knows, in this process.
+    """Register every dataset by name for plain `datasets.load_dataset`, in this process.
 
     ```python
     register()
     datasets.load_dataset("llvisionqa", data_dir="path/to/the/release", split="dev")
     ```
 
-    Give `data_dir`. Without `data_files`, `datasets` lists that whole folder at each call, which takes time on large
-    ones.
+    Always set `data_dir`. Without `data_files`, `datasets` lists all of that folder at each call, which takes time for
+    large folders.
     """
     from datasets import packaged_modules
 
@@ -207,14 +207,14 @@ def register() -> None:
 
 
 def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
-    """Make the folder of prepared data sets, as `datasets` does itself, for an error that says what it is."""
+    """Make the folder of prepared datasets, as `datasets` does later, but with an error that names it."""
     from datasets import config
 
     folder = os.path.expanduser(fspath(cache_dir or config.HF_DATASETS_CACHE))
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        reason = f"the cache folder {folder} cannot be used: {error.strerror}; cache_dir says which to use"
+        reason = f"the cache folder {folder} cannot be used: {error.strerror}; set cache_dir to another folder"
         raise UsageError(reason) from error
 
 
@@ -237,7 +237,7 @@ def _checked_options(dataset: DatasetEntry, options: Mapping[str, Any]) -> Mappi
     own = _own_options(dataset)
     for option in options:
         if option not in own:
-            raise unknown_name(f"option of data set {dataset.name!r}", option, own)
+            raise unknown_name(f"{dataset.name} option", option, own)
     return options
 
 
@@ -248,12 +248,12 @@ def _script_hash(dataset: DatasetEntry) -> str:
 def _script(dataset: DatasetEntry) -> str:
     spec = find_spec(dataset.module)
     if spec is None or spec.origin is None:
-        raise UsageError(f"the loading script of data set {dataset.name!r} is not installed")
+        raise UsageError(f"the loading script of dataset {dataset.name!r} is not installed")
     return spec.origin
 
 
 def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
-    """Return the split names inside an expression such as "dev[:10]+test", checked."""
+    """Check the split names inside an expression such as "dev[:10]+test", and return them."""
     if split is None or split == "all":
         return []
     names = [part.partition("[")[0].strip() for part in re.split(r"\+(?![^\[]*\])", str(split))]
@@ -265,7 +265,9 @@ def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
 
 def _join_streams(parts: "datasets.IterableDatasetDict", split: str, names: list[str]) -> "datasets.IterableDataset":
     if "[" in split:
-        raise UsageError(f"split {split!r} is a slice; streaming takes whole splits, use take() and skip() on them")
+        raise UsageError(
+            f"split {split!r} is a slice; name the complete split when streaming, and use take() or skip()"
+        )
     from datasets import concatenate_datasets
 
     streams = [parts[name] for name in names or parts]

@@ -1,6 +1,6 @@
-"""How many items the official splits have: the one place that says it.
+"""The numbers of items in the official splits.
 
-What is counted are the items that scores are made of: questions (not their passes), images, or pairs of images.
+Items are what scores are computed from: questions (not their passes), images, or pairs of images.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ class OfficialSplit:
     """One split as its authors released it."""
 
     counts: tuple[int, ...]
-    """Its number of items; several where it was released more than once, the present release first."""
+    """Its number of items; several if it was released more than once, the current release first."""
     source: str
-    """Where the number is from."""
+    """The source of the number."""
 
 
 _AESBENCH = OfficialSplit((2_800,), "AesBench, Sec. III-A")
@@ -27,10 +27,10 @@ _MMBENCH = "README of https://github.com/open-compass/MMBench"
 _MMBENCH_DEV = OfficialSplit((1_164, 1_176), f"{_MMBENCH}; the first file, mmbench_dev_20230712.tsv, has 1,176")
 _MMBENCH_TEST = OfficialSplit((1_784, 1_798), f"{_MMBENCH}; the first release had 2,974 questions in all, 1,176 in dev")
 ROUNDS = 12
-"""Rounds of 2AFC's matching: in each, an image is in one pair at most."""
+"""Rounds of 2AFC's matching: in each round, an image is in at most one pair."""
 _TWO_AFC_POOLS: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
-        # The pool `mixed`, made of the last two again, has no part in the scores.
+        # The pool `mixed`, the union of the last two, is not part of the scores.
         "coarse": (81, 160, 129, 30, 100, 160, 100, 100),
         "fine_levels": 20 * (5,),
         "fine_types": 20 * (5,),
@@ -41,7 +41,7 @@ _TWO_AFC_POOLS: Mapping[str, tuple[int, ...]] = MappingProxyType(
 
 
 def _pairs(config: str, rounds: int) -> int:
-    """Pairs of a configuration: in a round every image meets one other, and of an odd number one sits out."""
+    """Pairs of a configuration: in a round every image is in one pair; in an odd pool, one image is left over."""
     return rounds * sum(images // 2 for images in _TWO_AFC_POOLS[config])
 
 
@@ -74,7 +74,7 @@ OFFICIAL: Mapping[tuple[str, str, str], OfficialSplit] = MappingProxyType(
         ("mmbench", "en", "test"): _MMBENCH_TEST,
         ("mmbench", "cn", "dev"): OfficialSplit((1_164,), _MMBENCH),
         ("mmbench", "cn", "test"): OfficialSplit((1_784,), _MMBENCH),
-        # Version 1.1 is absent: nothing at hand says how many questions it has.
+        # Version 1.1 is missing: its number of questions is not documented.
         ("mmbench", "cc", "dev"): OfficialSplit((510,), _MMBENCH),
         ("spaq", "default", "test"): OfficialSplit((11_125,), "Q-Bench, Table 1; counted in a list of its scores"),
         ("sqad", "default", "test"): OfficialSplit((100,), "the photographs that 2AFC has scores of"),
@@ -86,23 +86,22 @@ OFFICIAL: Mapping[tuple[str, str, str], OfficialSplit] = MappingProxyType(
         },
     }
 )
-"""The splits whose number of items is known, by data set, configuration and split."""
+"""The splits whose number of items is known, by dataset, configuration and split."""
 
 
 def official_counts(
     name: str, config: str | None, split: str, options: Mapping[str, Any] | None = None
 ) -> tuple[int, ...]:
-    """How many items a split has in the official release.
+    """The number of items of a split in the official release.
 
     Args:
-        name: A data set; any other name has no known split.
-        config: Its configuration; None is its first one.
+        name: A dataset; the result for an unknown name is empty.
+        config: Its configuration; None means its first one.
         split: The split.
-        options: Settings of the data set's own, of which some change the number.
+        options: The dataset's own settings, some of which change the number.
 
     Returns:
-        The number, or several where the split was released more than once, the present one first; empty where it is
-        not known.
+        The number; several if the split was released more than once, the current one first; empty if it is unknown.
 
     Examples:
         >>> official_counts("llvisionqa", None, "dev"), official_counts("mmbench", "en", "dev")
@@ -115,14 +114,14 @@ def official_counts(
     key = (name, config or DATASETS[name].configs[0], split)
     if name == "two_afc" and options and key in OFFICIAL:
         rounds = options.get("rounds", ROUNDS)
-        # Pairs drawn from a source of one's own are none of the label files'.
+        # Pairs drawn with the option `source` are not those of the label files.
         known = type(rounds) is int and not options.get("source")
         return (_pairs(key[1], rounds),) if known else ()
     return OFFICIAL[key].counts if key in OFFICIAL else ()
 
 
 def in_official_terms(count: int, official: tuple[int, ...]) -> str:
-    """What a number of items is of the official ones; "" where their number is not known.
+    """Compare a number of items with the official number, in words; "" if that is unknown.
 
     Examples:
         >>> in_official_terms(400, (1495,)), in_official_terms(1176, (1164, 1176)), in_official_terms(6, ())

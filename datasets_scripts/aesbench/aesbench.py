@@ -1,35 +1,34 @@
 """AesBench: questions on the aesthetics of 2,800 images, and interpretations of them.
 
 AesBench: An Expert Benchmark for Multimodal Large Language Models on Image Aesthetics Perception,
-https://arxiv.org/abs/2401.08276. Configurations, one question each on every image: `perception` (AesP), `empathy`
-(AesE) and `assessment` (AesA) are multiple choice, `interpretation` (AesI) asks for a text. The one split is `test`.
+https://arxiv.org/abs/2401.08276. Each configuration has one question on every image: `perception` (AesP), `empathy`
+(AesE) and `assessment` (AesA) are multiple choice, `interpretation` (AesI) asks for a text. The only split is `test`.
 
-The release is an archive with a password: give the unpacked folder. `AesBench_evaluation.json` maps an image's name,
-which is the row's id, to its parts `AesP`, `AesE`, `AesA1` and `AesI`, also seen as `AesP_data` and so on. A part has
-a `Question`; `Options`, one string with a line `A) ...` for each option; and, for those who have it, an `Answer`: a
-letter, an option (`B) No`, `No`), or the text of an interpretation. Where no row of a part has one, answers are
-private and empty; where some have, a row without is an error. Three questions of the release have a second option
-without a text, or with the letter of the first: options count by their place.
+The release is an archive with a password: pass the unpacked folder. `AesBench_evaluation.json` maps an image's name,
+which is the row's id, to its parts `AesP`, `AesE`, `AesA1` and `AesI` (in some copies `AesP_data` and so on). A part
+has a `Question`; `Options`, one string with a line `A) ...` for each option; and, in copies with answers, an `Answer`:
+a letter, an option (`B) No`, `No`), or the text of an interpretation. If no row of a part has an answer, the answers
+are private and empty; if only some rows have one, a row without is an error. Three questions of the release have a
+second option without a text, or with the letter of the first option: an option's letter is its position.
 
-VLMEvalKit's tables of the multiple-choice parts need no password: `AesBench_TEST.tsv`, which is downloaded where no
-`data_dir` is given, holds the questions without answers; `AesBench_VAL.tsv`, which VLMEvalKit calls a toy version of
-it, has answers, and is read as `test` where it is named or lies there alone. Which part a row is of is read from its
-category, its index, or the question of `assessment`, which is always the same; a row that tells none of that is an
-error.
+VLMEvalKit's tables of the multiple-choice parts need no password. `AesBench_TEST.tsv`, which is downloaded without
+`data_dir`, has the questions without answers. `AesBench_VAL.tsv`, which VLMEvalKit calls a toy version, has answers; it
+is read as `test` if it is named or is the only file in the folder. The part of a row is read from its category, from
+its index, or from the question of `assessment`, which is always the same; a row with none of these is an error.
 
-`released_options` keeps the one string as it is, as the released prompts show it; some of its options lack the blank
-behind the bracket.
+`released_options` is the string as released, as the released prompts show it; some of its options lack the blank after
+the bracket.
 
-What the release does not state is filled in only where it is certain, and is "" elsewhere:
+Columns that the release does not have are filled in only if their value is certain; otherwise they are "":
 
-- `question_type`, from the wording: "yes-or-no" where the options are yes and no, else the question's first word where
-  it is what, how or why;
-- `image_source`, from the image's name, which says from which data set of the paper's Table 1 it is;
+- `question_type`, from the wording: "yes-or-no" if the options are yes and no, else the question's first word if it is
+  what, how or why;
+- `image_source`, from the image's name, which shows its dataset in the paper's Table 1;
 - `dimension` is "".
 
-All three can be given in `AesBench_groups.csv` in `data_dir`, see `eyechart.datasets_scripts.common.choice.aesthetics`.
+To set all three, put `AesBench_groups.csv` into `data_dir`, see `eyechart.datasets_scripts.common.choice.aesthetics`.
 
-The question of `interpretation` states the true aesthetic level, which its `level` repeats. It must never be shown
+The question of `interpretation` states the true aesthetic level, which is also its `level`. It must never be shown
 before the question of `assessment` on the same image has been answered, nor in the same conversation.
 """
 
@@ -59,6 +58,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.common.files.checksums import check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object, text_field
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 GROUPS = ("question_type", "dimension", "image_source")
@@ -69,24 +69,30 @@ TABLES = MappingProxyType(
         "AesBench_VAL.tsv": "3edb0c319e9187aa0b97fe7a11700a8c",
     }
 )
-"""VLMEvalKit's tables with their MD5 checksums, the whole one first."""
+"""VLMEvalKit's tables with their MD5 checksums, the complete one first."""
 GROUPS_FILE = "AesBench_groups.csv"
 IMAGE_FOLDERS = ("images", "EAPD_release/images", "")
 LEVELS = ("high", "medium", "low")
 """Aesthetic levels, the best first."""
-# A second label in one line is not an option's text, but an option whose line break is missing.
+# A second label in a line is not text of the option, but the next option without its line break.
 _OPTION = re.compile(r"([A-Z])\)\s*((?:(?!\s[A-Z]\)).)*)")
 _ANSWER = re.compile(r"([A-Z])(?:\)\s*(.*))?", re.IGNORECASE | re.DOTALL)
 _LEVEL = re.compile(rf"\bwith ({'|'.join(LEVELS)}) aesthetics\b", re.IGNORECASE)
 _HOME = "https://github.com/yipoh/AesBench"
 _TABLES_HOME = "https://huggingface.co/datasets/VLMEval/AesBench/resolve/main/"
-_HOW_TO_GET = (
-    "AesBench is an archive with a password, for non-commercial research and not for training: download "
-    "EAPD_release.zip from https://huggingface.co/datasets/qyuan/EAPD_release (or Baidu or Google Drive, see "
-    f"{_HOME}/tree/main/data_release), ask Yipo Huang (huangyipo@stu.xidian.edu.cn) for the password with your name, "
-    "affiliation and purpose, unpack the archive, and give the folder that holds AesBench_evaluation.json and images/ "
-    "as data_dir. Without a password: VLMEvalKit's tables of the multiple-choice parts, "
-    f"{' and '.join(_TABLES_HOME + name for name in TABLES)}, in a folder that you give as data_dir."
+_HOW_TO_GET = numbered_steps(
+    "To get AesBench (for non-commercial research, not for training)",
+    "Download EAPD_release.zip from https://huggingface.co/datasets/qyuan/EAPD_release (or from Baidu or Google Drive, "
+    f"see {_HOME}/tree/main/data_release)",
+    "Ask Yipo Huang (huangyipo@stu.xidian.edu.cn) for the password; state your name, affiliation and purpose",
+    "Unpack the archive to a folder with AesBench_evaluation.json and images/",
+    PASS_FOLDER,
+    otherwise=numbered_steps(
+        "Without a password, for perception, empathy and assessment only",
+        f"Download {' (no answers) or '.join(_TABLES_HOME + name for name in TABLES)} (a small part, with answers) to "
+        "a folder",
+        PASS_FOLDER,
+    ),
 )
 _CITATION = """\
 @article{huang2024aesbench,
@@ -109,7 +115,7 @@ class AesBench(BenchmarkBuilder):
     def _info(self) -> datasets.DatasetInfo:
         text = self.config.name == "interpretation"
         return datasets.DatasetInfo(
-            description="Questions on the aesthetics of images, with the answers for those who have them.",
+            description="Questions on the aesthetics of images; answers only if your copy has them.",
             features=_interpretation_features() if text else _choice_features(),
             homepage=_HOME,
             license="cc-by-nc-4.0",
@@ -117,7 +123,7 @@ class AesBench(BenchmarkBuilder):
         )
 
     def by_hand(self) -> str:
-        """The texts of interpretation, which are in the release alone; it has a password."""
+        """How to get `interpretation`, which only the archive with a password contains."""
         return _HOW_TO_GET if self.config.name == "interpretation" else ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
@@ -130,15 +136,18 @@ class AesBench(BenchmarkBuilder):
             return [Annotation("test", (self._downloaded(dl_manager),), ())]
         file = first_file(data_dir, (*ANNOTATION_FILES, *TABLES))
         if file is None:
-            wanted = f"{ANNOTATION_FILES[0]} or {' or '.join(TABLES)}"
-            raise MissingFileError(f"the folder holds no {wanted}. {_HOW_TO_GET}", path=data_dir)
+            wanted = ", ".join((ANNOTATION_FILES[0], *TABLES))
+            raise MissingFileError(f"no annotation file; expected one of: {wanted}\n{_HOW_TO_GET}", path=data_dir)
         if os.path.basename(file) == "AesBench_VAL.tsv":
-            warnings.warn(f"{file} is VLMEvalKit's toy version of AesBench, less than a twentieth of it", stacklevel=2)
+            message = f"{file} is VLMEvalKit's toy version of AesBench: it has less than 5 % of the questions"
+            warnings.warn(message, stacklevel=2)
         return [Annotation("test", (file,), _image_folders(data_dir))]
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
         if self.config.name == "interpretation" or dl_manager.is_streaming:
-            raise MissingFileError(f"dataset {self.name!r}, {self.config.name}, needs data_dir. {_HOW_TO_GET}")
+            why = "streaming needs unpacked files" if dl_manager.is_streaming else "it cannot be downloaded"
+            reason = f"dataset {self.name!r}, config {self.config.name!r}, needs data_dir: {why}\n{_HOW_TO_GET}"
+            raise MissingFileError(reason)
         name, checksum = next(iter(TABLES.items()))
         path = self._fetch(dl_manager, _TABLES_HOME + name, _HOW_TO_GET)
         check_md5(path, (checksum,), _TABLES_HOME + name)
@@ -153,7 +162,8 @@ class AesBench(BenchmarkBuilder):
                 raw["_private"] = private
         else:
             if self.config.name == "interpretation":
-                raise BadAnnotationError(f"VLMEvalKit's tables hold no interpretations. {_HOW_TO_GET}", path=path)
+                reason = f"VLMEvalKit's tables have no interpretations; use the release\n{_HOW_TO_GET}"
+                raise BadAnnotationError(reason, path=path)
             rows = read_question_table(path, images=self.config.images == "load")
         if self.config.data_dir is not None:
             add_groups(rows, part, os.path.join(release_folder(self.config.data_dir), GROUPS_FILE))
@@ -166,15 +176,16 @@ class AesBench(BenchmarkBuilder):
         try:
             return parse(raw, path, number)
         except BadAnnotationError as error:
-            # A reader finds an image's name in the file more easily than its place.
+            # In the file, an image's name is easier to find than its row.
             raise BadAnnotationError(f"image {raw['_name']!r}: {error.reason}", path=path, row=number) from error
 
 
 def _table_example(raw: dict[str, Any], part: str, path: str, number: int) -> dict[str, Any] | None:
     if not raw["part"] and part != "AesA1":
         reason = (
-            f"neither the index {raw['columns']['index']!r} nor a category tells whether this question is of AesP or "
-            f"of AesE; columns: {', '.join(raw['columns'])}. Add a column 'task' with AesP, AesE or AesA1 to the file"
+            f"unknown part: neither index {raw['columns']['index']!r} nor a category shows whether this question "
+            f"belongs to AesP or AesE; found columns: {', '.join(raw['columns'])}. Add a column 'task' with AesP, AesE "
+            "or AesA1 to the file"
         )
         raise BadAnnotationError(reason, path=path, row=number)
     if raw["part"] != part:
@@ -240,7 +251,8 @@ def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, An
     question = text_field(raw, "Question", path=path, number=number)
     level = _LEVEL.search(question)
     if level is None:
-        raise BadAnnotationError(f"the question names no aesthetic level: {question!r}", path=path, row=number)
+        reason = f"no aesthetic level ({', '.join(LEVELS)}) in the question {question!r}"
+        raise BadAnnotationError(reason, path=path, row=number)
     return {
         "id": raw["_name"],
         "image": raw["_name"],
@@ -251,20 +263,21 @@ def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, An
 
 
 def _options(raw: dict[str, Any], path: str, number: int) -> list[tuple[str, str]]:
-    """Split the one string of options into letters and texts; a blank after the bracket may be missing."""
+    """Split the string of options into letters and texts; the blank after the bracket may be missing."""
     lines = [line.strip() for line in text_field(raw, "Options", path=path, number=number).splitlines()]
     matches = [_OPTION.fullmatch(line) for line in lines if line]
     labelled = [(match[1], match[2]) for match in matches if match is not None]
-    # The release has one question with "A) Yes" and "A) No"; a letter that is left out would be a missing option.
+    # The release has a question with "A) Yes" and "A) No"; but a letter that is skipped means a missing option.
     if None in matches or any(letter > place for (letter, _), place in zip(labelled, ascii_uppercase, strict=False)):
-        raise BadAnnotationError(f"expected lines A) ..., B) ..., found {raw['Options']!r}", path=path, row=number)
+        reason = f"options must be lines 'A) ...', 'B) ...', found {raw['Options']!r}"
+        raise BadAnnotationError(reason, path=path, row=number)
     if not any(option for _, option in labelled) or len(labelled) > len(ascii_uppercase):
         raise BadAnnotationError(f"expected 1 to 26 options, found {raw['Options']!r}", path=path, row=number)
     return labelled
 
 
 def _letter(raw: dict[str, Any], labelled: list[tuple[str, str]], path: str, number: int) -> str:
-    """Return the letter, by place, of an answer that is a letter, an option's text, or both."""
+    """Return the letter, by position, of an answer that is a letter, an option's text, or both."""
     answer = text_field(raw, "Answer", path=path, number=number)
     match = _ANSWER.fullmatch(answer)
     letter, text = (match[1].upper(), match[2] or "") if match else ("", answer)
@@ -275,6 +288,6 @@ def _letter(raw: dict[str, Any], labelled: list[tuple[str, str]], path: str, num
     ]
     if not places or (letter and len(places) > 1):
         options = [f"{label}) {option}" for label, option in labelled]
-        what = "several" if places else "none"
-        raise BadAnnotationError(f"answer {answer!r} is {what} of the options {options}", path=path, row=number)
+        what = "matches several" if places else "is not one"
+        raise BadAnnotationError(f"answer {answer!r} {what} of the options {options}", path=path, row=number)
     return ascii_uppercase[places[0]]

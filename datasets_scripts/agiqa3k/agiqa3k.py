@@ -1,10 +1,11 @@
 """AGIQA-3K: 2,982 images by six text-to-image generators, rated from 0 to 5 (higher is better).
 
 AGIQA-3K: An Open Database for AI-Generated Image Quality Assessment (Li et al., IEEE TCSVT 2023),
-https://arxiv.org/abs/2306.04717. The scores are `data.csv`: `mos_quality` (0 to 4.49) with `std_quality`. The second
-score, how well an image fits its prompt (`mos_align`), is not read. The one split, `test`, holds all images.
+https://arxiv.org/abs/2306.04717. The scores are in `data.csv`: `mos_quality` (0 to 4.49) with `std_quality`. The second
+score, how well an image fits its prompt (`mos_align`), is not read. The only split, `test`, has all images.
 """
 
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
@@ -27,7 +28,9 @@ class Agiqa3k(QualityBuilder):
     FORMATS = (ScoreFormat(image="name", score="mos_quality", std="std_quality"),)
     SCORE_FILES = ("data.csv", "agi.json", "mos.csv")
     IMAGE_FOLDERS = ("database", "", "images", "AGIQA-3K")
-    HOW_TO_GET = (
-        f"AGIQA-3K comes from {HOMEPAGE} (data.csv; the images through its links to Baidu and Google Drive): put "
-        "data.csv and the images, the latter beside it or in images/, into one folder and give that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "To get AGIQA-3K",
+        f"Download data.csv from {HOMEPAGE}, and the images through its links to Baidu or Google Drive",
+        "Put data.csv into a folder, and the images next to it or into images/ in that folder",
+        PASS_FOLDER,
     )

@@ -1,15 +1,16 @@
 """CGIQA-6K: 3,000 images of games and 3,000 of movies, rated in a laboratory (0 to 5, higher is better).
 
 Subjective and Objective Quality Assessment for in-the-Wild Computer Graphics Images (Zhang et al., ACM TOMM 2024),
-https://arxiv.org/abs/2303.08050. The scores are `mos.csv` with `Image` and `MOS` (0.36 to 4.54), the images lie in
-`database/`; `game_0000` to `game_2999` and `movie_0000` to `movie_2999` were rated under different instructions.
-Q-Bench therefore scores the two apart and averages the results (Sec. A.2.3): `subset` tells them apart, and the
-configurations `game` and `movie` hold one each. The one split, `test`, holds all images of a configuration.
+https://arxiv.org/abs/2303.08050. The scores are in `mos.csv` with `Image` and `MOS` (0.36 to 4.54), the images are in
+`database/`. `game_0000` to `game_2999` and `movie_0000` to `movie_2999` were rated under different instructions.
+Q-Bench therefore scores the two parts separately and averages the results (Sec. A.2.3): `subset` names the part, and
+the configurations `game` and `movie` have one part each. The only split, `test`, has all images of a configuration.
 """
 
 from typing import Any, ClassVar
 
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
@@ -18,7 +19,7 @@ PARTS = ("game", "movie")
 
 
 class Cgiqa6k(QualityBuilder):
-    """Loads CGIQA-6K, whole or one of its two parts."""
+    """Loads CGIQA-6K, or one of its two parts."""
 
     DESCRIPTION = "Computer graphics images from games and movies with mean opinion scores."
     HOMEPAGE = "https://github.com/zzc-1998/CGIQA6K"
@@ -41,9 +42,11 @@ class Cgiqa6k(QualityBuilder):
     FORMATS = (ScoreFormat(image="Image", score="MOS"),)
     SCORE_FILES = ("mos.csv", "cgi.json")
     IMAGE_FOLDERS = ("database", "", "images")
-    HOW_TO_GET = (
-        f"CGIQA-6K comes from {HOMEPAGE}, which links to OneDrive: put mos.csv and database/ into one folder and give "
-        "that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "To get CGIQA-6K",
+        f"Download it from the OneDrive link at {HOMEPAGE}",
+        "Put mos.csv and database/ into one folder",
+        PASS_FOLDER,
     )
 
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
@@ -56,5 +59,5 @@ class Cgiqa6k(QualityBuilder):
 def _part_of(name: str) -> str:
     part = name.rpartition("/")[2].partition("_")[0]
     if part not in PARTS:
-        raise ValueError(f"image name {name!r} begins with neither of {', '.join(f'{part}_' for part in PARTS)}")
+        raise ValueError(f"image name {name!r} must begin with {' or '.join(f'{part}_' for part in PARTS)}")
     return part

@@ -1,4 +1,4 @@
-"""The base of all loading scripts: configuration, caching, annotations in the main process, images left encoded."""
+"""Base class of all loading scripts: configuration, caching, parsing of annotations; images stay encoded."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ IMAGES = ("load", "skip")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """What a user can set about a data set; `name`, `data_dir` and `data_files` are those of `datasets`."""
+    """Settings of a dataset; `name`, `data_dir` and `data_files` are those of `datasets`."""
 
     skip_missing: bool = False
-    """Leave out rows whose image file is absent, and list them, instead of raising."""
+    """Leave out rows whose image file is missing, and list them, instead of raising."""
     skip_bad: bool = False
     """Leave out malformed rows, and list them, instead of raising."""
     images: str = "load"
-    """One of `IMAGES`; "skip" loads the annotations alone and leaves the image column empty."""
+    """One of `IMAGES`; "skip" loads only the annotations and leaves the image column empty."""
     only_splits: tuple[str, ...] = ()
-    """Splits to prepare; all that the release holds by default. What another split lacks is then no matter."""
+    """Splits to prepare; by default all that the release has. Files that only other splits need may be missing."""
     own_data_files: bool = False
-    """Whether `data_files` are known to be the user's choice, not what `datasets` picked; see `chosen_data_files`."""
+    """Whether the user named `data_files`, not `datasets` on its own; see `chosen_data_files`."""
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
         """Name the cache folder after the settings, the shared loading code and the source data."""
@@ -55,37 +55,37 @@ class BenchmarkConfig(datasets.BuilderConfig):
 
 @dataclass(frozen=True)
 class Annotation:
-    """Where one split is described and where its images are."""
+    """The annotation files and image folders of one split."""
 
     split: str
     """Name of the split."""
     files: tuple[str, ...]
-    """Annotation files; their rows follow one another."""
+    """Annotation files, whose rows are concatenated."""
     image_folders: tuple[str, ...]
-    """Folders that may hold the images, the most likely first."""
+    """Folders that may contain the images, the most likely first."""
 
 
 class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
-    """Base of all loading scripts.
+    """Base class of all loading scripts.
 
-    A script says where its annotations are (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row
-    into one example (`_example`). All rows are parsed in the main process: errors come before anything is written, and
-    `num_proc` shards plain lists. Images stay paths or encoded bytes; nothing here decodes one.
+    A script finds its annotations (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row into one
+    example (`_example`). All rows are parsed in the main process: errors are raised before anything is written, and
+    `num_proc` shards plain lists. Images stay paths or encoded bytes; no image is decoded here.
     """
 
     BUILDER_CONFIG_CLASS = BenchmarkConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name="default")]
     VERSION = datasets.Version("1.0.0")
     SPLITS: ClassVar[tuple[str, ...]]
-    """All splits that the data set can have."""
+    """All splits that the dataset can have."""
 
     def by_hand(self) -> str:
-        """What of the release has to be got by hand, from where, and where to put it; "" where it is downloaded."""
+        """How to get by hand what cannot be downloaded automatically, as steps; "" if nothing."""
         return ""
 
     @abstractmethod
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        """Find the annotations of every split that the release at hand holds."""
+        """Find the annotations of every split that the user's copy of the release has."""
 
     @abstractmethod
     def _read(self, path: str) -> list[Row]:
@@ -93,10 +93,10 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     @abstractmethod
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
-        """Turn one raw row into an example whose image column holds file names or `ImageCell`s.
+        """Turn one raw row into an example whose image column contains file names or `ImageCell`s.
 
         Returns:
-            The example, or None for a row that is no example of its own.
+            The example, or None if the row is not an example of this split and configuration.
 
         Raises:
             BadAnnotationError: The row is malformed.
@@ -111,10 +111,13 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         annotations = self._wanted(self._annotations(dl_manager))
         rows = {annotation.split: self._parse(annotation, left_out) for annotation in annotations}
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
-        left_out.check_missing("Looked for them in " + ", ".join(folders), annotations[0].files[0])
+        hint = "The images are part of this file; if it is incomplete, download it again"
+        if folders:
+            hint = f"Searched folders: {', '.join(folders)}\nPut the files into one of these folders"
+        left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split]:
-                reason = f"split {annotation.split!r} has no rows to load{left_out.summary(annotation.split)}"
+                reason = f"no row of split {annotation.split!r} can be loaded{left_out.summary(annotation.split)}"
                 raise BadAnnotationError(reason, path=annotation.files[0])
         if not dl_manager.is_streaming:
             left_out.save(self._output_dir)
@@ -124,8 +127,9 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         present = [annotation.split for annotation in annotations]
         for split in self.config.only_splits:
             if split not in present:
+                found = ", ".join(present) or "none"
                 raise MissingFileError(
-                    f"this release of {self.name!r} has no annotations of split {split!r}, only {present}"
+                    f"dataset {self.name!r}: no annotation file for split {split!r}; splits found: {found}"
                 )
         return [a for a in annotations if not self.config.only_splits or a.split in self.config.only_splits]
 
@@ -143,12 +147,12 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
         """Download one of the release's files into the cache of `datasets` and return its path there.
 
-        An interrupted download goes on where it stopped, from the Hub and from other servers that can send parts.
+        An interrupted download is resumed, from the Hub and from other servers that can send parts.
 
         Raises:
-            MissingFileError: It cannot be downloaded, or is not what its published checksum says.
+            MissingFileError: It cannot be downloaded, or differs from its published checksum.
         """
-        # Of the Hub's address, which may be that of a mirror.
+        # The Hub's address may be that of a mirror.
         location = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
         folder = self._cache_downloaded_dir
         try:
@@ -158,8 +162,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             found: str = path or dl_manager.download(location)
         # What the library and its HTTP client raise differs between versions.
         except Exception as error:
-            kept = " The same command, given again, goes on from there." if has_part(location, folder) else ""
-            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}).{kept} {how_to_get}"
+            resume = "\nTo resume the download, run the same command again" if has_part(location, folder) else ""
+            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}){resume}\n{how_to_get}"
             raise MissingFileError(reason) from error
         check_sha256(found, location)
         return found
@@ -169,7 +173,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return unpack(archive, self._unpacked_folder)
 
     def _image_folders(self, data_dir: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the folders that may hold the images; an archive of them is unpacked if it is needed.
+        """Return the folders that may contain the images; unpack an archive of them if needed.
 
         The arguments are those of `image_folders`.
         """
@@ -191,7 +195,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                     continue
                 _check_texts(example, path, number)
                 if example["id"] in examples:
-                    reason = f"duplicate id {example['id']!r}, which row {places[example['id']]} has too"
+                    reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise BadAnnotationError(reason, path=path, row=number)
                 self._check_images(example, path, number)
             except BadAnnotationError as error:
@@ -209,12 +213,13 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
         for image in _as_list(example[self._image_column]):
             if isinstance(image, str) and not is_inside(image):
-                raise BadAnnotationError(f"image name {image!r} leads out of the image folder", path=path, row=number)
+                reason = f"image name {image!r} points outside the image folder"
+                raise BadAnnotationError(reason, path=path, row=number)
             if isinstance(image, ImageCell) and image.problem:
                 raise BadAnnotationError(image.problem, path=path, row=number)
 
     def _find_images(self, example: dict[str, Any], annotation: Annotation, left_out: LeftOut) -> bool:
-        """Replace image names by paths, or note the example as missing one."""
+        """Replace image names by paths, or record that the example's image is missing."""
         column = self._image_column
         single = not isinstance(example[column], list)
         if self.config.images == "skip":
@@ -224,7 +229,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
         if None in found:
             name = names[found.index(None)]
-            left_out.missing(example["id"], name if isinstance(name, str) else "no image is named", annotation.split)
+            left_out.missing(example["id"], name if isinstance(name, str) else "no image named", annotation.split)
             return False
         example[column] = found[0] if single else found
         return True
@@ -235,7 +240,7 @@ def _as_list(images: Any) -> Sequence[str | ImageCell | None]:
 
 
 def _check_texts(example: dict[str, Any], path: str, number: int) -> None:
-    """Refuse what no file can hold: JSON can write half of a character (a lone surrogate), UTF-8 cannot."""
+    """Refuse lone surrogates: JSON can escape half of a character, but UTF-8 cannot encode it."""
     for column, value in example.items():
         for text in _as_list(value):
             if isinstance(text, str) and not text.isascii() and not _is_unicode(text):

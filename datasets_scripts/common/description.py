@@ -1,4 +1,4 @@
-"""The description column kind."""
+"""The columns of descriptions."""
 
 import datasets
 
@@ -6,7 +6,7 @@ import datasets
 def description_features() -> datasets.Features:
     """Return the features of the description kind.
 
-    `description` is empty where the golden text is private; `level` is None where the benchmark tells none.
+    `description` is "" if the golden text is private; `level` is None if the benchmark has no levels.
     """
     text = datasets.Value("string")
     return datasets.Features({"id": text, "image": datasets.Image(), "description": text, "level": text})

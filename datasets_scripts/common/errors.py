@@ -4,20 +4,20 @@
 
     EyechartError
     ├── UsageError (also a ValueError)   unknown name or bad argument; the command line exits with code 2
-    ├── DataError                        something is wrong with a file that was read
-    │   ├── MissingFileError             a folder or an annotation file is not there
-    │   ├── MissingImagesError           annotated images are not there
-    │   ├── BadAnnotationError           an annotation file, or one row of it, is malformed
+    ├── DataError                        an input file is missing or invalid
+    │   ├── MissingFileError             a folder or an annotation file is missing
+    │   ├── MissingImagesError           images that the annotations name are missing
+    │   ├── BadAnnotationError           an annotation file, or one of its rows, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
-    │   ├── BadArchiveError              an archive is corrupt, locked, too large, or would write where it must not
-    │   ├── BadResultsError              a run's results were edited, or are of another schema
-    │   ├── EndpointError                a server did not answer one request, or not in the form it must have
-    │   └── MissingPredictionError       a predictions file has no answer to one request
-    ├── OutputError                      what a command made cannot be written: the disk is full
-    ├── HubError                         the Hub refused what was asked of it, or cannot be reached
-    ├── ModelError                       a model cannot be used for what is asked of it
-    │   └── QuotaError                   a server's account has nothing left to spend
-    └── StoreError                       the store of answers cannot be read or written
+    │   ├── BadArchiveError              an archive is corrupt, encrypted, too large, or would write outside its folder
+    │   ├── BadResultsError              a run's results were edited, or have another schema
+    │   ├── EndpointError                a server did not answer a request, or its answer is malformed
+    │   └── MissingPredictionError       a predictions file has no reply to a request
+    ├── OutputError                      a result cannot be written: the disk is full
+    ├── HubError                         the Hub refused a request, or cannot be reached
+    ├── ModelError                       a model does not support what the run needs
+    │   └── QuotaError                   the account on a server has no credit left
+    └── StoreError                       the store of replies cannot be read or written
 """
 
 import difflib
@@ -29,7 +29,7 @@ class EyechartError(Exception):
     """Base of all errors raised on purpose."""
 
     def explain(self) -> str:
-        """The message with its notes, which say how to go on: what a command prints."""
+        """The message with its notes, which say how to continue; commands print this."""
         return "\n".join([str(self), *getattr(self, "__notes__", [])])
 
 
@@ -38,12 +38,12 @@ class UsageError(EyechartError, ValueError):
 
 
 class DataError(EyechartError):
-    """Something is wrong with a file.
+    """An input file is missing or invalid.
 
     Attributes:
         path: The file or folder, or None.
         row: Line number, row number or row id inside the file, or None.
-        reason: What is wrong, without the file's name.
+        reason: The message without the file's name and the row.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class DataError(EyechartError):
 
 
 class MissingFileError(DataError):
-    """A folder or an annotation file is not there."""
+    """A folder or an annotation file is missing."""
 
 
 class MissingImagesError(DataError):
-    """Images that the annotations list are not there."""
+    """Images that the annotations name are missing."""
 
 
 class BadAnnotationError(DataError):
-    """An annotation file, or one row of it, is malformed."""
+    """An annotation file, or one of its rows, is malformed."""
 
 
 class BadImageError(DataError):
@@ -74,18 +74,18 @@ class BadImageError(DataError):
 
 
 class BadArchiveError(DataError):
-    """An archive is corrupt, locked, too large, or would write where it must not."""
+    """An archive is corrupt, encrypted, too large, or would write outside its folder."""
 
 
 class BadResultsError(DataError):
-    """A run's results or predictions are not in the form in which they were written, or of another schema."""
+    """A run's results or predictions were edited, or have another schema."""
 
 
 class EndpointError(DataError):
-    """A server did not answer one request, or not in the form it must have.
+    """A server did not answer a request, or its answer is malformed.
 
     Attributes:
-        status: The HTTP status of a refusal; None where there was no answer, or one that cannot be used.
+        status: The HTTP status if the server refused the request; None if it sent no answer or a malformed one.
     """
 
     def __init__(self, reason: str, *, status: int | None = None) -> None:
@@ -95,39 +95,39 @@ class EndpointError(DataError):
 
 
 class MissingPredictionError(DataError):
-    """A predictions file has no answer to one request; what it has to others is not in doubt."""
+    """A predictions file has no reply to a request; its other replies remain valid."""
 
 
 class OutputError(EyechartError):
-    """What a command made cannot be written: the disk is full."""
+    """A result cannot be written: the disk is full."""
 
 
 class HubError(EyechartError):
-    """The Hub refused what was asked of it, or cannot be reached."""
+    """The Hub refused a request, or cannot be reached."""
 
 
 class ModelError(EyechartError):
-    """A model cannot be used for what is asked of it."""
+    """A model does not support what the run needs."""
 
 
 class QuotaError(ModelError):
-    """The account on a server has nothing left to spend."""
+    """The account on a server has no credit left."""
 
 
 class StoreError(EyechartError):
-    """The store of answers cannot be read or written; what it holds is kept."""
+    """The store of replies cannot be read or written; the stored replies are kept."""
 
 
 class MiniDataWarning(UserWarning):
-    """Scores are of a mini release, whose items are synthetic."""
+    """The scores were computed on synthetic demo data, not on the benchmark."""
 
 
 def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError:
     """Make the error for a name that does not exist.
 
     Args:
-        kind: What the name stands for, for example "dataset".
-        given: The name as it was given.
+        kind: What is named, for example "dataset".
+        given: The unknown name.
         allowed: The names that exist.
 
     Returns:
@@ -142,7 +142,7 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError
 
 
 def missing_column(name: str, found: Iterable[str], why: str = "") -> str:
-    """The message for data without a column.
+    """The message for a missing column.
 
     Examples:
         >>> missing_column("answer", ["id", "Answer"], " (needed by mmbench/en)")

@@ -9,12 +9,12 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.paths import is_image, open_regular
 
 CONTENT_LIMIT = 16 * 2**20
-"""Files up to this many bytes are fingerprinted by content, larger ones by size and time of change."""
+"""Files up to this many bytes are fingerprinted by content, larger ones by size and modification time."""
 
 
 @cache
 def source_fingerprint(*files: str | os.PathLike[str]) -> str:
-    """Return a hash over everything in this folder and over `files`, by content as of the first call."""
+    """Return a hash over the content of all modules in this folder and of `files`, as of the first call."""
     common = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256()
     for file in [*common, *map(Path, files)]:
@@ -25,14 +25,15 @@ def source_fingerprint(*files: str | os.PathLike[str]) -> str:
 def folder_fingerprint(folder: str) -> str:
     """Return a hash over a release's folder.
 
-    Image files count by name only (the data set stores their paths, so changed pixels are seen anyway); all others by
-    name, size and time of change, and by content up to `CONTENT_LIMIT`. Links to folders are followed.
+    Of image files it includes only the name (the dataset stores their paths, so that changed pixels are seen anyway);
+    of others the name, size and modification time, and the content up to `CONTENT_LIMIT`. Links to folders are
+    followed.
     """
     return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(_walk(folder)))
 
 
 def files_fingerprint(paths: Iterable[str]) -> str:
-    """Return a hash over single files; those that are not local count by name."""
+    """Return a hash over single files; of files that are not local, only over the name."""
     return _digest(_describe_file(path, path) for path in paths)
 
 
@@ -48,7 +49,7 @@ def _walk(folder: str) -> Iterator[str]:
     for root, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(root)
         if real in seen:
-            # A link that leads back into a folder already listed.
+            # A link to a folder that is already listed.
             folders.clear()
             continue
         seen.add(real)
@@ -65,6 +66,6 @@ def _describe_file(path: str, name: str) -> str:
             with open_regular(path) as file:
                 content = hashlib.sha256(file.read()).hexdigest()
     except OSError:
-        # A dangling link, a pipe, or no local file: the readers report it if they need it.
+        # A broken link, a pipe, or not a local file: the readers report it if they need it.
         return name
     return f"{name}|{status.st_size}|{status.st_mtime_ns}|{content}"

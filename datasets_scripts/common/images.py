@@ -1,7 +1,7 @@
-"""Opening one image from anywhere, with one kind of error for everything that can be wrong with it.
+"""Opening an image from any source; every problem with it becomes a `BadImageError`.
 
-Pixels are delivered as the file stores them. The EXIF orientation is not applied: the opinion scores and the answers of
-the benchmarks were collected, and their published numbers computed, on the stored pixels.
+Pixels are returned as stored in the file. The EXIF orientation is not applied: the benchmarks' opinion scores and
+answers were collected, and their published numbers computed, on the stored pixels.
 """
 
 import io
@@ -18,13 +18,13 @@ from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.paths import open_regular
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-"""Formats that are read, by Pillow's names. Pillow knows more, of which EPS would start another program."""
+"""Formats that are read, by Pillow's names. Pillow supports more, but EPS, for example, starts another program."""
 MAX_PIXELS = 100_000_000
 """Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
 
 Source = bytes | str | os.PathLike[str] | Mapping[str, object] | None
-"""Encoded bytes, a path, a `{"bytes", "path"}` dict as `datasets.Image(decode=False)` gives it, or None for a row's
-absent image, which cannot be read."""
+"""Encoded bytes, a path, a `{"bytes", "path"}` dict as from `datasets.Image(decode=False)`, or None for a missing
+image, which is an error."""
 Value = TypeVar("Value")
 
 
@@ -38,17 +38,17 @@ def open_image(
 
     Args:
         source: The image, see `Source`.
-        name: What errors call the image; the path by default.
-        max_pixels: Largest allowed width x height, checked on the header before any pixel is decoded. Pillow's own
-            limit of about 179 megapixels holds besides.
+        name: The image's name in errors; the path by default.
+        max_pixels: Largest allowed width x height, checked in the header before any pixel is decoded. Pillow's own
+            limit of about 179 megapixels also applies.
 
     Returns:
-        The decoded image, RGB, 8 bits a channel. Alpha is dropped, 16-bit grey is divided by 256, the EXIF orientation
-        is left as it is.
+        The decoded image, RGB, 8 bits per channel. Alpha is dropped, 16-bit grey is divided by 256, and the EXIF
+        orientation is not applied.
 
     Raises:
-        BadImageError: The image is missing, empty, corrupt, truncated, not an image, of another format than `FORMATS`,
-            larger than `max_pixels`, or has pixels of 32 bits.
+        BadImageError: The image is missing, empty, corrupt, truncated, not in one of the `FORMATS`, larger than
+            `max_pixels`, or has 32-bit pixels.
     """
     name = name or _path(source) or "image"
     return _decoded(encoded_bytes(source, name=name), name, max_pixels, _to_rgb)
@@ -60,18 +60,18 @@ def encoded_image(
     name: str | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> tuple[bytes, str]:
-    """Read one image without changing a byte, checked by decoding it.
+    """Read one image without changing its bytes, and check it by decoding it.
 
     Args:
-        source: As `open_image` takes it.
-        name: As `open_image` takes it.
-        max_pixels: As `open_image` takes it.
+        source: As for `open_image`.
+        name: As for `open_image`.
+        max_pixels: As for `open_image`.
 
     Returns:
-        The bytes of the file and their MIME type, by what they are and not by the file's name.
+        The bytes of the file and their MIME type, which is read from the content, not from the file's name.
 
     Raises:
-        BadImageError: As `open_image` raises it.
+        BadImageError: As for `open_image`.
     """
     name = name or _path(source) or "image"
     data = encoded_bytes(source, name=name)
@@ -79,7 +79,7 @@ def encoded_image(
 
 
 def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image], Value]) -> Value:
-    """What `use` makes of the decoded image, while Pillow's warnings are ignored."""
+    """Decode an image and return `use(image)`; Pillow's warnings are ignored."""
     with _quiet_pillow:
         try:
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
@@ -91,15 +91,16 @@ def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image
         except Image.DecompressionBombError as error:
             raise BadImageError(f"the image has more pixels than Pillow's limit allows: {error}", path=name) from error
         except Image.UnidentifiedImageError as error:
-            raise BadImageError(f"not an image, or of another format than {', '.join(FORMATS)}", path=name) from error
-        # Pillow's decoders raise whatever the damage led them to: OSError, SyntaxError, struct.error, IndexError, ...
+            reason = f"not an image, or not in a supported format ({', '.join(FORMATS)})"
+            raise BadImageError(reason, path=name) from error
+        # A damaged image can make Pillow's decoders raise anything: OSError, SyntaxError, struct.error, IndexError, ...
         except Exception as error:
             reason = f"the image is corrupt or truncated: {type(error).__name__}: {error}"
             raise BadImageError(reason, path=name) from error
 
 
 def _mime_type(image: Image.Image) -> str:
-    # A JPEG with further pictures behind the first, as some cameras write it, is a JPEG to everyone else.
+    # Some cameras append further pictures to a JPEG. Pillow calls it MPO, all other software JPEG.
     kind = "JPEG" if image.format == "MPO" else str(image.format)
     return Image.MIME.get(kind, f"image/{kind.lower()}")
 
@@ -108,11 +109,11 @@ def encoded_bytes(source: Source, *, name: str | None = None) -> bytes:
     """Read one image without decoding it.
 
     Args:
-        source: As `open_image` takes it.
-        name: What errors call the image; the path by default.
+        source: As for `open_image`.
+        name: The image's name in errors; the path by default.
 
     Returns:
-        The bytes of the file, at least one.
+        The bytes of the file, never empty.
 
     Raises:
         BadImageError: The image is missing or empty.
@@ -153,19 +154,17 @@ def _check_size(size: tuple[int, int], max_pixels: int, name: str) -> None:
 
 def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
-        # Pillow holds 16 bits also in 32. A plain conversion would clip everything above 255 to white.
+        # Pillow also stores 16 bits in 32. A plain conversion would clip all values above 255 to white.
         image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     elif image.mode in ("I", "F"):
-        raise BadImageError(
-            f"the image has pixels of 32 bits (mode {image.mode}), of which black and white are unknown"
-        )
+        raise BadImageError(f"the image has 32-bit pixels (mode {image.mode}); convert it to 8 or 16 bits")
     return image.convert("RGB")
 
 
 class _QuietPillow:
     """Ignores Pillow's warnings while at least one thread is inside.
 
-    `warnings.catch_warnings` alone is not made for threads: two overlapping uses can restore each other's filters.
+    `warnings.catch_warnings` is not thread-safe: two overlapping uses can restore each other's filters.
     """
 
     def __init__(self) -> None:

@@ -11,16 +11,16 @@ from typing import BinaryIO
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""How the names of image files end, in lower case."""
+"""Suffixes of image files, in lower case."""
 MAX_BYTES = 4 * 2**30
-"""A larger file is not read whole; the image of 100 megapixels that takes most has 0.8 GiB."""
+"""Larger files are not read at once; an image of 100 megapixels has at most 0.8 GiB."""
 
 
 def eyechart_home() -> Path:
     """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder.
 
     Raises:
-        UsageError: `EYECHART_HOME` begins with the name of a user who is unknown.
+        UsageError: `EYECHART_HOME` begins with `~` and an unknown user name.
     """
     home = os.environ.get("EYECHART_HOME")
     if home:
@@ -28,61 +28,61 @@ def eyechart_home() -> Path:
             return Path(home).expanduser()
         except RuntimeError as error:
             raise UsageError(
-                f"EYECHART_HOME={home!r} is the home of a user who is unknown here; name a folder"
+                f"EYECHART_HOME={home!r} names the home folder of an unknown user; set it to an existing folder"
             ) from error
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
 
 
 def open_regular(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> BinaryIO:
-    """Open a file for reading; what is read whole of a pipe or a device may have no end.
+    """Open a regular file for reading; a pipe or a device, which may never end, is refused.
 
     Args:
         path: The file, or a link to it.
-        max_bytes: A larger one is not opened.
+        max_bytes: Larger files are not opened.
 
     Raises:
-        OSError: It cannot be opened, is no regular file, or too large.
+        OSError: It cannot be opened, is not a regular file, or is too large.
     """
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(EINVAL, "it is a folder, a pipe or a device; expected a regular file")
     if status.st_size > max_bytes:
-        raise OSError(EINVAL, f"it has {status.st_size:,} bytes; at most {max_bytes:,} are read")
+        raise OSError(EINVAL, f"it has {status.st_size:,} bytes; the limit is {max_bytes:,}")
     return open(path, "rb")
 
 
 def check_not_empty(argument: str, value: object) -> None:
-    """Refuse an empty path or name: the current folder, or none at all.
+    """Refuse an empty path or name, for example from an unset shell variable.
 
     Raises:
-        UsageError: It is "", as a shell variable is that is not set; the message names the argument.
+        UsageError: It is ""; the message names the argument.
     """
     if value == "":
         raise UsageError(f"{argument}='' is empty; give one, or leave it out")
 
 
 def release_folder(data_dir: str, argument: str = "data_dir") -> str:
-    """Return `data_dir` as an absolute path; errors call it `argument`.
+    """Return `data_dir` as an absolute path; `argument` is its name in errors.
 
     Raises:
-        UsageError: It is empty, which would be the current folder.
+        UsageError: It is empty, which would mean the current folder.
         MissingFileError: It is not a folder.
     """
     check_not_empty(argument, data_dir)
     folder = os.path.abspath(os.path.expanduser(data_dir))
     if not os.path.isdir(folder):
-        raise MissingFileError(f"{argument} is not a folder", path=folder)
+        raise MissingFileError(f"{argument} is not an existing folder", path=folder)
     return folder
 
 
 def first_file(folder: str, names: Sequence[str]) -> str | None:
-    """Return the path of the first of `names` that is a file in `folder`, or None."""
+    """Return the path of the first of `names` that exists in `folder`, or None."""
     paths = (os.path.join(folder, *name.split("/")) for name in names)
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a file name from an annotation stays inside the folder it is joined to."""
+    """Whether a file name from an annotation stays inside the folder to which it is joined."""
     path = PurePosixPath(name.replace("\\", "/"))
     return (
         bool(name)
@@ -94,14 +94,14 @@ def is_inside(name: str) -> bool:
 
 
 def is_image(name: str) -> bool:
-    """Tell from a file's name whether it is an image."""
+    """Whether a file's name is that of an image."""
     return name.lower().endswith(IMAGE_SUFFIXES)
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:
-    """Return the path of image `name` in the first of `folders` that holds it, or None.
+    """Return the path of image `name` in the first of `folders` that has it, or None.
 
-    Annotations are read in Unicode NFC; a file whose name was stored decomposed is found as well.
+    Annotations are read in Unicode NFC; files whose names are stored decomposed (NFD) are found too.
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
     paths = (os.path.join(folder, spelling) for folder in folders for spelling in names)

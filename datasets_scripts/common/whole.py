@@ -1,7 +1,7 @@
-"""Files and folders that appear complete or not at all: made beside their place, and moved there when they are done.
+"""Files and folders that appear complete or not at all: written next to their place, and moved there when finished.
 
-What a killed process had begun stays behind under a hidden name; the next one that writes into the same folder removes
-it. A process that is still writing holds a lock, and its files are left alone.
+A killed process leaves its unfinished files under a hidden name; the next process that writes into the same folder
+removes them. A process that is still writing holds a lock, and its files are not touched.
 """
 
 import os
@@ -16,17 +16,17 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.errors import EyechartError, OutputError, UsageError
 
 UNFINISHED = ".eyechart-unfinished-"
-"""How the names of hidden folders begin in which files are made."""
+"""Prefix of the hidden folders for unfinished files."""
 Content = str | bytes | Callable[[Path], object]
 _FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
+    """Yield an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
 
     Raises:
-        OSError: `folder` was made and filled meanwhile, or one of the two cannot be made.
+        OSError: A non-empty `folder` was made in the meantime, or a folder cannot be made.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with workplace(folder.parent) as place:
@@ -37,17 +37,17 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: Content) -> None:
-    """Write a file in place of the one that was there.
+    """Write a file, or replace an existing one.
 
     Args:
         path: The file, in a folder that exists.
-        content: What is in it, text as UTF-8; or what writes a file whose path it is given.
+        content: The content (text is written as UTF-8), or a function that writes a file to a given path.
 
     Raises:
-        OSError: It cannot be written; what was there is there still.
+        OSError: The file cannot be written; an existing file is unchanged.
     """
     path = path.resolve()
-    # A device or a pipe takes what is written and must not be replaced; a folder says that it is one.
+    # A device or a pipe is written to and must not be replaced; writing to a folder raises the right error.
     if path.exists() and not path.is_file():
         _write(path, content)
         return
@@ -65,7 +65,7 @@ def _write(path: Path, content: Content) -> None:
 
 @contextmanager
 def workplace(folder: Path) -> Iterator[Path]:
-    """A hidden folder for what is to be moved into `folder`; removed when the block ends, or by the next one here."""
+    """Yield a hidden folder for files to move into `folder`; it is removed when the block ends, or by the next call."""
     _remove_left(folder)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder, ignore_cleanup_errors=True) as place:
         lock = _lock(Path(place))
@@ -77,10 +77,10 @@ def workplace(folder: Path) -> Iterator[Path]:
 
 
 def unwritable(what: str, error: OSError) -> EyechartError:
-    """The error for something that cannot be written: wrong usage, unless the disk is full.
+    """The error for something that cannot be written: a `UsageError`, or an `OutputError` if the disk is full.
 
     Args:
-        what: Names it, as the subject of the message.
+        what: The subject of the message.
         error: Why it cannot be written.
     """
     if error.errno in _FULL:
@@ -89,7 +89,7 @@ def unwritable(what: str, error: OSError) -> EyechartError:
 
 
 def disk_error(error: BaseException) -> OutputError | None:
-    """The error to show for one that a full disk led to, in whatever a library made of it; None for any other."""
+    """The error to show if a full disk caused `error`, directly or inside a library's error; else None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _FULL:
@@ -99,13 +99,13 @@ def disk_error(error: BaseException) -> OutputError | None:
 
 
 def _full(what: str, error: OSError) -> str:
-    # Libraries put words of their own in the place of the system's.
+    # Libraries replace the system's message by their own.
     reason = os.strerror(error.errno) if error.errno else error
-    return f"{what} cannot be written: {reason}; make room on the disk and repeat the command"
+    return f"{what} cannot be written: {reason}; free disk space and run the command again"
 
 
 def _remove_left(folder: Path) -> None:
-    """Remove what ended processes left; an empty folder may be one whose process is about to lock it."""
+    """Remove what ended processes left; skip empty folders, whose process may be about to lock them."""
     for place in folder.glob(f"{UNFINISHED}*"):
         with suppress(OSError):
             if any(place.iterdir()) and (lock := _lock(place)) is not None:
@@ -114,8 +114,8 @@ def _remove_left(folder: Path) -> None:
 
 
 def _lock(place: Path) -> int | None:
-    """The descriptor of a folder that is locked as long as it is open; None where locks are not to be had."""
-    # Without locks nothing is known of other processes, and nothing of theirs is removed.
+    """The descriptor of a folder, which is locked as long as it is open; None if it cannot be locked."""
+    # Without locks, nothing of other processes is removed: they may still be writing.
     if sys.platform == "win32":
         return None
     import fcntl

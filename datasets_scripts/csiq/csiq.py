@@ -1,17 +1,17 @@
 """CSIQ: 30 pristine images with six distortions at up to five levels, 866 images, rated in a laboratory.
 
 Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role of Strategy (Larson and Chandler, JEI
-2010). CSIQ publishes DMOS on a scale of 0 (no difference) to 1 (worst), where lower is better; `released_score` keeps
-it and `quality` is 1 - DMOS. Score files that are read:
+2010). CSIQ publishes DMOS on a scale of 0 (no difference) to 1 (worst), where lower is better; `released_score` is the
+DMOS and `quality` is 1 - DMOS. Score files that are read:
 
 - `csiq.DMOS.xlsx`, sheet `all_by_image`, headings in row 4: `image` (the reference, one of which is the number 1600),
   `dst_type`, `dst_lev`, `dmos_std`, `dmos`;
-- `csiq_label.txt`: file name and DMOS with a blank in between;
+- `csiq_label.txt`: file name and DMOS, separated by a blank;
 - lists of file names (`image` or `img_path`) with `dmos` or `gt_score`, which are DMOS as well; only the `mos` of a
-  plain `image,mos` CSV is taken as higher is better.
+  plain `image,mos` CSV is read as higher is better.
 
-File names, `<reference>.<type>.<level>.png`, fill `reference`, `distortion_type` and `distortion_level`. Images lie in
-`dst_imgs/` or in its folders by type. The one split, `test`, holds all images.
+`reference`, `distortion_type` and `distortion_level` are read from the file names, `<reference>.<type>.<level>.png`.
+Images are in `dst_imgs/` or in its folders by type. The only split, `test`, has all images.
 """
 
 import re
@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from eyechart.datasets_scripts.common.files.readers import text_field
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat
 
@@ -30,7 +31,7 @@ DISTORTIONS = {
     "BLUR": "Gaussian blur",
     "contrast": "contrast decrement",
 }
-"""Readable names of the types in file names; a type that is not listed keeps its own."""
+"""Readable names of the types in file names; a type that is not listed keeps its name."""
 WORST = 1.0
 """DMOS of the worst image."""
 _TYPE, _LEVEL = "dst_type", "dst_lev"
@@ -43,7 +44,7 @@ _FOLDERS = tuple(dict.fromkeys(name for code in DISTORTIONS for name in (code.lo
 
 
 class Csiq(QualityBuilder):
-    """Loads CSIQ from its workbook or from a list, turned to higher is better."""
+    """Loads CSIQ from its workbook or from a list; `quality` is turned to higher is better."""
 
     DESCRIPTION = "Images with artificial distortions and differential mean opinion scores."
     HOMEPAGE = "https://s2.smu.edu/~eclarson/csiq.html"
@@ -74,9 +75,11 @@ class Csiq(QualityBuilder):
             "images": "https://s2.smu.edu/~eclarson/csiq/dst_imgs.zip",
         }
     )
-    HOW_TO_GET = (
-        f"CSIQ comes from {HOMEPAGE} (csiq.DMOS.xlsx, dst_imgs.zip): put the former and the unpacked dst_imgs/ into "
-        "one folder and give that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "To get CSIQ by hand",
+        f"Download csiq.DMOS.xlsx and dst_imgs.zip from {HOMEPAGE}",
+        "Put csiq.DMOS.xlsx and the unpacked dst_imgs/ into one folder",
+        PASS_FOLDER,
     )
 
     def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:

@@ -2,13 +2,14 @@
 
 KADIS-700k (Lin, Hosu and Saupe, https://arxiv.org/abs/2001.08113) has 700,000 distorted images and no opinion scores of
 its own. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of them (0-100, higher
-is better). The script reads any such folder: `mos.csv` with the columns `image` and `mos`, the images beside it or in
-`images/`. File names end in `_<type>_<level>`, which fills `reference`, `distortion_type` and `distortion_level`. The
-one split, `test`, holds all images.
+is better). The script reads any folder with a `mos.csv` with the columns `image` and `mos`, and the images next to it
+or in `images/`. `reference`, `distortion_type` and `distortion_level` are read from the file names, which end in
+`_<type>_<level>`. The only split, `test`, has all images.
 """
 
 from typing import Any
 
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.kadid import kadid_facts
 
@@ -27,12 +28,14 @@ class Kadis700k(QualityBuilder):
   year    = {2020}
 }
 """
-    HOW_TO_GET = (
-        "KADIS-700k is published without opinion scores. Get the 100 scored images of the 2AFC authors from "
-        "https://github.com/h4nwei/2AFC-LMMs (folder data/kadis700k, scores under 'kadis700k' in "
-        "data/Coarse_grained_mixed.json), or distorted images of your own from "
-        "https://database.mmsp-kn.de/kadid-10k-database.html; put the images and a mos.csv with the columns image,mos "
-        "(higher is better) into one folder and give that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "KADIS-700k is published without opinion scores. To get images with scores",
+        "Download the 100 images that the 2AFC authors scored from https://github.com/h4nwei/2AFC-LMMs (images: "
+        "data/kadis700k, scores: 'kadis700k' in data/Coarse_grained_mixed.json), or choose images of KADIS-700k from "
+        f"{HOMEPAGE} and collect scores yourself",
+        "Write the scores to mos.csv with the columns image,mos (higher is better)",
+        "Put mos.csv and the images into one folder",
+        PASS_FOLDER,
     )
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""LLDescribe, the description part of Q-Bench: images to be described, and golden texts for those who have them.
+"""LLDescribe, the description part of Q-Bench: images to describe, with golden texts if your copy has them.
 
 Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision, https://arxiv.org/abs/2309.14181,
-Sec. 2.3. The one split, `test`, holds all images of the folder (499 in the release), in the order of their names. The
-golden descriptions are private; without them `description` is empty in every row.
+Sec. 2.3. The only split, `test`, has all images of the folder (499 in the release), sorted by name. The golden
+descriptions are private; without them `description` is empty in every row.
 
-The images lie in `images_lldescribe/`, in `images/`, or in the folder itself, or are still in `images_lldescribe.tar`;
-names are ids. Golden texts come from `descriptions.json` (a list of objects),
-`descriptions.jsonl` (one object a line) or `descriptions.csv` (with a header) in `data_dir`, or from a file of these
-kinds given as `data_files`. Of `NAME_KEYS` and of `TEXT_KEYS`, each row has exactly one; other keys are ignored.
+The images are in `images_lldescribe/`, in `images/`, in the folder itself, or in `images_lldescribe.tar`; their names
+are the ids. Golden texts are read from `descriptions.json` (a list of objects), `descriptions.jsonl` (one object per
+line) or `descriptions.csv` (with a header) in `data_dir`, or from such a file named with `data_files`. Each row has
+exactly one of `NAME_KEYS` and one of `TEXT_KEYS`; other keys are ignored.
 
-A golden text of an image that is not there is a missing image. An image without a golden text stays, with an empty
-description: it can be described, but is never scored.
+A golden text without its image is a missing image. An image without a golden text is kept, with an empty description:
+a model can describe it, but the description is never scored.
 """
 
 import os
@@ -32,6 +32,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_jsonl_rows,
     text_field,
 )
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.paths import is_image, release_folder
 
@@ -40,14 +41,16 @@ NAME_KEYS = ("img_path", "image", "id")
 TEXT_KEYS = ("description", "golden_description", "text")
 """Keys of the golden text."""
 GOLDEN_FILES = ("descriptions.json", "descriptions.jsonl", "descriptions.csv")
-"""Files of golden texts that are looked for in `data_dir`."""
+"""Files of golden texts in `data_dir`."""
 IMAGE_FOLDERS = ("images_lldescribe", "images", "")
-"""Where the images may be; the first folder that holds one is taken."""
+"""Folders that may contain the images; the first one with an image is used."""
 IMAGE_ARCHIVE = "images_lldescribe.tar"
 _HUB = "https://huggingface.co/datasets/teowu/LLDescribe-QBench"
-_HOW_TO_GET = (
-    f"LLDescribe's images come from {_HUB} ({IMAGE_ARCHIVE}): put the archive, or the unpacked images, into a folder "
-    "and give it as data_dir."
+_HOW_TO_GET = numbered_steps(
+    "To get LLDescribe's images by hand",
+    f"Download {IMAGE_ARCHIVE} from {_HUB}",
+    "Put the archive, or the unpacked images, into a folder",
+    PASS_FOLDER,
 )
 _CITATION = """\
 @inproceedings{wu2024qbench,
@@ -62,13 +65,13 @@ _CITATION = """\
 
 
 class LLDescribe(BenchmarkBuilder):
-    """Loads LLDescribe's images, with golden texts where there are any, from a folder or from the Hub."""
+    """Loads LLDescribe's images, and golden texts if there are any, from a folder or from the Hub."""
 
     SPLITS = ("test",)
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
-            description="Images to be described in their low-level appearance, the description part of Q-Bench.",
+            description="Images whose low-level appearance is to be described, the description part of Q-Bench.",
             features=description_features(),
             homepage=_HUB,
             license="cc-by-nc-sa-4.0",
@@ -83,16 +86,18 @@ class LLDescribe(BenchmarkBuilder):
             golden = golden or _golden_files(data_dir)
         else:
             data_dir = os.path.dirname(golden[0]) if golden else self._download(dl_manager)
-        # Unpacked also where no image is to be loaded: without golden texts, their names are all there is.
+        # Unpacked even if no image is loaded: without golden texts, the images' names are the only annotations.
         folders = image_folders(data_dir, IMAGE_FOLDERS, [IMAGE_ARCHIVE], self._unpacked_folder)
         folder = next((folder for folder in folders if _image_names(folder)), None)
         if folder is None and not golden:
-            raise MissingFileError(f"the folder holds no image. {_HOW_TO_GET}", path=data_dir)
+            raise MissingFileError(f"no image in this folder\n{_HOW_TO_GET}", path=data_dir)
         return [Annotation("test", tuple(golden) or (folder or data_dir,), (folder or data_dir,))]
 
     def _download(self, dl_manager: datasets.DownloadManager) -> str:
         if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: the release's images are one archive. {_HOW_TO_GET}")
+            raise UsageError(
+                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{_HOW_TO_GET}"
+            )
         return self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
 
     def _read(self, path: str) -> list[Row]:
@@ -123,21 +128,20 @@ class LLDescribe(BenchmarkBuilder):
 def _golden_files(data_dir: str) -> list[str]:
     present = [name for name in GOLDEN_FILES if os.path.isfile(os.path.join(data_dir, name))]
     if len(present) > 1:
-        raise UsageError(f"{data_dir} holds {' and '.join(present)}; say which with data_files=...")
+        raise UsageError(f"{data_dir} contains {' and '.join(present)}; choose one with data_files=...")
     return [os.path.join(data_dir, name) for name in present]
 
 
 def _only_key(raw: dict[str, Any], keys: Sequence[str], path: str, number: int) -> str:
     found = [key for key in keys if key in raw]
     if len(found) != 1:
-        raise BadAnnotationError(
-            f"expected one of {', '.join(keys)}; found {found or list(raw)}", path=path, row=number
-        )
+        reason = f"expected exactly one of the fields {', '.join(keys)}; found {found or list(raw)}"
+        raise BadAnnotationError(reason, path=path, row=number)
     return found[0]
 
 
 def _image_names(folder: str) -> list[str]:
-    """Return the names of the images in a folder, in order; hidden files, which some archives hold, are none."""
+    """Return the sorted names of the images in a folder, without hidden files, which some archives contain."""
     if not os.path.isdir(folder):
         return []
     with os.scandir(folder) as entries:

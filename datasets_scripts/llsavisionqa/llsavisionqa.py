@@ -1,12 +1,13 @@
-"""LLSAVisionQA, the questions of QL-Bench: those of Q-Bench with `I don't know` as one more option.
+"""LLSAVisionQA, the questions of QL-Bench: the questions of Q-Bench with `I don't know` as one more option.
 
 Explore the Hallucination on Low-level Perception for MLLMs, https://arxiv.org/abs/2409.09748, Sec. III. The set itself
-is not released. It is built here from the two that it was built from: configuration `single` from LLVisionQA (2,990
-questions on one image), `pair` from Q-Bench2's pairs (1,999 on two); `data_dir` is the folder of that release, in any
-layout that `llvisionqa` and `llvisionqa_pairs` read. Ids, splits and answers are theirs; the letter of the refusal
-option is in the column `refusal`.
+is not released. It is built here from the same two sources: configuration `single` from LLVisionQA (2,990 questions on
+one image), `pair` from Q-Bench2's pairs (1,999 on two); `data_dir` is the folder of that release, in any layout that
+`llvisionqa` and `llvisionqa_pairs` read. Ids, splits and answers are those of the source; the column `refusal` has the
+letter of the refusal option.
 
-The paper does not say where the refusal option stands. `refusal_position` sets it; the answer's letter moves along.
+The paper does not specify the position of the refusal option. `refusal_position` sets it; the answer's letter is
+shifted accordingly.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 REFUSAL = "I don't know"
 """Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
-"""Values of `refusal_position`. One question of Q-Bench2 has a single option: there, place 2 is the last place."""
+"""Values of `refusal_position`. One question of Q-Bench2 has a single option: there, 2 means the last position."""
 _LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})
 _CITATION = """\
 @article{sun2024explore,
@@ -42,13 +43,13 @@ _CITATION = """\
 
 @dataclass
 class SelfAwarenessConfig(BenchmarkConfig):
-    """What a user can set besides."""
+    """Additional settings."""
 
     refusal_position: str | int = "last"
-    """Where the refusal option stands among the options, one of `POSITIONS`: "last", "first", a place counted from 0,
-    or "random", drawn for each question by itself from `refusal_seed` and the question's id."""
+    """Position of the refusal option among the options, one of `POSITIONS`: "last", "first", a position from 0, or
+    "random", drawn for each question from `refusal_seed` and the question's id."""
     refusal_seed: int = 0
-    """Seed of "random"; without effect otherwise."""
+    """Seed of "random"; no effect otherwise."""
 
 
 class LLSAVisionQA(QuestionBuilder):
@@ -73,16 +74,16 @@ class LLSAVisionQA(QuestionBuilder):
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         position = self.config.refusal_position
-        # True is 1 and 1.0 is 1, but neither is meant.
+        # True and 1.0 are equal to 1, but not allowed.
         if not any(type(position) is type(allowed) and position == allowed for allowed in POSITIONS):
-            raise UsageError(f"refusal_position={position!r} is none of {', '.join(map(repr, POSITIONS))}")
+            raise UsageError(f"refusal_position={position!r} is not one of {', '.join(map(repr, POSITIONS))}")
         return super()._annotations(dl_manager)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         example = super()._example(raw, annotation=annotation, path=path, number=number)
         options = example["options"]
         if REFUSAL in options:
-            raise BadAnnotationError(f"the options hold {REFUSAL!r} already: {options}", path=path, row=number)
+            raise BadAnnotationError(f"the options already include {REFUSAL!r}: {options}", path=path, row=number)
         place = self._refusal_place(example["id"], len(options))
         answer = example["answer"]
         if answer:

@@ -1,17 +1,18 @@
 r"""The pairs of Q-Bench2 (Q-Bench+): multiple-choice questions that compare two images or ask about both.
 
 A Benchmark for Multi-modal Foundation Models on Low-level Vision: from Single Images to Pairs,
-https://arxiv.org/abs/2402.07116. 1,000 questions in `dev` and 999 in `test`, whose answers are private.
+https://arxiv.org/abs/2402.07116. 1,000 questions in `dev` and 999 in `test`; the answers of `test` are private.
 
-Layouts that are read, see `common/q_bench.py` for both:
+Layouts that are read (details in `common/choice/q_bench.py`):
 
-- the release: `q-bench2-a1-dev.jsonl` and `q-bench2-a1-test.jsonl`, the single images in `all_single_images/`, in
-  `images/` or beside them, or still in `all_single_images.zip`. The field `img_path`, of the form
-  `<folder>\<first>_cat_<second>.jpg`, names a picture of both side by side, which is not used: the two images are;
+- the release: `q-bench2-a1-dev.jsonl` and `q-bench2-a1-test.jsonl`; the single images next to them, in
+  `all_single_images/`, in `images/`, or in `all_single_images.zip`. The field `img_path`, of the form
+  `<folder>\<first>_cat_<second>.jpg`, names a file with both images side by side, which is not used: the two single
+  images are read instead;
 - the Hub's Parquet form (`q-future/Q-Bench2-HF`) with the columns `image1` and `image2`.
 
-Three released rows of `dev` have options that look wrong, and are read as they are: row 129 has a single one, rows 873
-and 965 list one twice. In 873 that is the right one, and its letter is that of the field `correct_choice`.
+Three released rows of `dev` have options that look wrong, and are read unchanged: row 129 has a single option, rows 873
+and 965 list an option twice. In 873 the duplicate is the correct option, and `correct_choice` gives its letter.
 """
 
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from eyechart.datasets_scripts.common.choice.columns import multiple_choice_feat
 from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "concern 1", "concern 2", "concern 3")
-"""What the codes of `concern` are called: that 0 is distortion was checked, what the others are is not known."""
+"""Names of the codes of `concern`: 0 is distortion (checked on the release), the others are not documented."""
 
 
 def pair_names(img_path: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""Mini releases: a small release of every benchmark, in that benchmark's real on-disk layout, drawn from a seed.
+"""Synthetic demo data: a small release of every benchmark, in its real file layout, drawn from a seed.
 
-`release(name)` returns the folder to be given as `data_dir`, so that the real parsing code is what runs on it.
+`release(name)` returns a folder to pass as `data_dir`, so that the real loading script reads it.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.datasets_scripts.common.whole import disk_error, whole_folder
 
 MINI_SEED = 2026
-"""First word of every seed used here; training of the bundled model uses seeds from 10,000,000 up."""
+"""First part of every seed used here; the training of the bundled model uses seeds from 10,000,000 up."""
 
 
 def release(name: str) -> Path:
-    """Write a data set's mini release, unless that was done before, and return its folder.
+    """Write a dataset's synthetic demo data, unless they exist, and return their folder.
 
-    The folder lies under `EYECHART_HOME` and is named after a hash of this package's code, so that an edit makes a new
-    one. It appears complete or not at all, also when several processes write it at once.
+    The folder is under `EYECHART_HOME`; its name contains a hash of this package's code, so that an edit makes a new
+    one. It appears complete or not at all, even if several processes write it at once.
 
     Args:
-        name: A data set, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
 
     Raises:
-        UsageError: Unknown data set, or the folder cannot be made.
+        UsageError: Unknown dataset, or the folder cannot be made.
         OutputError: The disk is full.
     """
     dataset = find_dataset(name)
@@ -39,27 +39,27 @@ def release(name: str) -> Path:
         with whole_folder(folder) as unfinished:
             write(dataset.name, unfinished)
     except OSError as error:
-        # Another process may have been faster, which is as good.
+        # Another process may have written it first.
         if not folder.is_dir():
-            reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to one that can"
+            reason = f"the folder {folder} cannot be made: {error.strerror or error}; set EYECHART_HOME to another one"
             raise disk_error(error) or UsageError(reason) from error
     return folder
 
 
 def is_release(folder: str | os.PathLike[str] | None) -> bool:
-    """Tell whether a folder is one that `release` returned."""
+    """Whether a folder contains synthetic demo data, written by `release`."""
     return folder is not None and Path(folder).resolve().parent == (eyechart_home() / "mini").resolve()
 
 
 def write(name: str, folder: Path) -> None:
-    """Write a data set's mini release into an empty folder.
+    """Write a dataset's synthetic demo data into an empty folder.
 
     Args:
-        name: A data set, see `list_datasets`.
+        name: A dataset, see `list_datasets`.
         folder: An existing, empty folder.
 
     Raises:
-        UsageError: Unknown data set.
+        UsageError: Unknown dataset.
     """
     dataset = find_dataset(name)
     if dataset.kind == "quality":

@@ -1,7 +1,7 @@
 """Questions about a scene for each of MMBench's twenty leaf abilities, in English and Chinese.
 
-Every question asks for one fact of a picture (`FACTS`). Abilities that need knowledge of the world get that knowledge
-as a hint, so that the answer follows from picture and hint alone.
+Every question asks for one fact of a picture (`FACTS`). For abilities that need world knowledge, a hint states it, so
+that the answer follows from only the picture and the hint.
 """
 
 # Chinese has punctuation of its own.
@@ -25,7 +25,7 @@ TREATMENTS: Mapping[str, Mapping[str, tuple[str, int] | None]] = MappingProxyTyp
         "motion": {"plain": None, "moved": ("motion blur", 5)},
     }
 )
-"""Facts that are made by a distortion (type and level), with their values."""
+"""Facts produced by a distortion (type and level), with their values."""
 FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "shape": SHAPES,
@@ -38,10 +38,10 @@ FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         **{fact: tuple(values) for fact, values in TREATMENTS.items()},
     }
 )
-"""What can be asked for, with its values. `shape` to `size` are fields of a scene; a digit is written onto it."""
+"""Facts to ask for, with their values. `shape` to `size` are fields of a scene; a digit is written onto it."""
 WARM_COLORS = ("red", "yellow")
 NONE_OF_THESE: Mapping[str, str] = MappingProxyType({"en": "None of these", "cn": "以上都不是"})
-"""A last option that is never right, by language."""
+"""A last option that is never correct, by language."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class AbilityQuestion:
-    """What is asked for one ability."""
+    """The question of one ability."""
 
     fact: str
     """One of `FACTS`."""
@@ -254,18 +254,18 @@ CCBENCH_QUESTIONS: Mapping[str, AbilityQuestion] = MappingProxyType(
         "traditional_show": QUESTIONS["image_emotion"],
     }
 )
-"""CCBench has no hints, so its categories borrow questions that need none."""
+"""CCBench has no hints, so its categories reuse questions that need none."""
 
 
 def draw_truth(fact: str, scene: Scene, rng: np.random.Generator) -> str:
-    """The value of a fact in a scene; drawn by `rng` where `draw_picture` makes the fact."""
+    """The value of a fact in a scene; drawn from `rng` if `draw_picture` adds the fact."""
     if fact == "digit" or fact in TREATMENTS:
         return str(rng.choice(FACTS[fact]))
     return shown(fact, scene)
 
 
 def shown(fact: str, scene: Scene) -> str:
-    """The value of a fact that a pristine scene shows by itself."""
+    """The value of a fact that is visible in a pristine scene."""
     if fact == "warmth":
         warm = [color in WARM_COLORS for color in (scene.color, scene.background)]
         return "equal" if warm[0] == warm[1] else "object" if warm[0] else "ground"

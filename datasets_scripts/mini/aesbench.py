@@ -1,7 +1,7 @@
-"""The mini release of AesBench: `AesBench_evaluation.json` with answers, and `images/`.
+"""Synthetic demo data of AesBench: `AesBench_evaluation.json` with answers, and `images/`.
 
-The aesthetic level is that of the distortion: high where it is barely visible, low where it is strong. Question types,
-image sources (given by the names) and levels meet each other.
+The aesthetic level depends on the distortion: high if it is barely visible, low if it is strong. Question types, image
+sources (shown by the names) and levels occur in all combinations.
 """
 
 import json

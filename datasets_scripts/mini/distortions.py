@@ -1,9 +1,9 @@
-"""Ten image distortions at five levels, for the mini releases and for training the bundled tiny model.
+"""Ten image distortions at five levels, for synthetic demo data and for training the bundled tiny model.
 
 The types and the five-level scale follow the synthetic image-quality databases (KADID-10k, KADIS-700k); the strengths
-are our own, chosen for images of about 64 x 64 pixels. For one image, one type and one random state, every level
-lowers the PSNR strictly: the noise of a higher level is the same field, stronger; blurs have frequency responses that
-only fall.
+are our own, chosen for images of about 64 x 64 pixels. For one image, one type and one random state, each level has a
+strictly lower PSNR than the level before: a higher level has the same noise field, amplified, and a blur's frequency
+response decreases monotonically.
 """
 
 import io
@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 
 LEVELS = (1, 2, 3, 4, 5)
 
-# 4:2:0 chroma and these qualities are what makes blocking visible at 64 pixels.
+# 4:2:0 chroma and these qualities make blocking visible at 64 pixels.
 _JPEG_QUALITIES = (45, 25, 14, 7, 3)
 _BLUR_SIGMAS = (0.7, 1.1, 1.6, 2.4, 3.6)
 _MOTION_SIGMAS = (1.1, 1.8, 2.8, 4.2, 6.5)
@@ -24,7 +24,7 @@ _DARK_FACTORS = (0.75, 0.58, 0.44, 0.32, 0.2)
 _BRIGHT_GAINS = (1.35, 1.7, 2.2, 3.0, 4.2)
 _GREY_SHARES = (0.35, 0.55, 0.72, 0.87, 1.0)
 _CONTRAST_FACTORS = (0.7, 0.52, 0.38, 0.26, 0.15)
-# (width, height): each block holds whole blocks of the level below, so averaging over it can only lose more.
+# (width, height): each block consists of complete blocks of the level below, so averaging can only lose more.
 _BLOCK_SIZES = ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8))
 _DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
@@ -54,7 +54,7 @@ def _blur(image: Image.Image, i: int, rng: np.random.Generator) -> Image.Image:
 
 
 def _motion_blur(image: Image.Image, i: int, rng: np.random.Generator) -> Image.Image:
-    # Gaussian weights along the line: the response of a box oscillates, so a longer box can be closer to the original.
+    # Gaussian weights along the line: a box's response oscillates, so a longer box could be closer to the original.
     dx, dy = _DIRECTIONS[rng.integers(len(_DIRECTIONS))]
     sigma = _MOTION_SIGMAS[i] / np.hypot(dx, dy)
     radius = int(np.ceil(3 * sigma))
@@ -117,7 +117,7 @@ def _pixelation(image: Image.Image, i: int, rng: np.random.Generator) -> Image.I
     width, height = _BLOCK_SIZES[i]
     columns, rows = -(-image.width // width), -(-image.height // height)
     pixels = np.asarray(image, np.float64)
-    # Repeating the last row and column makes whole blocks of any image size.
+    # Repeating the last row and column gives complete blocks for any image size.
     padded = np.pad(
         pixels, ((0, rows * height - image.height), (0, columns * width - image.width), (0, 0)), mode="edge"
     )

@@ -1,7 +1,7 @@
-"""How image quality databases lay out their releases: file names, score files, scales and directions.
+"""The file layouts of image quality databases: file names, score files, scales and directions.
 
-`LAYOUTS` says for every database how many scenes its mini release has, where a shot's image goes and how scores are
-written.
+`LAYOUTS` defines for every database the number of scenes of its demo data, the path of a shot's image and the format of
+its scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,15 +14,15 @@ from eyechart.datasets_scripts.mini.score_files import write_csv, write_mat, wri
 from eyechart.datasets_scripts.mini.shots import TYPE_CODES, Shot, scene_of
 
 Scored = Sequence[tuple[str, Shot]]
-"""Image names as the score file gives them, with their shots."""
+"""Image names as in the score file, with their shots."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one database lays out its release."""
+    """The file layout of one database."""
 
     stream: int
-    """Number that seeds the release's scenes and scores."""
+    """Number that seeds its scenes and scores."""
     contents: int
     """Number of scenes."""
     name: Callable[[Shot], str]
@@ -34,7 +34,7 @@ class Layout:
     holds: Callable[[Shot], bool] = lambda shot: True
     """Whether a shot is part of the release."""
     pristine: Callable[[int], str] | None = None
-    """Path of the pristine image of a content, where the database hands those out."""
+    """Path of the pristine image of a content, if the database includes them."""
 
 
 def _digits(shot: Shot) -> str:
@@ -74,7 +74,7 @@ def _live_fb(folder: Path, scored: Scored) -> None:
 
 
 def _live_itw(folder: Path, scored: Scored) -> None:
-    # The training images come first, as in the release.
+    # The images used to train the raters come first, as in the release.
     ordered = sorted(scored, key=lambda item: _is_training(item[1]), reverse=True)
     names = np.empty((len(ordered), 1), object)
     names[:, 0] = [name for name, _ in ordered]
@@ -127,7 +127,7 @@ _CSIQ_TYPES = {
     "blur": ("BLUR", "blur"),
     "low contrast": ("contrast", "contrast"),
 }
-"""Types that CSIQ has as well: as file names call them, and as the sheet does."""
+"""Types that CSIQ has too, with their names in file names and in the sheet."""
 
 
 def _csiq_reference(content: int) -> str | int:
@@ -163,7 +163,7 @@ _CODECS = {
     "pixelation": "FRICwRNN",
     "low contrast": "HiFiC",
 }
-"""The codec whose place each distortion takes."""
+"""The codec that each distortion replaces."""
 
 
 def _mm21_rates(shot: Shot) -> int:
@@ -200,7 +200,7 @@ LAYOUTS = {
         stream=22,
         contents=3,
         name=lambda shot: f"{_csiq_reference(shot.content)}.{_csiq_type(shot)[0]}.{shot.level}.png",
-        # Types that CSIQ does not have lie beside the folders of those that it has.
+        # Types that CSIQ does not have are next to the folders of those that it has.
         folder=lambda shot: f"dst_imgs/{_csiq_type(shot)[0].lower() if shot.distortion in _CSIQ_TYPES else ''}",
         write_scores=_csiq,
         pristine=lambda content: f"src_imgs/{_csiq_reference(content)}.png",
@@ -260,4 +260,4 @@ LAYOUTS = {
     ),
     "sqad": Layout(stream=29, contents=3, name=lambda shot: f"IMG_{_digits(shot)}.jpg", write_scores=_plain),
 }
-"""Every database's layout by the name of its dataset."""
+"""The layout of every database by the name of its dataset."""

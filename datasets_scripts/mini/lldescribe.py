@@ -1,6 +1,6 @@
-"""The mini release of LLDescribe: `images_lldescribe/`, and `descriptions.json` with golden texts for most images.
+"""Synthetic demo data of LLDescribe: `images_lldescribe/`, and `descriptions.json` with golden texts for most images.
 
-The real golden texts are private; these say what is drawn. One image in ten has none, as where a user has only some.
+The real golden texts are private; these describe the drawn scenes. One image in ten has none, as in a partial copy.
 """
 
 import json
@@ -26,7 +26,7 @@ def write(folder: Path) -> None:
     for index in range(ITEMS):
         rng = np.random.default_rng([MINI_SEED, _STREAM, index])
         scene = draw_scene(rng)
-        # Every distortion type at every level, once and a half.
+        # Every distortion type at every level, one and a half times.
         kind, level = (
             DISTORTION_TYPES[index % len(DISTORTION_TYPES)],
             LEVELS[index // len(DISTORTION_TYPES) % len(LEVELS)],
@@ -40,7 +40,7 @@ def write(folder: Path) -> None:
 
 
 def describe(scene: Scene, distortion_type: str, level: int) -> str:
-    """Say in a few sentences what a distorted scene shows and how well.
+    """Describe in a few sentences the content and the quality of a distorted scene.
 
     Args:
         scene: The pristine scene.

@@ -1,4 +1,4 @@
-"""The mini release of LLSAVisionQA, which has no form of its own: LLVisionQA's and that of the pairs in one folder."""
+"""Synthetic demo data of LLSAVisionQA, which has no files of its own: LLVisionQA's and the pairs' in one folder."""
 
 from pathlib import Path
 

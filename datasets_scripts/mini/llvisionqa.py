@@ -1,7 +1,7 @@
-"""The mini release of LLVisionQA: `llvisionqa_dev.json`, `llvisionqa_test.json` and `images_llvisionqa/`.
+"""Synthetic demo data of LLVisionQA: `llvisionqa_dev.json`, `llvisionqa_test.json` and `images_llvisionqa/`.
 
-Every question type meets every concern equally often. As in the real release, the test file holds no answers; they are
-written nowhere.
+All combinations of question type and concern are equally frequent. As in the real release, the test file has no
+answers; no other file has them.
 """
 
 import json

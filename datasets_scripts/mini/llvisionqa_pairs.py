@@ -1,7 +1,7 @@
-"""The mini release of Q-Bench2's pairs: `q-bench2-a1-dev.jsonl`, `q-bench2-a1-test.jsonl` and `all_single_images/`.
+"""Synthetic demo data of Q-Bench2's pairs: `q-bench2-a1-dev.jsonl`, `q-bench2-a1-test.jsonl`, `all_single_images/`.
 
-Every question type meets every concern equally often. As in the real release, `img_path` names a picture of both
-images, and the test file holds no answers; they are written nowhere.
+All combinations of question type and concern are equally frequent. As in the real release, `img_path` names a file with
+both images side by side, and the test file has no answers; no other file has them.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""The mini release of MMBench: one TSV for each configuration and split, with base64 images, in the real columns.
+"""Synthetic demo data of MMBench: one TSV for each configuration and split, with base64 images and the real columns.
 
-Every leaf ability is asked for, with two to four options. `en`, `cn` and `cc` hold further passes behind the first
-ones, version 1.1 holds none. Further passes, and some first ones, name another row in the image cell. As in the real
-release, the options turn to the right, some questions have a last option that never moves and one pass fewer, some list
-an option twice, the tests of version 1.0 hold no answers, and CCBench has fewer columns.
+There are questions for every leaf ability, with two to four options. `en`, `cn` and `cc` have further passes after the
+first ones, version 1.1 has none. In further passes, and in some first passes, the image cell names another row. As in
+the real release, the options rotate to the right, some questions have a last option that never moves and one pass
+fewer, some list an option twice, the tests of version 1.0 have no answers, and CCBench has fewer columns.
 """
 
 import base64
@@ -34,7 +34,7 @@ from eyechart.datasets_scripts.mini.ability_questions import (
 from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
 
 ROUNDS = {"dev": 3, "test": 1, "cc": 9}
-"""How often every ability is asked for in each part."""
+"""Number of questions per ability in each part."""
 FIRST_INDEX = {"dev": 0, "test": 300, "cc": 0}
 _STREAM = 10
 _COLUMNS = [
@@ -46,19 +46,19 @@ _LETTERS = "ABCD"
 
 @dataclass(frozen=True)
 class _Item:
-    """One question before it is worded."""
+    """One question before it is written in a language."""
 
     index: int
     category: str
     asked: AbilityQuestion
     values: tuple[str, ...]
-    """Values of the fact that are offered, in the order they are shown."""
+    """The values of the fact that are options, in the order shown."""
     answer: str
     """The letter of the true value."""
     image: str
-    """Base64, or the index of the row that has the image."""
+    """Base64, or the index of the row with the image."""
     has_fixed_last: bool
-    """Whether a further option stands last in every pass."""
+    """Whether an additional option is last in every pass."""
 
 
 def write(folder: Path) -> None:
@@ -91,12 +91,12 @@ def _items(part: str, number: int, questions: Mapping[str, AbilityQuestion]) -> 
                 image, scene = str(plain[0]), plain[1]
             truth = draw_truth(asked.fact, scene, rng)
             count = min((4, 2, 4, 3)[(turn + place) % 4], len(FACTS[asked.fact]))
-            # The right letters take turns.
+            # The correct letter cycles through the options.
             right = len(items) // 2 % count
             values = [str(value) for value in rng.permutation(FACTS[asked.fact]) if value != truth][: count - 1]
             values.insert(right, truth)
             if count == 4 and turn == 0 and place in (2, 4, 6):
-                # One question lists a wrong option twice, the others the right one.
+                # One question lists a wrong option twice, the others the correct one.
                 values[right - 1] = values[right - 2] if place == 4 else truth
             image = image or _encoded(draw_picture(asked.fact, truth, scene, rng))
             has_fixed_last = count == 3 and place % 8 == 3
@@ -135,7 +135,7 @@ def _row(item: _Item, language: str, split: str) -> dict[str, Any]:
 def _rotated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rotated = []
     for row in rows:
-        # The options that turn from pass to pass.
+        # The options that rotate from pass to pass.
         shown = _LETTERS[: row["turning"]]
         image = row["index"] if len(row["image"]) > SHORT_CELL else row["image"]
         for places in range(1, len(shown)):

@@ -1,8 +1,8 @@
 """Questions about two distorted scenes, in the question types of Q-Bench2's pairs.
 
-Half of them compare the two images and half ask what holds for both, about distortions or about other things, as the
-paper groups them (https://arxiv.org/abs/2402.07116). Which code the release gives to these groups is not known; here
-the codes are the order of `PAIR_CONCERNS`.
+Half of the questions compare the two images, and half ask about both, about distortions or other properties, as in the
+paper (https://arxiv.org/abs/2402.07116). The release's codes of these groups are not documented; here a code is the
+position in `PAIR_CONCERNS`.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ PAIR_CONCERNS = ("compared distortion", "compared other", "joint distortion", "j
 
 @dataclass(frozen=True)
 class Look:
-    """A scene and what is done to it."""
+    """A scene and its distortion."""
 
     scene: Scene
     distortion_type: str

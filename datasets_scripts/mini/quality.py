@@ -1,4 +1,4 @@
-"""Writing the mini releases of image quality databases, each in its database's real layout, see `LAYOUTS`."""
+"""Writing synthetic demo data of image quality databases, each in its database's real layout, see `LAYOUTS`."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from eyechart.datasets_scripts.mini.shots import scene_of, shots_of
 
 
 def write(name: str, folder: Path) -> None:
-    """Write the mini release of a database into `folder`."""
+    """Write a database's synthetic demo data into `folder`."""
     layout = LAYOUTS[name]
     scenes = {content: scene_of(layout.stream, content).image for content in range(1, layout.contents + 1)}
     scored = release_shots(name)
@@ -22,7 +22,7 @@ def write(name: str, folder: Path) -> None:
 
 
 def release_shots(name: str) -> Scored:
-    """Return the image names of a database's mini release, as its score file gives them, with their shots."""
+    """Return the image names of a database's demo data, as in its score file, with their shots."""
     layout = LAYOUTS[name]
     return [(layout.name(shot), shot) for shot in shots_of(layout.stream, layout.contents) if layout.holds(shot)]
 
@@ -30,7 +30,7 @@ def release_shots(name: str) -> Scored:
 def _save(image: Image.Image, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".jpg":
-        # At this size, JPEG's usual settings would be a distortion of their own.
+        # At this image size, JPEG's default settings would be a visible distortion.
         image.save(path, quality=95, subsampling="4:4:4")
     else:
         image.save(path)

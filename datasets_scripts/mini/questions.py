@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZ
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
 
-# The option text of each distortion type, as such questions name it.
+# The option text of each distortion type, as in Q-Bench's questions.
 DISTORTION_OPTIONS = {
     "blur": "Out-of-focus blur",
     "motion blur": "Motion blur",
@@ -30,7 +30,7 @@ DISTORTION_OPTIONS = {
 }
 SEVERITIES = ("Slight", "Moderate", "Severe")
 QUALITIES = ("Good", "Medium", "Poor")
-# Types that leave too little colour to ask for it.
+# Distortions that leave too little colour to ask about it.
 _COLORLESS = ("desaturation", "over-exposure", "darkening", "low contrast")
 
 
@@ -61,7 +61,7 @@ def ask(
     """Ask one question about a scene to which one distortion was applied.
 
     Args:
-        scene: The pristine scene; its facts are what "other" questions ask for.
+        scene: The pristine scene; "other" questions ask for its facts.
         distortion_type: One of `DISTORTION_TYPES`.
         level: 1 to 5.
         rng: Chooses the question, the wrong options and their order.

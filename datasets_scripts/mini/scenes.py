@@ -1,6 +1,6 @@
-"""Procedural pictures with known facts: what the mini releases and the tiny model's training are drawn from.
+"""Procedural pictures with known facts, for synthetic demo data and for training the bundled tiny model.
 
-A scene is a textured background, small grey clutter and one main object with a shape, a colour, a place and a size.
+A scene has a textured background, small grey clutter and one main object with a shape, a colour, a position and a size.
 Every fact that a question asks about is a field of `Scene`.
 """
 
@@ -27,7 +27,7 @@ _OVERSAMPLING = 2
 
 @dataclass(frozen=True)
 class Scene:
-    """One pristine picture and the facts it shows."""
+    """One pristine picture and its facts."""
 
     image: Image.Image
     """RGB, square."""
@@ -36,7 +36,7 @@ class Scene:
     color: str
     """The main object's colour, a key of `COLORS`."""
     position: str
-    """Where the main object stands, one of `POSITIONS`."""
+    """The main object's position, one of `POSITIONS`."""
     size: str
     """The main object's size, one of `SIZES`."""
     background: str

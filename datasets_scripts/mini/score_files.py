@@ -1,4 +1,4 @@
-"""Writing score files whose bytes depend on their content alone: CSV, XLSX and MAT."""
+"""Writing score files whose bytes depend only on their content: CSV, XLSX and MAT."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ _MAT_TEXT = b"MATLAB 5.0 MAT-file".ljust(116)
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[Any]], line_end: str = "\n") -> None:
-    """Write rows, the header included where there is one, as UTF-8."""
+    """Write rows, including any header, as UTF-8."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator=line_end).writerows(rows)
@@ -39,12 +39,12 @@ def write_xlsx(path: Path, sheet: str, rows: Iterable[Sequence[Any]]) -> None:
             data = source.read(name)
             if name == "docProps/core.xml":
                 data = re.sub(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", b"2026-01-01T00:00:00Z", data)
-            # A member made by name alone carries 1980 as its time.
+            # `ZipInfo(name)` has a fixed date, 1980.
             target.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
 
 
 def write_mat(path: Path, variables: Mapping[str, "np.ndarray"]) -> None:
-    """Write a MAT file of version 5; arrays of objects become cell arrays."""
+    """Write a MAT file of version 5; object arrays become cell arrays."""
     from scipy.io import savemat
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Distorted pictures with opinion scores: what the mini releases of image quality databases hold.
+"""Distorted pictures with opinion scores, for synthetic demo data of image quality databases.
 
-Every content is one scene under ten distortions at five levels. A score falls by 18 a level, from 82 to 10, with a
-jitter of at most 4 that stands for the raters' disagreement, so that levels stay apart.
+Every content is one scene with ten distortions at five levels. The score falls by 18 per level, from 82 to 10. A jitter
+of at most 4 imitates the raters' disagreement; it is too small to mix up the levels.
 """
 
 from collections.abc import Iterator
@@ -26,13 +26,13 @@ TYPE_CODES = {
     "pixelation": 21,
     "low contrast": 25,
 }
-"""KADID's code of each distortion type that is drawn here, in their order."""
+"""KADID's code of each distortion type that is drawn here, in the order of the codes."""
 _JITTER = 4.0
 
 
 @dataclass(frozen=True)
 class Shot:
-    """One distorted picture and what raters think of it."""
+    """One distorted picture and its opinion score."""
 
     content: int
     """Number of the scene, from 1."""
@@ -43,7 +43,7 @@ class Shot:
     score: float
     """Mean opinion on 0 (worst) to 100 (best)."""
     seed: tuple[int, ...]
-    """Words that seed all that is random about this shot."""
+    """Seed of everything random in this shot."""
 
     @property
     def code(self) -> int:
@@ -56,7 +56,7 @@ class Shot:
         return list(TYPE_CODES).index(self.distortion) * len(LEVELS) + self.level - 1
 
     def rng(self) -> np.random.Generator:
-        """Return a new generator for anything else that is random about this shot."""
+        """Return a new generator for further random values of this shot."""
         return np.random.default_rng([*self.seed, 1])
 
     def draw(self, pristine: Image.Image) -> Image.Image:
@@ -72,10 +72,10 @@ def scene_of(stream: int, content: int) -> Scene:
 
 
 def shots_of(stream: int, contents: int) -> Iterator[Shot]:
-    """Make all shots of a mini release, content by content.
+    """Make all shots of a dataset's demo data, content by content.
 
     Args:
-        stream: Number of the release; every release has scenes and jitter of its own.
+        stream: Number of the dataset, which seeds its scenes and jitter.
         contents: Number of scenes.
     """
     for content in range(1, contents + 1):

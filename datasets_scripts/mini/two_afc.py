@@ -1,9 +1,9 @@
-"""The mini release of 2AFC: the four label files, the images under their `img_path`, and LICQA's lists of MM21.
+"""Synthetic demo data of 2AFC: the four label files, the images under their `img_path`, and LICQA's lists of MM21.
 
-60 images of six databases for the coarse configuration, each of a content of its own; two contents of CSIQ with four
-distortion types at five levels; six images in each of SPAQ's four intervals of scores, which are of two neighbouring
-levels, so that there is something to see. As in the real release, CSIQ's scores are DMOS, MM21's are bitrates, and most
-are text.
+60 images of six databases for the coarse configuration, each with a different content; two contents of CSIQ with four
+distortion types at five levels; six images in each of SPAQ's four intervals of scores, from two neighbouring levels, so
+that a difference is visible. As in the real release, CSIQ's scores are DMOS, MM21's are bitrates, and most scores are
+text.
 """
 
 import json
@@ -31,7 +31,7 @@ Label = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Database:
-    """How one database's images are named and scored in the label files."""
+    """The names and scores of one database's images in the label files."""
 
     stream: int
     """Number that seeds scenes and scores."""
@@ -42,11 +42,11 @@ class _Database:
     score: Callable[[Shot], str | float]
     """A shot's `gt_score`."""
     reference: Callable[[Shot], str] | None = None
-    """A shot's `ref_path`, where the label file gives it."""
+    """A shot's `ref_path`, if the label file has it."""
     distortions: tuple[str, ...] = tuple(TYPE_CODES)
-    """Distortions that take turns."""
+    """Distortions, used in turn."""
     levels: tuple[int, ...] = LEVELS
-    """Levels that take turns."""
+    """Levels, used in turn."""
 
 
 def write(folder: Path) -> None:
@@ -66,7 +66,7 @@ def write(folder: Path) -> None:
 
 
 def _one_each(database: _Database) -> list[Shot]:
-    """Return one shot of each content; distortions and levels take turns."""
+    """Return one shot of each content; distortions and levels are used in turn."""
     kinds, levels = database.distortions, database.levels
     wanted = {(i + 1, kinds[i % len(kinds)], levels[i % len(levels)]) for i in range(database.size)}
     shots = shots_of(database.stream, database.size)
@@ -120,7 +120,7 @@ def _csiq_score(shot: Shot) -> str:
 
 
 def _spaq_score(shot: Shot) -> str:
-    """Return the middle of the lower or upper half of the shot's interval, by its level, and its jitter."""
+    """Return the middle of the lower or upper half of the shot's interval, by its level, plus its jitter."""
     interval = (shot.content - 1) // PER_INTERVAL
     half = list(_INTERVALS.values())[interval].index(shot.level)
     return f"{25 * interval + 6.25 + 12.5 * half + shot.score - (100 - 18 * shot.level):.2f}"

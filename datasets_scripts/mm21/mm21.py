@@ -1,14 +1,14 @@
 """MM21, the LICQA database: 129 pristine images compressed by ten codecs, 5,031 images, with opinion scores.
 
 Quality Assessment of End-to-End Learned Image Compression: The Benchmark and Objective Measure (Li et al., ACM MM
-2021), https://github.com/sherlockyy/LICQA. Higher is better (4 to 80). The scores are CSV files without a header:
-reference, image, bitrate, MOS. The repository splits them in ten ways; the three files of any `train_files/exp<n>/`
-hold all images, and `exp1` is read. The label file of the 2AFC paper gives the bitrate, the third column, as score;
-here it is the MOS, the fourth.
+2021), https://github.com/sherlockyy/LICQA. Higher is better (4 to 80). The scores are in CSV files without a header:
+reference, image, bitrate, MOS. The repository splits the images in ten ways; the three files of any
+`train_files/exp<n>/` together list all images, and `exp1` is read. The label file of the 2AFC paper uses the bitrate,
+the third column, as score; here the score is the MOS, the fourth column.
 
-File names, `<codec>/<reference>_<rate>.png`, fill `reference`, `distortion_type` and `distortion_level`: rate 1 is the
-lowest, hence the highest level, which is 4, or 3 for HiFiC, the one codec with three rates. The one split, `test`,
-holds all images.
+`reference`, `distortion_type` and `distortion_level` are read from the file names, `<codec>/<reference>_<rate>.png`:
+rate 1 is the lowest rate and so the highest level, which is 4, or 3 for HiFiC, the only codec with three rates. The
+only split, `test`, has all images.
 """
 
 import os
@@ -16,6 +16,7 @@ import re
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
@@ -35,16 +36,16 @@ CODECS = {
     "VVC": 4,
     "WebP": 4,
 }
-"""The codecs, as the folders call them, with the number of rates at which each was run."""
+"""The codecs by the names of their folders, with the number of rates of each."""
 # A crop's number, "_p1", follows the rate.
 _NAME = re.compile(r"(?:.*/)?(?P<codec>[^/]+)/(?P<stem>[^/]+)_(?P<rate>\d)(?P<crop>_p\d+)?\.[^./]+")
 
 
 def official_lists(data_dir: str) -> tuple[str, ...]:
-    """Return the three official score files of a release's folder; nothing where there are none.
+    """Return the three official score files of a release's folder; () if it has none.
 
     Raises:
-        MissingFileError: Only some of them are there.
+        MissingFileError: Only some of them exist.
     """
     for folder in LIST_FOLDERS:
         found = [first_file(os.path.join(data_dir, folder), [name]) for name in OFFICIAL_FILES]
@@ -52,7 +53,8 @@ def official_lists(data_dir: str) -> tuple[str, ...]:
         if len(files) == len(OFFICIAL_FILES):
             return files
         if files:
-            reason = f"the images are spread over {', '.join(OFFICIAL_FILES)}, of which only {len(files)} are there"
+            absent = [name for name, file in zip(OFFICIAL_FILES, found, strict=True) if file is None]
+            reason = f"missing score file {' and '.join(absent)}; all of {', '.join(OFFICIAL_FILES)} are needed"
             raise MissingFileError(reason, path=os.path.join(data_dir, folder))
     return ()
 
@@ -74,9 +76,11 @@ class Mm21(QualityBuilder):
     FORMATS = (ScoreFormat(image="image", score="mos", all_columns=("reference", "image", "bitrate", "mos")),)
     SCORE_FILES = ("mos.csv",)
     IMAGE_FOLDERS = ("", "images")
-    HOW_TO_GET = (
-        f"LICQA comes from {HOMEPAGE}, which links to Baidu and Google Drive: put the folders of the codecs and "
-        "train_files/ of that repository into one folder and give that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "To get MM21 (LICQA)",
+        f"Download train_files/ from {HOMEPAGE}, and the images through its links to Baidu or Google Drive",
+        "Put train_files/ and the codecs' folders of images into one folder",
+        PASS_FOLDER,
     )
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
@@ -84,8 +88,8 @@ class Mm21(QualityBuilder):
         if files:
             return files
         if first_file(data_dir, self.SCORE_FILES) is None:
-            names = " or ".join((", ".join(OFFICIAL_FILES), *self.SCORE_FILES))
-            raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)
+            names = f"{', '.join(OFFICIAL_FILES)} (in train_files/exp1/), or {' or '.join(self.SCORE_FILES)}"
+            raise MissingFileError(f"no score file; expected {names}\n{self.HOW_TO_GET}", path=data_dir)
         return super()._score_files(data_dir)
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +98,7 @@ class Mm21(QualityBuilder):
             return {}
         rate, rates = int(match["rate"]), CODECS[match["codec"]]
         if not 1 <= rate <= rates:
-            raise ValueError(f"image name {name!r} ends in rate {rate}; {match['codec']} has rates 1-{rates}")
+            raise ValueError(f"image name {name!r} has rate {rate}; expected 1-{rates} for {match['codec']}")
         return {
             "reference": match["stem"] + (match["crop"] or ""),
             "distortion_type": match["codec"],

@@ -2,12 +2,12 @@
 
 MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/2307.06281. 2,948 questions (dev 1,164,
 test 1,784) with 2 to 4 options, one correct. Configurations: `en` and `cn` (English and Chinese), `en_v11` and
-`cn_v11` (version 1.1, which is that of the published paper), `cc` (CCBench, on Chinese culture: `dev` only).
+`cn_v11` (version 1.1, the version of the published paper), `cc` (CCBench, on Chinese culture: `dev` only).
 
 The test answers of `en` and `cn` are private. Those of `en_v11` and `cn_v11` are public: the submission server closed
 on 31 March 2026, on 10 April the maintainers called the test splits of version 1.1 released
-(https://github.com/open-compass/MMBench/issues/61), and VLMEvalKit lists the checksums of the files with answers, at
-the old addresses, since 18 June 2026. Older files without answers are read as private ones.
+(https://github.com/open-compass/MMBench/issues/61), and since 18 June 2026 VLMEvalKit lists the checksums of the files
+with answers, at the same addresses. In earlier files without answers, the answers are read as private.
 
 Layouts that are read:
 
@@ -18,20 +18,21 @@ Layouts that are read:
   `<split>*.parquet` in the folder, in `<config>/` or in `data/`. CCBench's Parquet split is called `test` there, and
   `dev` here.
 
-A row is a question, its first pass. `passes` holds the release's own passes of it, in their order: `index`, `rotation`
-(the number of the pass), `question`, `hint`, `options` and `answer`; see `rotations` in `common/choice`.
-It is empty where a split holds first passes alone. Passes need not be rotations, nor be as many as there are options,
-and options may repeat: what a release holds is taken as it is. The image is that of the first pass. `question_id` is
-the first pass's index (`g_index` where there is one), a row's id `<split>-<question_id>`.
+A row is a question in its first pass. `passes` has the release's own passes of the question in order: `index`,
+`rotation` (the number of the pass), `question`, `hint`, `options` and `answer`; see `rotations` in `common/choice`. It
+is empty if a split has only first passes. The release's passes are used unchanged: they may not be rotations, their
+number may differ from that of the options, and options may repeat. The image is that of the first pass. `question_id`
+is the first pass's index (or its `g_index`, if there is one), and a row's id is `<split>-<question_id>`.
 
-Errors of a question, which `skip_bad` leaves out: an index given twice with different contents, no first pass, a pass
-whose answer names none of its options, and fewer passes than options that turn where a row of the file cannot be read.
+A question is bad, and `skip_bad` leaves it out, if an index appears twice with different contents, the first pass is
+missing, a pass's answer is not one of its options, or a row of the file cannot be read and the question has fewer
+passes than rotating options.
 
-Files that are downloaded are compared with their published checksums, and an unknown one is a warning; those in
-`data_dir` are taken as they are.
+Downloaded files are compared with their published checksums, and an unknown checksum is a warning; files in `data_dir`
+are not compared.
 
-A missing option or hint is an empty or null cell, or "nan", which is how pandas writes one. Every other text is kept as
-it is, such as "None", "NA", "null" or "0"; "nan" is missing only behind the last option.
+A missing option or hint is an empty or null cell, or "nan", which pandas writes for one. Every other text is kept, such
+as "None", "NA", "null" or "0"; a "nan" option is missing only if no option follows.
 """
 
 import os
@@ -53,6 +54,7 @@ from eyechart.datasets_scripts.common.files.image_cells import load_image
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -71,11 +73,11 @@ FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cn_v11": {"dev": ("MMBench_DEV_CN_V11.tsv",), "test": ("MMBench_TEST_CN_V11.tsv",)},
     "cc": {"dev": ("CCBench.tsv", "ccbench_20231003.tsv")},
 }
-"""Names of the TSVs by configuration and split: the present one first, then those of earlier releases."""
+"""Names of the TSVs by configuration and split: the current one first, then those of earlier releases."""
 COLUMNS = ("index", "question", "A", "B", "C", "D", "category")
-"""Columns that every file has besides `image`; `hint`, `answer` and `l2-category` may be there too."""
+"""Columns that every file has in addition to `image`; `hint`, `answer` and `l2-category` are optional."""
 _SERVER = "https://opencompass.openxlab.space/utils"
-# Folder and checksums of the files at these addresses, as VLMEvalKit publishes them, the present one first.
+# Folder of each file, and its checksums as VLMEvalKit publishes them, the current one first.
 _DOWNLOADS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "MMBench_DEV_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("b6caf1133a01c6bb705cf753bb527ed8",)),
     "MMBench_TEST_EN.tsv": (f"{_SERVER}/benchmarks/MMBench/", ("6939fadb0ce626fefc0bdc9c64efc528",)),
@@ -148,13 +150,14 @@ class MMBench(BenchmarkBuilder):
             if shards:
                 found[split] = shards
         if not found:
-            wanted = ", ".join(f"{names[0]} or {split}*.parquet" for split, names in files.items())
-            raise MissingFileError(f"the folder holds none of {wanted}. {self._how_to_get()}", path=data_dir)
+            wanted = ", ".join(f"{names[0]}, {split}*.parquet" for split, names in files.items())
+            reason = f"no annotation file; expected one or more of: {wanted}\n{self._how_to_get()}"
+            raise MissingFileError(reason, path=data_dir)
         return found
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> dict[str, list[str]]:
         if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: rows use the images of other rows. {self._how_to_get()}")
+            raise UsageError(f"streaming needs data_dir: rows use images of other rows\n{self._how_to_get()}")
         found = {}
         for split, names in FILES[self.config.name].items():
             if not self.config.only_splits or split in self.config.only_splits:
@@ -167,18 +170,23 @@ class MMBench(BenchmarkBuilder):
 
     def _warn_of_earlier_file(self, path: str, url: str) -> None:
         message = (
-            f"{path} is the earlier file of {url}, without answers; the present one has them. To get it, delete this "
-            f"file and the prepared data in {self._output_dir}."
+            f"{path} is the earlier version of {url}, without answers; the current version has answers. To get it, "
+            f"delete this file and the prepared data in {self._output_dir}."
         )
         warnings.warn(message, ChecksumWarning, stacklevel=2)
 
     def _how_to_get(self) -> str:
         urls = [_DOWNLOADS[names[0]][0] + names[0] for names in FILES[self.config.name].values()]
         is_on_hub = not self.config.name.endswith("v11")
-        hub = " The same data are on the Hub in lmms-lab-encoder/MMBench (before July 2026 lmms-lab/MMBench)."
-        return (
-            f"Configuration {self.config.name!r} of MMBench is {' and '.join(urls)}: put the files into one folder and "
-            f"give it as data_dir.{hub if is_on_hub else ''}"
+        hub = (
+            ", or the same data as Parquet from https://huggingface.co/datasets/lmms-lab-encoder/MMBench "
+            "(before July 2026: lmms-lab/MMBench)"
+        )
+        return numbered_steps(
+            f"To get config {self.config.name!r} of MMBench by hand",
+            f"Download {' and '.join(urls)}{hub if is_on_hub else ''}",
+            "Put the downloaded files into one folder",
+            PASS_FOLDER,
         )
 
     def _read(self, path: str) -> list[Row]:
@@ -189,7 +197,7 @@ class MMBench(BenchmarkBuilder):
         return [(number, raw if ROW_ERROR in raw else _fields(raw)) for number, raw in rows]
 
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """The first pass of each question, with all of its passes; rows that cannot be read as they are."""
+        """The first pass of each question, with all of its passes; rows that cannot be read are passed on."""
         rows: dict[int, tuple[str, int, dict[str, Any]]] = {}
         doubtful: set[int] = set()
         is_damaged = False
@@ -202,7 +210,7 @@ class MMBench(BenchmarkBuilder):
             _, there, earlier = rows.setdefault(shown.index, (path, number, raw))
             if earlier is not raw and _contents(earlier) != _contents(raw):
                 doubtful.add(shown.question_id)
-                reason = f"index {shown.index} was already given in row {there}, with other contents"
+                reason = f"duplicate index {shown.index}: row {there} has the same index, but other contents"
                 yield path, number, {ROW_ERROR: reason}
         questions = numbered_passes(raw["pass"] for _, _, raw in rows.values())
         images = {str(index): raw["image"] for index, (_, _, raw) in rows.items()}
@@ -214,10 +222,11 @@ class MMBench(BenchmarkBuilder):
             if question in doubtful:
                 continue
             if 0 not in passes:
-                yield path, number, {ROW_ERROR: f"pass {min(passes)} of question {question}, which has no first pass"}
+                reason = f"question {question} has no first pass; this is pass {min(passes)}"
+                yield path, number, {ROW_ERROR: reason}
                 continue
             if is_damaged and holds_passes and not are_whole(passes):
-                reason = f"question {question} may lack a pass, as a row of the file cannot be read"
+                reason = f"a pass of question {question} may be missing, because a row of the file cannot be read"
                 yield path, number, {ROW_ERROR: reason}
                 continue
             try:
@@ -265,10 +274,10 @@ def _features() -> datasets.Features:
 
 
 def _pass(shown: Pass, turn: int, private: bool, path: str, number: int) -> dict[str, Any]:
-    """Return a pass as the column `passes` holds it.
+    """Return a pass as an entry of the column `passes`.
 
     Raises:
-        BadAnnotationError: It has no question or no option, or its answer is the letter of none.
+        BadAnnotationError: It has no question or no option, or its answer is not the letter of an option.
     """
     if not shown.question:
         raise BadAnnotationError("field 'question' is empty", path=path, row=number)
@@ -284,7 +293,7 @@ def _pass(shown: Pass, turn: int, private: bool, path: str, number: int) -> dict
 
 
 def _fields(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a row's fields in one form for all layouts, or a `ROW_ERROR`."""
+    """Return a row's fields, the same for all layouts, or a `ROW_ERROR`."""
     try:
         index, group = _whole_number(raw, "index"), _whole_number(raw, "g_index")
         if index is None:
@@ -308,7 +317,7 @@ def _fields(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contents(raw: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What two rows of one index must share."""
+    """The contents that two rows with the same index must share."""
     image = load_image(raw["image"])
     return raw["pass"], raw["category"], raw["l2_category"], image
 

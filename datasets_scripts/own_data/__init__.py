@@ -1,8 +1,8 @@
-"""Data of one's own: any table or data set of images, brought into the documented columns.
+"""Your own data: any table or dataset of images, converted to the documented columns.
 
 `load_own("photos.csv", "quality", columns={"image": "file", "quality": "mos"})` reads a TSV, CSV, JSON Lines or Parquet
-file, a folder (of images with their metadata, of shards, or written by `save_to_disk`) or a data set on the Hub. It is
-checked row by row as the benchmarks' own releases are: errors name the file, the column and the row.
+file, a folder (images with metadata, shards, or written by `save_to_disk`) or a dataset on the Hub. Every row is
+checked like those of the benchmarks: errors name the file, the column and the row.
 """
 
 import os
@@ -34,47 +34,49 @@ def load_own(
     images: str = "load",
     cache_dir: str | PathLike[str] | None = None,
 ) -> datasets.Dataset:
-    """Load data that have no loading script.
+    """Load data without a loading script.
 
     Args:
         path: A .tsv, .csv, .jsonl or .parquet file; a folder that `datasets.load_dataset` or `load_from_disk` reads; or
-            the id of a data set on the Hub.
-        kind: The kind of columns wanted: "multiple choice", "quality", "pairs" or "description".
-        columns: Names in the data by documented name; a documented name that is left out stands for itself. Several
-            names make one list, as `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key that
-            is not documented renames a group.
-        config: Configuration of a folder or a data set on the Hub.
-        split: Split of the same; by default the only one, or "test". A file has none and is called so, or "test".
-        needs: Further columns that must be there, such as groups.
-        needed_by: Whose need of a column errors name; the kind's by default.
-        skip_missing: Leave out rows whose image file is absent instead of raising; see `left_out`.
+            the id of a dataset on the Hub.
+        kind: The kind of the columns: "multiple choice", "quality", "pairs" or "description".
+        columns: Your column names by documented name; without an entry, your column has the documented name. Several
+            names make one list, as in `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key
+            that is not a documented name renames a group.
+        config: Configuration of a folder or a dataset on the Hub.
+        split: Split of a folder or a dataset on the Hub; by default its only split, or "test". For a file, only the
+            name of the result's split ("test" by default).
+        needs: Further columns that the data must have, such as groups.
+        needed_by: In errors, what needs a missing column; the kind by default.
+        skip_missing: Leave out rows whose image file is missing instead of raising; see `left_out`.
         skip_bad: Leave out malformed rows instead of raising; see `left_out`.
-        images: "load", or "skip" for the annotations alone with an empty image column.
-        cache_dir: Folder of prepared data sets; that of `datasets` by default.
+        images: "load", or "skip" to load only the annotations, with an empty image column.
+        cache_dir: Folder of prepared datasets; that of `datasets` by default.
 
     Returns:
-        The documented columns of the kind that are in the data, then every other column that holds a text, number or
-        date in each row, as text ("" where empty), for groups. Always there are `id` (by default the row's number, from
-        1); of multiple choice also `question_id` (the id), `rotation` (0) and `hint` (""); of pairs also `first_id` and
-        `second_id` (the file names of the images).
+        The documented columns of the kind that the data have, then every other column with one text, number or date per
+        row, as text ("" if empty), for groups. Some columns are always present: `id` (by default the row's number, from
+        1); for multiple choice also `question_id` (the id), `rotation` (0) and `hint` (""); for pairs also `first_id`
+        and `second_id` (the file names of the images).
 
         - Images are bytes, `datasets.Image`s, base64, data URLs, the `index` of another row (as in VLMEvalKit's tables)
           or paths relative to the file.
-        - Options are a list, a text that writes one (as '["red", "blue"]'), or several columns, the last ones empty
-          where a question has fewer.
-        - Answers are letters of options, or the texts of options if more rows have that; all empty, they are private.
+        - Options are a list, a list written as text (such as '["red", "blue"]'), or several columns, of which the last
+          ones may be empty.
+        - Answers are letters of options, or texts of options if more rows have texts; if all are empty, the answers are
+          private.
         - Numbers may be written as text.
 
     Raises:
         UsageError: Unknown kind, configuration or split.
-        DataError: The data are not there or cannot be read, a column is missing, or a row is malformed.
+        DataError: The data are missing or cannot be read, a column is missing, or a row is malformed.
     """
     if kind not in KINDS:
         raise unknown_name("kind of data", kind, KINDS)
     if split is not None and not re.fullmatch(r"\w+(\.\w+)*", split):
-        raise UsageError(f"split {split!r} is not the name of a split; --limit takes the first rows of one")
+        raise UsageError(f"split {split!r} is not the name of a split; to use only its first rows: --limit")
     path = os.path.expanduser(fspath(path))
-    # Any other path is the id of a data set on the Hub.
+    # Any other path is the id of a dataset on the Hub.
     path = os.path.abspath(path) if os.path.exists(path) else path
     cache = None if cache_dir is None else fspath(cache_dir)
     source = open_source(path, config, split, cache)
@@ -106,10 +108,10 @@ def _used_columns(
     path: str,
     needed_by: str,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the data's columns by documented name, those of renamed groups included."""
+    """Return the data's columns by documented name, including renamed groups."""
     chosen = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in given.items()}
     for role in chosen:
-        # A name of a group that is nearly a documented one, which is not there, was meant to be that.
+        # A group's name that is similar to a documented column, which is missing, is probably a typo.
         meant = [name for name in kind.features() if name not in chosen and name not in source.columns]
         if role not in (*kind.features(), *needed) and get_close_matches(role, meant, cutoff=0.8):
             raise UsageError(f"columns: {unknown_name('column', role, kind.features())}")
@@ -118,20 +120,20 @@ def _used_columns(
     for role, names in used.items():
         for name in names:
             if name not in source.columns:
-                what = f" (needed by {needed_by})" if name == role else f", which columns names for {role!r}"
+                what = f" (needed by {needed_by})" if name == role else f" (given in columns for {role!r})"
                 raise BadAnnotationError(missing_column(name, source.columns, what) + source.unread, path=path)
         if len(names) != 1 and role not in ("images", "options"):
-            raise UsageError(f"columns names {list(names)} for {role!r}, which takes one column")
+            raise UsageError(f"columns: {role!r} must be one column, found {list(names)}")
     return used
 
 
 def _groups(used: Mapping[str, tuple[str, ...]], kind: Kind, source: OwnSource) -> dict[str, str]:
-    """Return the data's columns by the names that they get as groups."""
+    """Return the data's columns by their names as groups."""
     documented = kind.features()
     taken = {name for names in used.values() for name in names}
     renamed = {role: names[0] for role, names in used.items() if role not in documented}
     for role, name in renamed.items():
         if name not in source.group_columns:
-            raise UsageError(f"column {name!r} cannot be {role!r}: it does not hold one text or number in each row")
+            raise UsageError(f"column {name!r} cannot be {role!r}: it must have one text or number per row")
     others = [name for name in source.group_columns if name not in taken and name not in (*documented, *renamed)]
     return renamed | {name: name for name in others}

@@ -1,4 +1,4 @@
-"""Options and answers of one's own multiple-choice data: in several columns or one, as letters or as texts."""
+"""Options and answers of your own multiple-choice data: in several columns or one, as letters or as texts."""
 
 import ast
 import json
@@ -14,10 +14,10 @@ AnswerForm = Literal["letters", "texts", "private"]
 
 
 def read_options(raw: Mapping[str, Any], columns: Sequence[str], *, path: str, number: int) -> list[str]:
-    """The options of a row: a list, a text that writes one, or several columns, the last of which may be empty.
+    """The options of a row: a list, a list written as text, or several columns, the last of which may be empty.
 
     Raises:
-        BadAnnotationError: They are no list of texts, or a column is empty and a later one is not.
+        BadAnnotationError: Not a list of texts, or a column is empty and a later one is not.
     """
     if len(columns) == 1:
         value = raw.get(columns[0])
@@ -27,13 +27,13 @@ def read_options(raw: Mapping[str, Any], columns: Sequence[str], *, path: str, n
         values.pop()
     if None in values:
         empty = columns[values.index(None)]
-        reason = f"column {empty!r} is empty and a later option is not; the letters of the options would move"
+        reason = f"option column {empty!r} is empty, but a later one is not; move the options so that none is empty"
         raise BadAnnotationError(reason, path=path, row=number)
     return clean_options(values, path=path, number=number)
 
 
 def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Sequence[str], path: str) -> AnswerForm:
-    """What the answers are: letters of options, or texts of options if more rows have that; private if all are empty.
+    """The form of the answers: letters, or option texts if more rows have these; private if all answers are empty.
 
     Args:
         rows: All rows that could be read.
@@ -42,7 +42,7 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
         path: The file, for errors.
 
     Raises:
-        DataError: The answers are numbers, or may be either and which it is changes the right option.
+        DataError: The answers are numbers, or ambiguous between a letter and a text of different options.
     """
     letters = texts = count = numbers = 0
     unclear = ""
@@ -53,7 +53,7 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
         try:
             found = read_options(raw, options, path=path, number=0)
         except BadAnnotationError:
-            # The row itself is reported when it is parsed.
+            # The error is reported when the row is parsed.
             continue
         answer = clean_text(raw[column]) if isinstance(raw[column], str) else ""
         numbers += answer.isdigit() or isinstance(raw[column], int | float)
@@ -63,7 +63,7 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
         if is_letter and answer in found and found[ascii_uppercase.index(answer.upper())] != answer:
             unclear = f"{answer!r} to the options {list(found)}"
     if unclear and letters == texts:
-        raise DataError(f"the answer {unclear} may be a letter or a text; write all answers as letters", path=path)
+        raise DataError(f"the answer {unclear} is ambiguous: letter or text? Write all answers as letters", path=path)
     if numbers and numbers == count and not texts:
         reason = "the answers are numbers; expected letters (A is the first option, B the second) or texts of options"
         raise DataError(f"{reason}. Write letters into the column {column!r}", path=path)
@@ -71,10 +71,10 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
 
 
 def read_answer(answer: Any, options: Sequence[str], form: AnswerForm, *, path: str, number: int) -> str:
-    """The letter of the right option, "" where answers are private.
+    """The letter of the correct option, "" if answers are private.
 
     Raises:
-        BadAnnotationError: There is no such option.
+        BadAnnotationError: The answer is not one of the options.
     """
     if form == "private":
         return ""
@@ -83,7 +83,7 @@ def read_answer(answer: Any, options: Sequence[str], form: AnswerForm, *, path: 
 
 
 def _list_in_text(text: str) -> Any:
-    """Read a list that a table's cell writes as JSON or as Python does; anything else is given as it is."""
+    """Read a list written in a cell as JSON or Python; return any other text unchanged."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)

@@ -1,4 +1,4 @@
-"""The rows of a source as rows of documented columns."""
+"""Conversion of a source's rows to the documented columns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Kind:
     features: Callable[[], datasets.Features]
     required: tuple[str, ...]
     always: tuple[str, ...]
-    """Columns that are in the result even if they are not in the data."""
+    """Columns of the result, even if the data do not have them."""
 
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
@@ -50,7 +50,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 @dataclass
 class OwnDataConfig(BenchmarkConfig):
-    """What `load_own` found out."""
+    """The settings that `load_own` derived from the data."""
 
     path: str = ""
     fingerprint: str = ""
@@ -75,7 +75,7 @@ class _Base64Text(ImageCell):
 
 
 class OwnData(BenchmarkBuilder):
-    """Turns the rows of a source into rows of documented columns."""
+    """Converts the rows of a source to the documented columns."""
 
     BUILDER_CONFIG_CLASS = OwnDataConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [OwnDataConfig(name="default")]
@@ -162,7 +162,7 @@ class OwnData(BenchmarkBuilder):
             if len(found) != 1:
                 raise ValueError(f"expected one image, found {len(found)}")
             return found[0]
-        # Questions on several images leave the further columns empty.
+        # Columns of further images may be empty.
         present = [image for image in found if image is not None]
         return found if self.config.kind == "pairs" else present or [None]
 
@@ -170,10 +170,10 @@ class OwnData(BenchmarkBuilder):
         if value is None or isinstance(value, ImageCell):
             return value
         if not isinstance(value, str):
-            raise ValueError(f"an image must be bytes, base64 or a path, found {value!r:.80}")
+            raise ValueError(f"an image must be bytes, base64 or a path; found {value!r:.80}")
         text = value if is_base64(value) else clean_text(value)
         if text.startswith(("http://", "https://")):
-            raise ValueError(f"an image is the address {text!r:.80}; download the images and give their paths")
+            raise ValueError(f"an image is the URL {text!r:.80}; download the images and use their paths")
         if not text:
             return None
         if is_base64(text):
@@ -182,7 +182,7 @@ class OwnData(BenchmarkBuilder):
 
     @cached_property
     def _images_by_index(self) -> dict[str, ImageCell]:
-        """Images by the `index` of the row that holds them, which other rows may name (VLMEvalKit's tables)."""
+        """Images by the `index` of their row, which other rows may name (VLMEvalKit's tables)."""
         column = next((names[0] for role in _IMAGES if len(names := self.config.used.get(role, ())) == 1), None)
         rows = self._good_rows() if "index" in self.source.columns else []
         found = {clean_text(str(raw.get("index"))): raw.get(column or "") for raw in rows}
@@ -194,18 +194,18 @@ class OwnData(BenchmarkBuilder):
         return find_answer_form(self._good_rows(), used["answer"][0], used["options"], self.config.path)
 
     def _ids_of_pair(self, example: dict[str, Any], path: str, number: int) -> dict[str, Any]:
-        """Add the file names of the images as their ids, where the data have no others."""
+        """Add the file names of the images as their ids, unless the data have ids."""
         for name, image in zip(_SIDES, example["images"], strict=True):
             if name in example:
                 continue
             if not isinstance(image, str):
-                reason = f"missing column {name!r}: images that are not files have no names to tell them apart by"
+                reason = f"missing column {name!r}: images that are not files need ids"
                 raise BadAnnotationError(reason, path=path, row=number)
             example[name] = image
         return example
 
     def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
-        # Paths in a file of one's own may lead anywhere.
+        # Paths in the user's own file may point anywhere.
         images = example["images"] if "images" in example else [example["image"]]
         for image in images:
             if isinstance(image, ImageCell) and image.problem:

@@ -1,4 +1,4 @@
-"""Opening data of one's own: a table, a folder or a data set on the Hub, as rows by its own column names."""
+"""Opening your own data: a table, a folder or a dataset on the Hub, as rows with its own column names."""
 
 import datetime
 import os
@@ -17,54 +17,54 @@ from eyechart.datasets_scripts.common.files.tsv import read_tsv_header, read_tsv
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
 
 FILES = (".tsv", ".csv", ".jsonl", ".parquet")
-"""Endings of the files that are read."""
+"""Suffixes of the files that are read."""
 _DELIMITERS = {".tsv": b"\t", ".csv": b","}
 _SCALARS = (str, int, float, datetime.date, datetime.time, type(None))
 
 
 @dataclass(frozen=True)
 class OwnSource:
-    """Data that were found, before their rows are read."""
+    """Opened data, before their rows are read."""
 
     columns: tuple[str, ...]
     """Names of all columns."""
     group_columns: tuple[str, ...]
-    """Those of them that hold one text, number or date in each row, or nothing."""
+    """The columns with at most one text, number or date per row."""
     split: str
-    """What the rows are called."""
+    """Name of the split."""
     folders: tuple[str, ...]
-    """The folder to which the paths of images are relative; none of the Hub."""
+    """The folder to which image paths are relative; empty for a dataset on the Hub."""
     fingerprint: str
     """Changes with the data."""
     read: Callable[[Collection[str], Collection[str]], list[Row]]
-    """Reads the rows, given the columns of images and all further columns that are wanted."""
+    """Reads the rows; takes the image columns and the other columns to read."""
     unread: str = ""
-    """Which row was the first that could not be read, for errors of columns that no other row has."""
+    """The first row that could not be read, for errors about missing columns."""
 
 
 def open_source(path: str, config: str | None, split: str | None, cache_dir: str | None) -> OwnSource:
-    """Open a file, a folder or a data set on the Hub; the arguments are those of `load_own`.
+    """Open a file, a folder or a dataset on the Hub; the arguments are those of `load_own`.
 
     Raises:
-        UsageError: Unknown configuration or split, or one is needed.
-        DataError: It is not there, or cannot be read.
+        UsageError: Unknown configuration or split, or one must be named.
+        DataError: The data are missing, or cannot be read.
     """
     suffix = _suffix(path)
     if is_file(path):
         if config is not None:
-            raise UsageError(f"config {config!r} has no effect: {path} is one file")
+            raise UsageError(f"config {config!r} has no effect: {path} is a single file; leave config out")
         check_file(path)
         if suffix in _DELIMITERS:
             return _open_table(path, split or "test", _DELIMITERS[suffix])
         if suffix == ".jsonl":
             return _open_json_lines(path, split or "test")
     elif os.path.isfile(path):
-        raise UsageError(f"{path} ends in none of {', '.join(FILES)}")
+        raise UsageError(f"{path}: unsupported file type; expected {', '.join(FILES)}")
     return _of_dataset(*_load(path, config, split, cache_dir), path)
 
 
 def is_file(path: str) -> bool:
-    """Whether a path names one file, by its ending, and so a single split."""
+    """Whether a path is a single file, by its suffix, and so a single split."""
     return _suffix(path) in FILES and not os.path.isdir(path)
 
 
@@ -73,14 +73,14 @@ def _suffix(path: str) -> str:
 
 
 def check_file(path: str) -> None:
-    """Refuse a path that names a file, by its ending, which is not there or no regular file.
+    """Refuse a path with a file's suffix that is missing or not a regular file.
 
     Raises:
-        MissingFileError: It is not there, or a pipe or a device.
+        MissingFileError: The file is missing, or a pipe or a device.
     """
     if is_file(path) and not os.path.isfile(path):
         reason = (
-            "it is a pipe or a device; expected a regular file" if os.path.exists(path) else "the file is not there"
+            "it is a pipe or a device; expected a regular file" if os.path.exists(path) else "the file does not exist"
         )
         raise MissingFileError(reason, path=path)
 
@@ -97,10 +97,11 @@ def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
 def _open_json_lines(path: str, split: str) -> OwnSource:
     rows = read_jsonl_rows(path)
     if not rows:
-        raise BadAnnotationError("the file is empty; expected JSON Lines, one object a line", path=path)
+        raise BadAnnotationError("the file is empty; expected JSON Lines, one object per line", path=path)
     with open(path, encoding="utf-8-sig") as file:
         if file.read(1) == "[":
-            raise BadAnnotationError("holds a JSON list; expected JSON Lines: one object a line, no commas", path=path)
+            reason = "the file is a JSON list; expected JSON Lines: one object per line, without commas between them"
+            raise BadAnnotationError(reason, path=path)
     columns = tuple(dict.fromkeys(name for _, raw in rows for name in raw if name != ROW_ERROR))
     groups = tuple(name for name in columns if all(isinstance(raw.get(name), _SCALARS) for _, raw in rows))
     broken = [f"; row {number}: {raw[ROW_ERROR]}" for number, raw in rows if ROW_ERROR in raw]
@@ -109,7 +110,7 @@ def _open_json_lines(path: str, split: str) -> OwnSource:
 
 
 def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> tuple[datasets.Dataset, str]:
-    """The rows, and what they are called."""
+    """The rows, and the name of their split."""
     saved = [name for name in ("state.json", "dataset_dict.json") if os.path.isfile(os.path.join(path, name))]
     try:
         if os.path.isfile(path):
@@ -117,14 +118,15 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
             return rows, split or "test"
         found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, cache_dir=cache_dir)
     except (FileNotFoundError, ConnectionError) as error:
-        raise MissingFileError(f"no file, no folder and no data set on the Hub: {error}", path=path) from error
+        reason = f"neither a file or folder here nor a dataset on the Hub: {error}"
+        raise MissingFileError(reason, path=path) from error
     except ValueError as error:
         if isinstance(error, pa.ArrowInvalid):
             raise BadAnnotationError(f"cannot be read: {error}", path=path) from error
         raise UsageError(f"{path} cannot be loaded with config {config!r}: {error}") from error
-    # What is damaged comes as errors of pyarrow, of pandas or of `datasets`.
+    # Damaged data can raise errors of pyarrow, of pandas or of `datasets`.
     except Exception as error:
-        # `datasets` says only that there was an error, and which in its cause.
+        # The message of `datasets` is generic; the cause has the details.
         reason = error.__cause__ or error
         raise BadAnnotationError(f"cannot be read: {type(reason).__name__}: {reason}", path=path) from error
     if isinstance(found, datasets.Dataset):
@@ -132,8 +134,8 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
     if split is None:
         split = next(iter(found)) if len(found) == 1 else "test"
         if split not in found:
-            how = "name one with --split, or in the task file as data: {split: ...}"
-            raise UsageError(f"{path} has several splits, none of them called test: {', '.join(found)}; {how}")
+            how = "choose one with --split, or in the task file with data: {split: ...}"
+            raise UsageError(f"{path} has several splits but no 'test': {', '.join(found)}; {how}")
     if split not in found:
         raise unknown_name(f"split of {path}", split, found)
     return found[split], split
@@ -167,13 +169,13 @@ def _is_scalar(feature: Any) -> bool:
 
 @dataclass(frozen=True)
 class _DatasetCell(ImageCell):
-    """Where an image is in a data set in Arrow format."""
+    """The location of an image in a dataset in Arrow format."""
 
     table: datasets.Dataset
     column: str
     row: int
     place: int | None
-    """Index within the row where the column holds several images."""
+    """Index within the row if the column has several images per row."""
 
     def load(self) -> Any:
         """Read the image."""
@@ -183,14 +185,14 @@ class _DatasetCell(ImageCell):
 
 
 def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
-    """A column's images as cells that read nothing yet, its texts as they are."""
+    """A column's images as cells that read nothing yet, its texts unchanged."""
     feature = dataset.features[name]
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     held = feature if inner is None else inner
     if isinstance(held, datasets.Value) and held.dtype in ("string", "large_string"):
         return list(dataset[name])
     if not isinstance(held, datasets.Image) and not (isinstance(held, datasets.Value) and "binary" in held.dtype):
-        raise BadAnnotationError(f"column {name!r} holds no images but {feature}")
+        raise BadAnnotationError(f"column {name!r} must contain images, found {feature}")
     table = dataset.select_columns([name]).with_format("arrow")
     values = table[:][name]
     if inner is None:

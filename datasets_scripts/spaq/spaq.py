@@ -2,11 +2,12 @@
 
 Perceptual Quality Assessment of Smartphone Photography (Fang et al., CVPR 2020), https://github.com/h4nwei/SPAQ. The
 scores are the column `MOS` (2 to 96) of `Annotations/MOS and Image attribute scores.xlsx`; its ratings of brightness,
-colorfulness, contrast, noisiness and sharpness are not read. Images are those of `TestImage/`. The copies with a
-shorter side of 512 pixels, `TestImage_512/*.png`, have other file names, so that a list has to name them as such. The
-one split, `test`, holds all images.
+colorfulness, contrast, noisiness and sharpness are not read. Images are read from `TestImage/`. The copies with a
+shorter side of 512 pixels, `TestImage_512/*.png`, have other file names: to use them, a score list has to contain those
+names. The only split, `test`, has all images.
 """
 
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFormat
 
@@ -34,7 +35,9 @@ class Spaq(QualityBuilder):
     )
     SCORE_FILES = (f"Annotations/{_WORKBOOK}", _WORKBOOK, "spaq.json", "SPAQ.txt", "mos.csv")
     IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")
-    HOW_TO_GET = (
-        f"SPAQ comes from {HOMEPAGE}, which links to Baidu Yun and Google Drive: put Annotations/ (with "
-        f"'{_WORKBOOK}') and TestImage/ into one folder and give that folder as data_dir."
+    HOW_TO_GET = numbered_steps(
+        "To get SPAQ",
+        f"Download it from the links to Baidu Yun or Google Drive at {HOMEPAGE}",
+        f"Put Annotations/ (with '{_WORKBOOK}') and TestImage/ into one folder",
+        PASS_FOLDER,
     )

@@ -1,11 +1,12 @@
 """SQAD with opinion scores: photographs by 29 smartphones and a `mos.csv`.
 
-SQAD (Fang et al., ICCV 2023, https://github.com/aiff22/SQAD) has 3,017 photographs and scores of cameras, but none of
-photographs. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of them (7.7 to
-77.7 on 0-100, higher is better). The script reads any such folder: `mos.csv` with the columns `image` and `mos`, the
-images beside it, in `SQAD/` or in `images/`. The one split, `test`, holds all images.
+SQAD (Fang et al., ICCV 2023, https://github.com/aiff22/SQAD) has 3,017 photographs and scores cameras, not photographs.
+The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of the photographs (7.7 to 77.7
+on 0-100, higher is better). The script reads any folder with a `mos.csv` with the columns `image` and `mos`, and the
+images next to it, in `SQAD/` or in `images/`. The only split, `test`, has all images.
 """
 
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 
 
@@ -26,10 +27,12 @@ class Sqad(QualityBuilder):
 """
     IMAGE_FOLDERS = ("", "SQAD", "sqad", "images")
     IMAGE_ARCHIVES = ("sqad.zip",)
-    HOW_TO_GET = (
-        "SQAD is published without opinion scores of its photographs. Get the 100 scored ones of the 2AFC authors from "
-        "https://github.com/h4nwei/2AFC-LMMs (folder data/SQAD, scores under 'SQAD' in "
-        f"data/Coarse_grained_mixed.json), or photographs from {HOMEPAGE} (sqad.zip) and scores of your own; put the "
-        "images and a mos.csv with the columns image,mos (higher is better) into one folder and give that folder as "
-        "data_dir."
+    HOW_TO_GET = numbered_steps(
+        "SQAD is published without opinion scores of its photographs. To get images with scores",
+        "Download the 100 photographs that the 2AFC authors scored from https://github.com/h4nwei/2AFC-LMMs (images: "
+        "data/SQAD, scores: 'SQAD' in data/Coarse_grained_mixed.json), or choose photographs from "
+        f"{HOMEPAGE} (sqad.zip) and collect scores yourself",
+        "Write the scores to mos.csv with the columns image,mos (higher is better)",
+        "Put mos.csv and the images into one folder",
+        PASS_FOLDER,
     )

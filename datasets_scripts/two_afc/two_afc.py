@@ -1,23 +1,24 @@
 """Pairs of images for two-alternative forced choice: those of the 2AFC paper, or drawn by its rules from any database.
 
 2AFC Prompting of Large Multimodal Models for Image Quality Assessment, https://arxiv.org/abs/2402.01162; label files in
-the folder `data` of https://github.com/h4nwei/2AFC-LMMs. Images are paired inside pools, which are ranked one by one:
+the folder `data` of https://github.com/h4nwei/2AFC-LMMs. Images are paired within pools, and each pool is ranked
+separately:
 
-- `coarse` (`Coarse_grained_mixed.json`): eight databases, and `mixed`, which is KADIS-700k and SQAD as one;
+- `coarse` (`Coarse_grained_mixed.json`): eight databases, and `mixed`, the union of KADIS-700k and SQAD;
 - `fine_levels` (`Fine_grained_CSIQ_levels.json`): CSIQ, one content and one distortion type at five levels;
 - `fine_types` (`Fine_grained_CSIQ_types.json`): CSIQ, one content and one level of five distortion types;
 - `fine_mos` (`Fine_grain_SPAQ.json`): SPAQ, four intervals of scores.
 
 A label file maps a pool to a list of `img_path`, `gt_score` (text or a number) and, in part, `ref_path`. `data_dir`
-holds the label files and the images under their `img_path`, that is in `kadid10k/images/`, `koniq10k/`,
-`MM21/<codec>/`, `CSIQ/dst_imgs/`, `LIVEC/`, `spaq/TestImage_512/`, `kadis700k/` and `SQAD/`; links to such folders will
-do. The one split, `test`, holds all pairs.
+contains the label files and the images under their `img_path`: in `kadid10k/images/`, `koniq10k/`, `MM21/<codec>/`,
+`CSIQ/dst_imgs/`, `LIVEC/`, `spaq/TestImage_512/`, `kadis700k/` and `SQAD/`; these may be links. The only split, `test`,
+has all pairs.
 
-Qualities are turned so that higher is better (CSIQ, as in dataset `csiq`). What the label file gives as MM21's score is
-the bitrate. Where LICQA's own lists are in `MM21/`, as dataset `mm21` reads them, or in `data_dir` itself, MM21's
-qualities are the opinion scores of these lists; without them they are the bitrates, as in the published numbers, which
-every result says. `first_released_score` and `second_released_score` keep what the label file says. An image that is
-left out leaves out its pairs, and all other pairs stay as they are.
+In the quality columns higher is better (CSIQ is converted as in dataset `csiq`). The label file's score for MM21 is the
+bitrate. If LICQA's own lists are in `MM21/`, as dataset `mm21` reads them, or in `data_dir` itself, MM21's qualities
+are the opinion scores of these lists; without them they are the bitrates, as in the published numbers, and every result
+says so. `first_released_score` and `second_released_score` are the scores of the label file. If an image is left out,
+its pairs are left out too, and all other pairs stay the same.
 """
 
 import os
@@ -36,6 +37,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import Row, number_field, text_field
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
+from eyechart.datasets_scripts.common.instructions import numbered_steps
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.pairs.columns import Pool, pair_features, pair_rows
 from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES, draw_coarse, draw_contents, draw_intervals
@@ -71,7 +73,7 @@ LABEL_FILES = MappingProxyType(
 DATABASES: Mapping[str, float | None] = MappingProxyType(
     dict.fromkeys(("kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq", "kadis700k", "SQAD")) | {"CSIQ": CSIQ_WORST}
 )
-"""Folders of the label files' images, with the worst score of a scale on which lower is better."""
+"""Image folders in the label files, with the worst score if lower is better on the database's scale."""
 MM21_SCORES = ("auto", "mos", "released")
 """Values of the setting `mm21_scores`."""
 _RULES = {"fine_levels": pools_of_levels, "fine_types": pools_of_types}
@@ -80,17 +82,22 @@ _REPOSITORY = "https://github.com/h4nwei/2AFC-LMMs"
 _COMMIT = "358e0d331bd608d12b5f8b73585333470003afff"
 _LABELS = f"https://raw.githubusercontent.com/h4nwei/2AFC-LMMs/{_COMMIT}/data/"
 _ARCHIVE = f"{_REPOSITORY}/archive/{_COMMIT}.zip"
-"""All of the repository, with the images of `MIXED`."""
-_HOW_TO_GET = (
-    f"Get the label files and the images of {' and '.join(MIXED)} from {_REPOSITORY} (folder data), and the other "
-    "databases from their authors, as the data sets kadid10k, koniq10k, mm21, csiq, live_itw and spaq say; put the "
-    "images next to the label files as kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, LIVEC/ and "
-    "spaq/TestImage_512/, and give that folder as data_dir. The option databases loads some of them alone."
+"""The complete repository, with the images of `MIXED`."""
+_OTHERS = ("kadid10k", "koniq10k", "mm21", "csiq", "live_itw", "spaq")
+_HOW_TO_GET = numbered_steps(
+    "To get the label files and images of 2AFC",
+    f"Download the folder data of {_REPOSITORY}: the label files and the images of {' and '.join(MIXED)}",
+    f"Get the other databases as described for the datasets {', '.join(_OTHERS)}",
+    "Put their images next to the label files, into kadid10k/images/, koniq10k/, MM21/<codec>/, CSIQ/dst_imgs/, "
+    "LIVEC/ and spaq/TestImage_512/",
+    "Pass the folder of the label files as data_dir (command line: --data-dir)",
+    otherwise="To load only some databases, set the option databases",
 )
-_HOW_TO_GET_MM21 = (
-    "Put train.csv, val.csv and test.csv of https://github.com/sherlockyy/LICQA (train_files/exp1) into MM21/ in "
-    "data_dir, or name their folder by the option mm21_dir; or take the bitrate for the quality, as the published "
-    "numbers do, by mm21_scores='released'."
+_HOW_TO_GET_MM21 = numbered_steps(
+    "To use MM21's opinion scores",
+    "Download train.csv, val.csv and test.csv from https://github.com/sherlockyy/LICQA (train_files/exp1)",
+    "Put them into MM21/ in data_dir, or set the option mm21_dir to their folder",
+    otherwise="To use the bitrate as quality, as the published numbers do, set the option mm21_scores='released'",
 )
 _CITATION = """\
 @article{zhu20242afc,
@@ -105,35 +112,35 @@ _CITATION = """\
 
 @dataclass
 class TwoAfcConfig(BenchmarkConfig):
-    """What a user can set besides."""
+    """Additional settings."""
 
     rounds: int = ROUNDS
-    """Number of rounds; in each, every image of a pool meets one other."""
+    """Number of rounds; in each, every image of a pool is paired with one other."""
     pairing: str = "random"
     """One of `PAIRINGS`: "random" draws from `seed`, "released" makes the rounds of the authors' released code."""
     seed: int = 0
-    """Seed of "random" and of what is drawn from `source`."""
+    """Seed of "random" pairing and of sampling from `source`."""
     databases: tuple[str, ...] = ()
-    """Databases of the label file to load, by their folders; also "mixed". All by default."""
+    """Databases of the label file to load, by the names of their folders; also "mixed". All by default."""
     mm21_scores: str = "auto"
-    """One of `MM21_SCORES`: "mos" from LICQA's lists; "released", which is the bitrate; or "auto", which is "mos" where
-    the lists are there."""
+    """One of `MM21_SCORES`: "mos" from LICQA's lists; "released" is the bitrate; "auto" is "mos" if the lists are
+    found, else "released"."""
     mm21_dir: str | None = None
-    """Folder of LICQA's lists, as dataset `mm21` reads it; `MM21` in `data_dir`, or `data_dir` itself, by default."""
+    """Folder of LICQA's lists, as dataset `mm21` reads it; by default `MM21` in `data_dir`, or `data_dir` itself."""
     source: str | None = None
-    """A quality data set to draw images from, in place of the label files; `data_dir` is then that dataset's."""
+    """A quality dataset to draw images from, instead of the label files; `data_dir` is then the folder of `source`."""
     source_config: str | None = None
     """Configuration of `source`; its first one by default."""
     sample: int | None = None
-    """How many to draw from `source`: images of `coarse` (default: one of each reference, or 160), contents of
-    `fine_levels` and `fine_types` (default: 4), images of each interval of `fine_mos` (default: 25)."""
+    """Sample size with `source`: images of `coarse` (default: one per reference, or 160), contents of `fine_levels` and
+    `fine_types` (default: 4), images per interval of `fine_mos` (default: 25)."""
     balance: bool = True
-    """Whether a coarse sample is balanced in spatial information and colourfulness, for which images are decoded."""
+    """Whether to balance a coarse sample in spatial information and colourfulness, which decodes images."""
     scale: tuple[float, float] | None = None
     """Lowest and highest quality on the scale of `source`, for `fine_mos`; that of `SCALES` by default."""
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
-        """Name the cache folder also after the lists of MM21, where they are somewhere else."""
+        """Include the lists of MM21 in the cache folder's name, if `mm21_dir` is set."""
         lists = (
             {}
             if self.mm21_dir is None
@@ -145,7 +152,7 @@ class TwoAfcConfig(BenchmarkConfig):
         """Check all values.
 
         Raises:
-            UsageError: A value is not allowed, or has no effect with the others.
+            UsageError: A value is not allowed, or has no effect in combination with the others.
         """
         for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
             if getattr(self, name) not in allowed:
@@ -153,14 +160,14 @@ class TwoAfcConfig(BenchmarkConfig):
         for name, least in (("rounds", 1), ("seed", 0), ("sample", 1)):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < least):
-                raise UsageError(f"{name} is {value!r}; it must be a whole number from {least}")
+                raise UsageError(f"{name} is {value!r}; expected a whole number of at least {least}")
         if isinstance(self.databases, str):
-            raise UsageError(f"databases is {self.databases!r}; it must be a list of names")
+            raise UsageError(f"databases is {self.databases!r}; expected a list of names")
         if self.scale is not None and not _is_scale(self.scale):
-            raise UsageError(f"scale is {self.scale!r}; it must be the lowest and the highest quality, two numbers")
+            raise UsageError(f"scale is {self.scale!r}; expected two numbers, the lowest and the highest quality")
         quality = [name for name, dataset in DATASETS.items() if dataset.kind == "quality"]
         if self.source is not None and self.source not in quality:
-            raise unknown_name("quality data set for source", self.source, quality)
+            raise unknown_name("quality dataset for source", self.source, quality)
         only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
         for name in only_with:
             if getattr(self, name):
@@ -168,7 +175,7 @@ class TwoAfcConfig(BenchmarkConfig):
 
 
 class TwoAfc(BenchmarkBuilder):
-    """Pairs the images of the released label files, or those of a quality dataset."""
+    """Pairs the images of the released label files, or of a quality dataset."""
 
     BUILDER_CONFIG_CLASS = TwoAfcConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
@@ -190,7 +197,7 @@ class TwoAfc(BenchmarkBuilder):
         )
 
     def by_hand(self) -> str:
-        """The images, but for those that are in the authors' repository; or what the release of `source` needs."""
+        """How to get the images, unless the authors' repository has them all; or how to get `source`."""
         self.config.check()
         if self.config.source is not None:
             return self._source.by_hand()
@@ -211,7 +218,7 @@ class TwoAfc(BenchmarkBuilder):
         name = LABEL_FILES[self.config.name]
         file = first_file(self._release, (name,))
         if file is None:
-            raise MissingFileError(f"the folder holds no {name}. {_HOW_TO_GET}", path=self._release)
+            raise MissingFileError(f"missing label file {name}\n{_HOW_TO_GET}", path=self._release)
         return [Annotation("test", (file,), (self._release,))]
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> Annotation:
@@ -219,9 +226,12 @@ class TwoAfc(BenchmarkBuilder):
         if self.config.images == "skip":
             return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
         if self.by_hand():
-            raise MissingFileError(f"dataset {self.name!r} needs data_dir. {self.by_hand()}")
+            reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
+            raise MissingFileError(reason)
         if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: the images are one archive. {_HOW_TO_GET}")
+            raise UsageError(
+                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{_HOW_TO_GET}"
+            )
         archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)
         folder = os.path.join(self._unpack(archive), f"2AFC-LMMs-{_COMMIT}", "data")
         return Annotation("test", (os.path.join(folder, name),), (folder,))
@@ -233,7 +243,7 @@ class TwoAfc(BenchmarkBuilder):
         name = text_field(raw, "img_path", path=path, number=number)
         database = name.partition("/")[0]
         if database not in DATABASES:
-            reason = f"img_path {name!r} is not in the folder of a known database: {', '.join(DATABASES)}"
+            reason = f"img_path {name!r} must begin with the folder of a database: {', '.join(DATABASES)}"
             raise BadAnnotationError(reason, path=path, row=number)
         score = number_field(raw, "gt_score", path=path, number=number)
         worst = DATABASES[database]
@@ -241,7 +251,7 @@ class TwoAfc(BenchmarkBuilder):
         if database == BITRATES and self._mm21 is not None:
             image = name.partition("/")[2]
             if image not in self._mm21:
-                raise BadAnnotationError(f"LICQA's lists hold no score of {image!r}", path=path, row=number)
+                raise BadAnnotationError(f"no score of {image!r} in LICQA's lists", path=path, row=number)
             quality = self._mm21[image]
         facts = {"database": database, SEATS: raw[SEATS]}
         return {"id": name, "images": [name], "quality": quality, "released_score": score, **facts}
@@ -254,7 +264,7 @@ class TwoAfc(BenchmarkBuilder):
         return [row for pool in pools for row in pair_rows(pool, self._rounds(pool))]
 
     def _rounds(self, pool: Pool) -> list[list[tuple[int, int]]]:
-        # Every pool has a generator of its own: its rounds do not depend on which others are loaded.
+        # Every pool has its own generator, so that its rounds do not depend on which other pools are loaded.
         rng = np.random.default_rng([self.config.seed, *pool.name.encode()])
         return draw_rounds(len(pool.images), self.config.rounds, self.config.pairing, rng)
 
@@ -262,7 +272,7 @@ class TwoAfc(BenchmarkBuilder):
         config, rng = self.config, np.random.default_rng([self.config.seed, *b"sample"])
         if config.name == "coarse":
             if config.balance and config.images == "skip":
-                raise UsageError("a balanced sample needs the images; say balance=False or images='load'")
+                raise UsageError("a balanced sample needs the images; set balance=False or images='load'")
             report = (lambda error: left_out.bad(error, "test")) if config.balance else None
             drawn = {config.source: draw_coarse(rows, config.sample, rng, report)}
         elif config.name == "fine_mos":
@@ -270,7 +280,8 @@ class TwoAfc(BenchmarkBuilder):
         else:
             drawn = draw_contents(rows, config.sample, rng, _RULES[config.name])
         if not drawn:
-            raise UsageError(f"no two images of source {config.source!r} can be paired by the rule of {config.name!r}")
+            reason = f"source={config.source!r}: no two images can be paired by the rule of config {config.name!r}"
+            raise UsageError(reason)
         return [Pool(name, config.source, [_half_of_pair(row) for row in part]) for name, part in drawn.items()]
 
     @property
@@ -279,7 +290,7 @@ class TwoAfc(BenchmarkBuilder):
 
     @cached_property
     def _source(self) -> BenchmarkBuilder:
-        """The builder of `source`, whose parsing is used but not its cache."""
+        """The builder of `source`, used only to parse the data, not for its cache."""
         return load_builder(
             self.config.source,
             self.config.source_config,
@@ -291,24 +302,25 @@ class TwoAfc(BenchmarkBuilder):
 
     @cached_property
     def _mm21(self) -> dict[str, float] | None:
-        """Opinion scores of MM21 by image name; None where its released values are to be used."""
+        """Opinion scores of MM21 by image name; None to use the released values."""
         if self.config.mm21_scores == "released":
             return None
         folder = self.config.mm21_dir or self._mm21_folder()
         if folder is None:
             if self.config.mm21_scores == "auto":
                 return None
-            raise MissingFileError(f"LICQA's lists are not there. {_HOW_TO_GET_MM21}", path=self._release)
+            reason = f"mm21_scores='mos' needs LICQA's lists of opinion scores\n{_HOW_TO_GET_MM21}"
+            raise MissingFileError(reason, path=self._release)
         try:
             builder = load_builder("mm21", data_dir=folder, images="skip", cache_dir=self._cache_dir_root)
             (annotation,) = builder._annotations(datasets.DownloadManager())
         except MissingFileError as error:
-            raise MissingFileError(f"{error.reason}. {_HOW_TO_GET_MM21}", path=error.path) from error
+            raise MissingFileError(f"{error.reason}\n{_HOW_TO_GET_MM21}", path=error.path) from error
         rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
         return {row["id"]: row["quality"] for row in rows}
 
     def _mm21_folder(self) -> str | None:
-        """The folder inside the release that holds LICQA's lists."""
+        """The folder inside the release with LICQA's lists."""
         if self._release is None:
             return None
         own = os.path.join(self._release, BITRATES)
@@ -319,7 +331,7 @@ class TwoAfc(BenchmarkBuilder):
         try:
             return self._release if official_lists(self._release) else None
         except MissingFileError:
-            # A test.csv outside MM21's folder may be anybody's.
+            # A test.csv outside MM21's folder may be unrelated.
             return None
 
 

@@ -194,7 +194,7 @@ def test_a_card_tells_licence_source_columns_and_citation(name: str) -> None:
 @pytest.mark.parametrize(("name", "config"), CONFIGS)
 def test_without_data_dir_and_network_the_error_says_what_to_get(name: str, config: str, tmp_path: Path) -> None:
     """Tests are offline: what could be downloaded cannot be here."""
-    with pytest.raises(MissingFileError, match=r"(?s)https?://.*give .* as data_dir"):
+    with pytest.raises(MissingFileError, match=r"(?s)https?://.* as data_dir"):
         load_dataset(name, config, cache_dir=tmp_path)
 
 

@@ -87,7 +87,7 @@ def test_the_card_says_where_it_comes_from(tmp_path: Path, llvisionqa: Callable[
         "license: cc-by-nc-sa-4.0",
         "config_name: default",
         "teowu/LLVisionQA-QBench",
-        "Its source is a release that was given as a folder.",
+        "The source is a local copy of the release.",
         "- `dev`: 3 rows (3 of 1,495 official items)\n",
         "- `test`: 3 rows (3 of 1,495 official items); answers are private",
     ):
@@ -129,7 +129,7 @@ def test_private_answers_are_left_out_without_the_rights(
     folder = export("llvisionqa", out=tmp_path / "all", data_dir=source, i_have_the_rights=True)
     assert datasets.load_dataset(str(folder), split="test")["answer"][:] == ["B"] * 3
     assert (
-        "- `test`: 3 rows (3 of 1,495 official items); answers are private, this copy is not for others\n"
+        "- `test`: 3 rows (3 of 1,495 official items); answers are private: do not redistribute this copy\n"
         in card_of(folder)
     )
 
@@ -182,10 +182,10 @@ def test_a_gated_dataset_is_exported_without_images_and_answers_unless_with_the_
         assert read.select_columns(shown).to_list() == source.select_columns(shown).to_list()
     image = next(path for path in release.rglob("*.*") if path.suffix in (".png", ".jpg")).read_bytes()
     assert not any(image in path.read_bytes() for path in folder.rglob("*.parquet"))
-    assert "The authors give the images only to those who ask: they are not part of this copy." in card_of(folder)
+    assert "The authors give the images only on request: they are not part of this copy." in card_of(folder)
     assert re.search(r"- `perception`, `test`: \d+ rows; \d+ answers are private and were left out\n", card_of(folder))
     folder = export("aesbench", out=tmp_path / "all", data_dir=release, i_have_the_rights=True)
-    assert "The authors give the images only to those who ask: this copy is not for others." in card_of(folder)
+    assert "The authors give the images only on request: do not redistribute this copy." in card_of(folder)
     assert any(image in path.read_bytes() for path in folder.rglob("*.parquet"))
 
 
@@ -197,15 +197,15 @@ def test_configurations_may_have_folders_of_their_own(tmp_path: Path) -> None:
     for config, count in (("single", 180), ("pair", 96)):
         read = datasets.load_dataset(str(folder), config, split="dev")
         assert (read.num_rows, set(read["refusal"])) == (count, {"A"})
-    for text in ('`refusal_position` is "first".', "- `pair`, `dev`: 96 rows\n", "mini release of eyechart"):
+    for text in ('`refusal_position` is "first".', "- `pair`, `dev`: 96 rows\n", "synthetic demo data"):
         assert text in card_of(folder)
 
 
 def test_some_of_the_configurations(tmp_path: Path, llvisionqa: Callable[..., Path]) -> None:
     source = llvisionqa()
-    with pytest.raises(MissingFileError, match=r"none of q-bench2-a1-dev\.jsonl") as caught:
+    with pytest.raises(MissingFileError, match=r"expected one or more of: q-bench2-a1-dev\.jsonl") as caught:
         export("llsavisionqa", out=tmp_path / "out", data_dir=source)
-    assert caught.value.__notes__ == ["config='pair'; config=... / --config exports only those that are named."]
+    assert caught.value.__notes__ == ["The error is in config 'pair'. To export only others: config=... or --config"]
     folder = export("llsavisionqa", "single", out=tmp_path / "out", data_dir=source)
     assert datasets.load_dataset(str(folder), split="dev")["refusal"][:] == ["D"] * 3
     assert [path.name for path in sorted(folder.iterdir())] == ["README.md", "single"]
@@ -218,7 +218,7 @@ def test_nothing_is_overwritten_or_left_behind(
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").touch()
-    with pytest.raises(UsageError, match="out must be a new or an empty folder"):
+    with pytest.raises(UsageError, match="out must be a new or empty folder"):
         export("kadis700k", out=out, data_dir=kadis())
     (out / "mine.txt").unlink()
 
@@ -241,11 +241,11 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, kadis: Callable[..., Path]
 
 
 def test_unknown_names(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown config of data set 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+    with pytest.raises(UsageError, match="unknown llsavisionqa config 'pairs'; did you mean 'pair'"):
         export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))
     for folders, reason in (
         ({"singel": tmp_path}, "unknown config in data_dir 'singel'; did you mean 'single'"),
-        ({"single": tmp_path}, "data_dir names no folder for config 'pair'"),
+        ({"single": tmp_path}, "data_dir has no folder for config 'pair'"),
     ):
         with pytest.raises(UsageError, match=reason):
             export("llsavisionqa", out=tmp_path / "out", data_dir=folders)

@@ -51,15 +51,15 @@ def test_a_second_upload_goes_to_the_same_repository(hub: StandIn, exported: Pat
 def test_a_public_repository_has_to_be_meant(hub: StandIn, exported: Path) -> None:
     push_to_hub(exported, "me/open", public=True)
     assert not hub.repos["me/open"]["private"]
-    with pytest.raises(UsageError, match="repo='me/open' is public; public=True / --public says that it is meant"):
+    with pytest.raises(UsageError, match="repo='me/open' is public; to upload to it: public=True"):
         push_to_hub(exported, "me/open")
     assert len(hub.repos["me/open"]["commits"]) == 1
 
 
 def test_refusals(hub: StandIn, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="is not an exported folder: it holds no README"):
+    with pytest.raises(UsageError, match="is not an exported folder: it has no README"):
         push_to_hub(tmp_path, "me/kadis")
-    with pytest.raises(UsageError, match="repo='a/b/c' cannot be a repository"):
+    with pytest.raises(UsageError, match="repo='a/b/c' is not a valid repository name"):
         push_to_hub(exported, "a/b/c")
     with pytest.raises(HubError, match=r"was not uploaded to me/forbidden: .*403(.|\n)*hf auth login"):
         push_to_hub(exported, "me/forbidden")
@@ -91,8 +91,8 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
         (["--config", "singel"], "did you mean 'single'?"),
         (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
         (["--data-option", "refusal_position"], "--data-option 'refusal_position' is not NAME=VALUE"),
-        (["--mini", "--data-option", "refusal_position=middle"], "refusal_position='middle' is none of 'last'"),
-        (["--mini", "--data-option", "position=1"], "unknown option of data set 'llsavisionqa' 'position'"),
+        (["--mini", "--data-option", "refusal_position=middle"], "refusal_position='middle' is not one of 'last'"),
+        (["--mini", "--data-option", "position=1"], "unknown llsavisionqa option 'position'"),
     ],
 )
 def test_wrong_usage_of_the_command(tmp_path: Path, arguments: list[str], message: str) -> None:

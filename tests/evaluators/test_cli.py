@@ -225,7 +225,9 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
     (folder / names[0]).unlink()
     done = assess(folder, tmp_path / "out")
     assert done.exit_code == 1
-    assert "1 annotated image" in done.output and names[0] in done.output and "--skip-missing" in done.output
+    assert (
+        "no image file found for 1 item" in done.output and names[0] in done.output and "--skip-missing" in done.output
+    )
     done = assess(folder, tmp_path / "out", "--skip-missing")
     assert done.exit_code == 0
     (task,) = read_results(tmp_path / "out").tasks
@@ -279,7 +281,7 @@ def test_of_a_suite_the_tasks_run_that_have_the_split_or_data_set(suite, chosen,
 
 def test_a_run_of_failed_tasks_alone_has_results_and_no_report(tmp_path):
     done = invoke("run", "q_bench/perception", "--data-dir", tmp_path / "none", "--out", tmp_path / "out")
-    assert done.exit_code == 1 and "data_dir is not a folder" in " ".join(done.stdout.split())
+    assert done.exit_code == 1 and "data_dir is not an existing folder" in " ".join(done.stdout.split())
     assert "report" not in done.stdout
     assert not (tmp_path / "out" / "report.html").exists()
     assert len(read_results(tmp_path / "out").failed) == 1

@@ -94,7 +94,7 @@ def said(done):
             "an option that belongs to another data set",
             REFUSED,
             ["run", "q_bench/perception", "--data-option", "place=1"],
-            "unknown option of data set 'llvisionqa' 'place'",
+            "unknown llvisionqa option 'place'",
         ),
         row("a batch size of 0", REFUSED, ["run", "--batch-size", "0"], "--batch-size"),
         row("a negative number of items", REFUSED, ["run", "--limit", "-3"], "--limit"),

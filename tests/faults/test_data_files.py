@@ -54,14 +54,14 @@ def read_tsv(path):
             OF_ROW,
             read_tsv,
             'index\n"1\n2\n',
-            "row 3: .* inside a quotation",
+            "row 3: .* inside a quoted field",
         ),
         row(
             "text follows a closing quotation mark in a TSV file",
             OF_ROW,
             read_tsv,
             'index\n"1"2\n',
-            "row 2: text follows",
+            "row 2: text after a closing",
         ),
         row("a JSON file of rows is a number", NAMED, read_json_rows, "3", "a JSON list of objects, found a number"),
         row("a JSON file of rows is empty", NAMED, read_json_rows, "", "not valid JSON"),
@@ -84,7 +84,7 @@ def read_tsv(path):
             "[]",
             "object, found a list",
         ),
-        row("a JSON object is truncated", NAMED, read_json_object, "{", "cannot be read as JSON"),
+        row("a JSON object is truncated", NAMED, read_json_object, "{", "not valid JSON"),
         row("a JSON object is not UTF-8", NAMED, read_json_object, b'{"a": "\xff"}', "not UTF-8"),
         row(
             "a JSON object has a duplicate key",
@@ -116,9 +116,15 @@ SKIPPABLE = "only this row is an error; --skip-bad leaves it out"
 @pytest.mark.parametrize(
     ("read", "content", "reason"),
     [
-        row("a row of a CSV file has too few fields", SKIPPABLE, read_csv, "image,mos\na,1\nb\n", "1 field.* has 2"),
-        row("a row of a CSV file has too many fields", SKIPPABLE, read_csv, "image,mos\na,1\nc,1,2\n", "3 field"),
-        row("a row of a TSV file has too few fields", SKIPPABLE, read_tsv, "index\tA\n1\t2\n1\n", "1 field.* has 2"),
+        row("a row of a CSV file has too few fields", SKIPPABLE, read_csv, "image,mos\na,1\nb\n", "2 fields.* found 1"),
+        row(
+            "a row of a CSV file has too many fields",
+            SKIPPABLE,
+            read_csv,
+            "image,mos\na,1\nc,1,2\n",
+            "2 fields.* found 3",
+        ),
+        row("a row of a TSV file has too few fields", SKIPPABLE, read_tsv, "index\tA\n1\t2\n1\n", "2 fields.* found 1"),
         row("a row of a TSV file is not UTF-8", SKIPPABLE, read_tsv, b"index\tA\n1\t2\n\xff\t2\n", "not UTF-8"),
         row(
             "an item of a JSON list is a string", SKIPPABLE, read_json_rows, '[{"a": 1}, "x"]', "object, found a string"
@@ -166,7 +172,7 @@ def test_rows_that_cannot_be_read(read, content, reason, tmp_path):
     ],
 )
 def test_missing_files(read, tmp_path):
-    with pytest.raises(MissingFileError, match=r"nothing: the annotation file is not there"):
+    with pytest.raises(MissingFileError, match=r"nothing: the annotation file is missing"):
         read(str(tmp_path / "nothing"))
 
 

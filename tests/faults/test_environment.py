@@ -21,7 +21,7 @@ def test_output_to_a_full_disk():
         with open("/dev/full", "w") as full:
             done = command(*arguments, stdout=full, check=False)
         assert done.returncode == 1
-        assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; make room")
+        assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; free disk space")
         assert done.stderr.count("\n") == 1
 
 
@@ -51,4 +51,4 @@ def test_home_of_nobody(monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", "~nobody-has-this-name/x")
     done = CliRunner().invoke(app, ["store", "info"])
     assert done.exit_code == 2
-    assert "EYECHART_HOME='~nobody-has-this-name/x' is the home of a user who is unknown here" in done.output
+    assert "EYECHART_HOME='~nobody-has-this-name/x' names the home folder of an unknown user" in done.output

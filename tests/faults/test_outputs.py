@@ -178,4 +178,4 @@ def test_export(tmp_path):
     with full_disk(3000):
         done = CliRunner().invoke(app, ["export", "llvisionqa", "--mini", "--out", str(tmp_path / "out")])
     assert (done.exit_code, done.stderr.count("\n"), list(tmp_path.iterdir())) == (1, 1, [])
-    assert done.stderr.startswith("eyechart: a file cannot be written: File too large; make room on the disk")
+    assert done.stderr.startswith("eyechart: a file cannot be written: File too large; free disk space")

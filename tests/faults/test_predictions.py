@@ -31,8 +31,10 @@ HEAD = b"index\tprediction\n"
             "row 1: expected text, found {'0': 1}",
         ),
         row("a predictions table has only a header", NAMED, "a.tsv", HEAD, "holds no predictions"),
-        row("a row of a predictions table is too short", OF_ROW, "a.tsv", HEAD + b"1\n", r"row 2: 1 field\(s\)"),
-        row("a predictions table ends inside a quoted field", NAMED, "a.tsv", HEAD + b'1\t"A\n', "inside a quotation"),
+        row("a row of a predictions table is too short", OF_ROW, "a.tsv", HEAD + b"1\n", r"row 2: expected 2 fields"),
+        row(
+            "a predictions table ends inside a quoted field", NAMED, "a.tsv", HEAD + b'1\t"A\n', "inside a quoted field"
+        ),
         row("a predictions table is encoded in Latin-1", OF_ROW, "a.tsv", HEAD + b"1\t\xe9\n", "row 2: .*not UTF-8"),
         row(
             "a predictions table is encoded in UTF-16",
@@ -191,7 +193,12 @@ def test_malformed_rows_of_tools_are_named(content, reason, tmp_path):
     [
         row("a quality score is nan", OF_ROW, "a.png,nan", "'score' is 'nan'; expected a finite number"),
         row("a quality score has no image", OF_ROW, ",1", "'image' is empty"),
-        row("a row of quality scores has three fields", OF_ROW, "a.png,1,2", r"3 field\(s\) where the header has 2"),
+        row(
+            "a row of quality scores has three fields",
+            OF_ROW,
+            "a.png,1,2",
+            r"expected 2 fields, as in the header; found 3",
+        ),
     ],
 )
 def test_a_malformed_quality_score_is_named(second, reason, tmp_path):

@@ -1,8 +1,8 @@
-"""The abilities that MMBench's questions are for, in three levels.
+"""The abilities that MMBench's questions test, in three levels.
 
 MMBench: Is Your Multi-modal Model an All-around Player?, https://arxiv.org/abs/2307.06281, Fig. 2 and Appendix F: two
-L-1 abilities, six L-2 abilities, twenty L-3 abilities. Names in the release are written like `image_style`; here they
-are readable. CCBench has seven categories of its own, in no levels.
+L-1 abilities, six L-2 abilities, twenty L-3 abilities. The release writes names like `image_style`; here they are
+readable. CCBench has seven categories of its own, without levels.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 
 @dataclass(frozen=True)
 class Ability:
-    """One leaf ability and what is above it."""
+    """One leaf ability and its two higher levels."""
 
     category: str
     """L-3, or CCBench's category."""
@@ -110,15 +110,15 @@ CCBENCH_CATEGORIES: Mapping[str, Ability] = MappingProxyType(
 
 
 def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) -> Ability:
-    """Return the ability that a release's `category` stands for.
+    """Return the ability of a release's `category`.
 
     Args:
         category: As released.
-        l2_category: As released, or "" where a release does not say; must agree with the category.
+        l2_category: As released, or "" if the release has none; must agree with the category.
         table: `ABILITIES` or `CCBENCH_CATEGORIES`.
 
     Raises:
-        ValueError: Unknown category or L-2 category, or the two do not belong together.
+        ValueError: Unknown category or L-2 category, or the two do not match.
 
     Examples:
         >>> find_ability("ocr", "finegrained_perception (instance-level)", ABILITIES)
@@ -131,5 +131,5 @@ def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) 
         raise unknown_name("l2-category", l2_category, RELEASED_L2.values())
     right = RELEASED_L2.get(ability.l2_category, "")
     if l2_category and l2_category != right:
-        raise ValueError(f"category {category!r} belongs to l2-category {right!r}, found {l2_category!r}")
+        raise ValueError(f"l2-category of category {category!r} must be {right!r}, found {l2_category!r}")
     return ability

@@ -1,4 +1,4 @@
-"""The multiple-choice column kind: its features, and the checks that every multiple-choice row passes."""
+"""The multiple-choice columns: their features, and checks of every multiple-choice row."""
 
 import string
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def multiple_choice_features(groups: Sequence[str]) -> datasets.Features:
 def clean_options(options: Any, *, path: str, number: int) -> list[str]:
     """Return the cleaned option texts, in the release's order.
 
-    Released questions may list an option twice, and a few have a single one, so neither is an error.
+    A duplicate option or a single option is not an error: released questions have them.
 
     Raises:
         BadAnnotationError: Not a list of 1 to 26 non-empty texts.
@@ -47,22 +47,23 @@ def clean_options(options: Any, *, path: str, number: int) -> list[str]:
 
 
 def letter_of_text(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return the letter of the option whose text is `answer`, of the first one where two options have it.
+    """Return the letter of the option whose text is `answer`; of two such options, that of the first one.
 
     Raises:
         BadAnnotationError: No option has this text.
     """
     text = clean_text(answer) if isinstance(answer, str) else answer
     if text not in options:
-        raise BadAnnotationError(f"answer {answer!r} is none of the options {list(options)}", path=path, row=number)
+        reason = f"answer {answer!r} is not one of the options {list(options)}"
+        raise BadAnnotationError(reason, path=path, row=number)
     return string.ascii_uppercase[list(options).index(text)]
 
 
 def checked_letter(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return `answer` as an upper-case letter that one of the options has.
+    """Return `answer` as the upper-case letter of one of the options.
 
     Raises:
-        BadAnnotationError: Not a letter, or beyond the last option.
+        BadAnnotationError: Not a letter, or not the letter of an option.
     """
     letter = clean_text(answer).upper() if isinstance(answer, str) else answer
     letters = list(string.ascii_uppercase[: len(options)])

@@ -1,4 +1,4 @@
-"""The passes over a question under CircularEval: the release's own, or one rotation for each option."""
+"""The passes of a question under CircularEval: the release's own passes, or one rotation for each option."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ class QuestionPass:
     hint: str
     options: tuple[str, ...]
     answer: str
-    """Letter of the right option, "" if private."""
+    """Letter of the correct option, "" if private."""
     index: int
-    """Its index in MMBench's files; -1 where the question has no number there."""
+    """Its index in MMBench's files; -1 if the question has none."""
 
     @property
     def name(self) -> str:
-        """What requests and predictions call it: "main", "rotation:1", ..."""
+        """Its name in requests and predictions: "main", "rotation:1", ..."""
         return rotation_pass(self.number)
 
 
 def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
-    """The passes of a question: the release's own where the row has them, else one rotation for each option.
+    """The passes of a question: the release's own if the row has them, else one rotation for each option.
 
     Examples:
         >>> row = {"question_id": "7", "question": "Which?", "options": ["red", "green", "blue"], "answer": "A"}
@@ -66,7 +66,7 @@ def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
 
 
 def rotation_pass(number: int) -> str:
-    """What a pass is called.
+    """The name of a pass.
 
     Examples:
         >>> rotation_pass(0), rotation_pass(2)

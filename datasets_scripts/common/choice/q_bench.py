@@ -1,17 +1,17 @@
-"""Reading the question sets of Q-Bench, single images and pairs, in their release's form and in the Hub's.
+"""Reading the question sets of Q-Bench (single images and pairs) in three forms: the release, Parquet and TSV.
 
-The release has a JSON list or JSON Lines per split and an archive of images; where that lies beside them and no images
-do, it is unpacked (see `common/archives.py`). The Hub's form is Parquet: `dev*.parquet` and `test*.parquet` in the
-folder or in its `data/`, with the columns of `PARQUET_COLUMNS`, where missing options are "N/A". VLMEvalKit's form is
-one table for each split (see `common/vlmevalkit.py`): type and concern are read from its columns of these names or from
-its categories, as far as these are understood; a category that is not is kept in `concern`, and named in a warning.
+The release has a JSON list or JSON Lines per split and an archive of images. If the folder has the archive but no
+images, it is unpacked (see `common/files/archives.py`). The form on the Hub is Parquet: `dev*.parquet` and
+`test*.parquet` in the folder or in its `data/`, with the columns `PARQUET_COLUMNS`; missing options are "N/A".
+VLMEvalKit's form is one table per split (see `common/choice/vlmevalkit.py`): type and concern are read from its columns
+of these names, or from its categories. An unknown category is kept in `concern`, and a warning names it.
 
 The release has no ids. A row's id is `<split>-<image name>`, for a pair `<split>-<first>_cat_<second>`; further
-questions on the same images of the same split get `-2`, `-3`, ... in file order. Parquet rows keep their own id,
-prefixed in the same way, and so do rows of a table that does not name its images. Options keep the release's order,
-which is already shuffled; a few questions list one twice or have a single one. The right option is the one whose letter
-the row gives; where it gives a text only, the first option with that text. Where no row of a file has an answer, the
-answers are private.
+questions on the same images of the same split get `-2`, `-3`, ... in file order. Parquet rows, and rows of a table
+without image names, keep their own id with the split as prefix. Options keep the release's order, which is already
+shuffled; a few questions list an option twice or have a single option. The correct option is the one with the row's
+letter, or if the row has only a text, the first option with that text. If no row of a file has an answer, the answers
+are private.
 """
 
 import os
@@ -44,12 +44,13 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_jsonl_rows,
     text_field,
 )
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 """Meaning of `type`, in code order (checked on the release: 550, 452 and 493 questions in LLVisionQA's dev)."""
 PARQUET_COLUMNS = ("id", "question", "question_type", "question_concern", "option0", "option1", "correct_choice")
-"""Columns of the Parquet form besides the images; `option2` and `option3` may follow."""
+"""Columns of the Parquet form in addition to the images; `option2` and `option3` are optional."""
 SPLITS = ("dev", "test")
 _CATEGORIES = ("category", "l2-category")
 _CODES = (("question_type", ("question_type", "type")), ("concern", ("question_concern", "concern")))
@@ -57,10 +58,10 @@ _CODES = (("question_type", ("question_type", "type")), ("concern", ("question_c
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """One set of questions: where it is published, and what tells its files from those of the other set."""
+    """One set of questions: where it is published, and how its files differ from those of the other set."""
 
     title: str
-    """What errors call it."""
+    """Its name in errors."""
     hub: str
     """Address of the official data set on the Hub."""
     files: Mapping[str, str]
@@ -68,11 +69,11 @@ class QuestionSet:
     image_archive: str
     """Archive of the images."""
     image_folders: tuple[str, ...]
-    """Where the images may be, relative to the annotation files' folder; "" is the folder itself."""
+    """Folders that may contain the images, relative to the annotation files' folder; "" is the folder itself."""
     image_columns: tuple[str, ...]
     """Image columns of the Parquet form."""
     image_names: Callable[[str], Sequence[str]]
-    """Gives the names of the images from the field `img_path`; raises ValueError."""
+    """Returns the names of the images from the field `img_path`, or raises ValueError."""
     concerns: tuple[str, ...]
     """Meaning of `concern`, in code order."""
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -80,9 +81,10 @@ class QuestionSet:
 
     @property
     def how_to_get(self) -> str:
-        """What to download, from whom, and where to put it."""
+        """Steps to get the set by hand: what to download, from where, and where to put it."""
         files = ", ".join([self.image_archive, *self.files.values()])
-        return f"{self.title} comes from {self.hub} ({files}): put these files into one folder and give it as data_dir."
+        download = f"Download these files from {self.hub}: {files}"
+        return numbered_steps(f"To get {self.title} by hand", download, "Put them into one folder", PASS_FOLDER)
 
     def location(self, file: str) -> str:
         """Return the address of one of the official files."""
@@ -128,15 +130,16 @@ class QuestionBuilder(BenchmarkBuilder):
             if paths:
                 files[split] = paths
         if not files:
-            wanted = ", ".join([*questions.files.values(), *questions.tables.values()])
-            reason = f"the folder holds none of {wanted}, dev*.parquet or test*.parquet. {questions.how_to_get}"
+            wanted = ", ".join([*questions.files.values(), *questions.tables.values(), "dev*.parquet, test*.parquet"])
+            reason = f"no annotation file; expected one or more of: {wanted}\n{questions.how_to_get}"
             raise MissingFileError(reason, path=data_dir)
         return files
 
     def _download(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         questions = self._questions
         if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: the release's images are one archive. {questions.how_to_get}")
+            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
+            raise UsageError(f"{reason}\n{questions.how_to_get}")
         files = {split: self._official_file(dl_manager, file) for split, file in questions.files.items()}
         folders: tuple[str, ...] = ()
         if self.config.images == "load":
@@ -165,12 +168,12 @@ class QuestionBuilder(BenchmarkBuilder):
         for _, raw in rows:
             key, question = self._image_key(raw), clean_text(str(raw.get("question")))
             asked = questions.setdefault(key, [])
-            # A question that is repeated word for word gets the same id again, which the loader reports.
+            # A question repeated word for word gets the same id, so that the loader reports the duplicate.
             if question not in asked:
                 asked.append(question)
             place = asked.index(question) + 1
             if raw.get("columns", {}).get("index") == key:
-                # The row's own number names no image that others could share; one given twice is reported.
+                # The key is the row's own index, not an image that rows could share; a duplicate is reported.
                 place = 1
             keys.append(key if place == 1 else f"{key}-{place}")
         return keys
@@ -182,7 +185,7 @@ class QuestionBuilder(BenchmarkBuilder):
         try:
             return "_cat_".join(self._questions.image_names(text))
         except ValueError:
-            # The row itself is reported when it is parsed.
+            # The error is reported when the row is parsed.
             return text
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
@@ -226,20 +229,20 @@ class QuestionBuilder(BenchmarkBuilder):
 
 
 def _released_letter(raw: dict[str, Any], options: Sequence[str], path: str, number: int) -> str:
-    """Return the right option's letter, which the release gives as a text, for pairs also as a letter."""
+    """Return the correct option's letter; the release gives the option's text, for pairs also its letter."""
     letter = letter_of_text(raw.get("correct_ans"), options, path=path, number=number)
     if "correct_choice" not in raw:
         return letter
     choice = checked_letter(raw["correct_choice"], options, path=path, number=number)
-    # Compared by text: where the right option is listed twice, the letter may be that of the second one.
+    # Compared by text: if the correct option is listed twice, the letter may be that of the second one.
     if options[ascii_uppercase.index(choice)] != options[ascii_uppercase.index(letter)]:
-        reason = f"'correct_ans' names option {letter}, 'correct_choice' names option {choice} of {list(options)}"
+        reason = f"'correct_ans' is option {letter}, but 'correct_choice' is option {choice} of {list(options)}"
         raise BadAnnotationError(reason, path=path, row=number)
     return choice
 
 
 def _with_groups(rows: list[Row], path: str, concerns: Sequence[str]) -> list[Row]:
-    """Add to the rows of a table what it says of type and concern, and name the categories that are not understood."""
+    """Add type and concern to the rows of a table, and warn of unknown categories."""
     others = {f"{concern}s": concern for concern in concerns}
     known = {"question_type": lookup(QUESTION_TYPES, {"yes-no": "yes-or-no"}), "concern": lookup(concerns, others)}
     codes = {"question_type": QUESTION_TYPES, "concern": concerns}
@@ -274,7 +277,7 @@ def _table_fields(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]
 
 
 def _marked(rows: list[Row], keys: list[str], *, private: bool) -> list[Row]:
-    """Add to every row what only the whole file tells: its id within the split, and whether answers are private."""
+    """Add to every row its id within the split, and whether the file's answers are private."""
     return [(number, {**raw, "_key": key, "_private": private}) for (number, raw), key in zip(rows, keys, strict=True)]
 
 

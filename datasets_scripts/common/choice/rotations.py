@@ -1,9 +1,9 @@
-"""The passes of a question under CircularEval (MMBench, Sec. 3.1): the release's own, or rotations where it has none.
+"""The passes of a question under CircularEval (MMBench, Sec. 3.1): the release's own, or rotations if it has none.
 
-Pass r of question q is the release's row with index q + r * 1,000,000. Where rows have a `g_index`, that names the
-question instead. Most official passes turn the options one place to the right from pass to pass. Some do not: 53
-questions of MMBench's dev files have three passes of four options, the last of which never moves. So passes are taken
-as the release has them.
+Pass r of question q is the release's row with index q + r * 1,000,000. If rows have a `g_index`, it is the question
+instead. Most official passes rotate the options by one position to the right from pass to pass. Some do not: 53
+questions of MMBench's dev files have three passes of four options, the last of which never moves. So the release's
+passes are used unchanged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,16 +25,16 @@ class Pass:
     answer: str
     """Letter, or "" if private."""
     group: int | None = None
-    """The row's `g_index`; None where the release has none."""
+    """The row's `g_index`; None if the release has none."""
 
     @property
     def question_id(self) -> int:
-        """What the passes of one question share."""
+        """The number that the passes of one question share."""
         return self.index % STRIDE if self.group is None else self.group
 
 
 def rotate(options: Sequence[str], places: int) -> tuple[str, ...]:
-    """Return the options turned to the right, as official passes turn them.
+    """Return the options rotated to the right, as in official passes.
 
     Examples:
         >>> rotate(["red", "green", "blue"], 1)
@@ -45,7 +45,7 @@ def rotate(options: Sequence[str], places: int) -> tuple[str, ...]:
 
 
 def rotated_letter(letter: str, places: int, n_options: int) -> str:
-    """Return the letter that an option has after `rotate`; "" for "", a private answer.
+    """Return an option's letter after `rotate`; "" stays "" (a private answer).
 
     Examples:
         >>> rotated_letter("C", 1, n_options=3)
@@ -58,11 +58,12 @@ def numbered_passes(passes: Iterable[Pass]) -> dict[int, dict[int, Pass]]:
     """Group a release's rows by question and number the passes of each.
 
     Args:
-        passes: All rows, of different indices.
+        passes: All rows, with unique indices.
 
     Returns:
-        By question, in order of first appearance, its passes by number, ascending. 0 is the first pass. Pass r is r
-        strides behind it; where `g_index` names a question and a stride does not fit, passes count by their order.
+        By question, in order of first appearance, its passes by ascending number. 0 is the first pass. The index of
+        pass r is r strides higher; if a question has a `g_index` and its indices do not fit, passes are numbered in
+        order.
 
     Examples:
         >>> rows = [Pass(i, "Which?", "", ("red", "blue"), "A") for i in (7, 2_000_007, 1_000_007)]
@@ -84,10 +85,10 @@ def _numbered(question: int, passes: Sequence[Pass]) -> dict[int, Pass]:
 
 
 def are_whole(passes: Mapping[int, Pass]) -> bool:
-    """Whether a question's passes are there from the first on: one for each option, but for a last one that stays.
+    """Whether a question has all passes from the first on: one per option, or one fewer if the last option is fixed.
 
     Args:
-        passes: By number, as `numbered_passes` gives them.
+        passes: By number, as `numbered_passes` returns them.
     """
     shown = [item.options for item in passes.values()]
     count = len(shown[0])

@@ -1,8 +1,8 @@
 """Reading the tables in which VLMEvalKit keeps benchmarks (https://github.com/open-compass/VLMEvalKit).
 
-One TSV for each split: `index`, `question`, the options in `A`, `B` and so on, `answer` (a letter; absent or empty
-where answers are private), `image` (base64, or the index of the row whose image to use) and, in some of the tables,
-`hint`, `category`, `l2-category`, `split`, `image_name` and others. What such a column says is up to the benchmark.
+One TSV for each split: `index`, `question`, the options in `A`, `B` and so on, `answer` (a letter; missing or empty if
+answers are private), `image` (base64, or the index of the row whose image to use) and, in some tables, `hint`,
+`category`, `l2-category`, `split`, `image_name` and others, whose meaning depends on the benchmark.
 """
 
 import re
@@ -18,27 +18,27 @@ from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
 SUFFIX = ".tsv"
 _NAMES = ("image_name", "img_path", "image_path")
-"""Columns that may hold the name of a row's image."""
+"""Columns that may contain the name of a row's image."""
 
 
 class CategoryWarning(UserWarning):
-    """A table has categories whose meaning is not known."""
+    """A table has unknown categories."""
 
 
 def read_table(path: str, *, images: bool = True) -> list[Row]:
-    """Read a table's rows, in one form.
+    """Read a table's rows.
 
     Args:
         path: The file.
         images: Whether to read the images.
 
     Returns:
-        For each row `name` (the image's name where the table has it, else the index), `question`, `hint`, `options`,
-        `answer` ("" where there is none), `image` (as `Base64Cell`, or None where it is missing), and `private`:
-        whether no row of the table has an answer. Under `columns`, the texts of all columns by name.
+        For each row: `name` (the image's name if the table has it, else the index), `question`, `hint`, `options`,
+        `answer` ("" if missing), `image` (a `Base64Cell`, or None if missing), `private` (True if no row of the table
+        has an answer), and `columns`, the texts of all columns by name.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: It cannot be read, or a column is missing.
     """
     rows = read_tsv_rows(path, ("index", "question", "A"), images=images)
@@ -51,17 +51,17 @@ def read_table(path: str, *, images: bool = True) -> list[Row]:
 def meanings(
     texts: Iterable[str], known: Mapping[str, Mapping[str, str]], column: str, unknown: set[str]
 ) -> dict[str, str]:
-    """Sort what the columns of categories say into columns of ours.
+    """Sort a row's categories into our columns.
 
     Args:
-        texts: Cells; each may hold several categories, such as "how, distortion".
-        known: Our columns, each with the categories that belong there, in the form of `plain`, and what we call them.
-        column: The column that keeps a cell that is not understood: one with other words than known categories, or with
-            two for one column.
-        unknown: Takes the cells that are not understood.
+        texts: Cells; each may contain several categories, such as "how, distortion".
+        known: Our columns, each with a map from its categories, in the form of `plain`, to our names of them.
+        column: The column that keeps an unknown cell: one with words that are not known categories, or with two
+            categories of one column.
+        unknown: Unknown cells are added to it.
 
     Returns:
-        Values by column; columns of which nothing is said are left out.
+        Values by column, without columns that have no category.
 
     Examples:
         >>> known = {"question_type": {"how": "how"}, "concern": {"distortion": "distortion"}}
@@ -85,7 +85,7 @@ def meanings(
 
 
 def plain(text: str) -> str:
-    """Return a category without differences of spelling.
+    """Return a category without case, and with blanks for dashes, slashes and underscores.
 
     Examples:
         >>> plain("In-context_Distortion"), plain(" Yes-or-No")
@@ -95,7 +95,7 @@ def plain(text: str) -> str:
 
 
 def lookup(names: Iterable[str], spellings: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Make one of the tables that `meanings` takes: each name by its plain form, and by other spellings.
+    """Make a map for `meanings`: each name by its plain form, and by its other spellings.
 
     Examples:
         >>> lookup(["yes-or-no", "what"], {"yes-no": "yes-or-no"})
@@ -105,26 +105,26 @@ def lookup(names: Iterable[str], spellings: Mapping[str, str] | None = None) -> 
 
 
 def warn_of_categories(path: str, unknown: Iterable[str], column: str) -> None:
-    """Name the categories of a table that are not understood, if there are any."""
+    """Warn of a table's unknown categories, if there are any."""
     listed = sorted(unknown)
     if listed:
         more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
-        message = f"{path}: unknown categories {listed[:8]}{more}; they are kept as they are, in the column {column!r}"
+        message = f"{path}: unknown categories {listed[:8]}{more}; they are kept unchanged in the column {column!r}"
         warnings.warn(message, CategoryWarning, stacklevel=2)
 
 
 def cell_text(raw: Mapping[str, Any], name: str) -> str:
-    """Return a cell's text; "" for one that is missing or empty, which pandas also writes as "nan".
+    """Return a cell's text; "" if it is missing or empty, which pandas also writes as "nan".
 
     Raises:
-        ValueError: The cell holds something else than a text or a whole number.
+        ValueError: The cell is neither text nor a whole number.
     """
     text = _option_text(raw, name)
     return "" if text == "nan" else text
 
 
 def row_options(raw: Mapping[str, Any]) -> list[str]:
-    """Return the options of a row, which stand in its columns A, B and so on; "nan" is one unless it is behind all.
+    """Return the options in a row's columns A, B and so on; "nan" is an option unless it comes after all others.
 
     Raises:
         ValueError: As for `cell_text`.
@@ -136,18 +136,18 @@ def row_options(raw: Mapping[str, Any]) -> list[str]:
 
 
 def row_image(index: str, cell: Any, cells: Mapping[str, Any]) -> ImageCell | None:
-    """Return where a row's image is: in its own cell, or in that of the row which the cell names.
+    """Return a row's image: its own cell, or the cell of the row that it names.
 
     Args:
         index: The row's index.
-        cell: What is in its image column.
-        cells: The same of all rows, by their index.
+        cell: The cell of its image column.
+        cells: The image cells of all rows, by index.
 
     Returns:
-        The image, or None for a missing one.
+        The image, or None if it is missing.
 
     Raises:
-        ValueError: The cell names no other row that holds an image.
+        ValueError: The cell does not name another row with an image.
     """
     if not isinstance(cell, str):
         return cell
@@ -156,7 +156,7 @@ def row_image(index: str, cell: Any, cells: Mapping[str, Any]) -> ImageCell | No
         return None
     target = cells.get(reference)
     if reference == index or not isinstance(target, ImageCell):
-        raise ValueError(f"the image cell refers to index {reference!r}, which holds no image")
+        raise ValueError(f"the image cell names the row with index {reference!r}, which has no image")
     return target
 
 
@@ -181,7 +181,7 @@ def _fields(raw: Mapping[str, Any], cells: Mapping[str, Any], private: bool) -> 
 
 def _option_text(raw: Mapping[str, Any], name: str) -> str:
     value = raw.get(name)
-    # Not a number is how a table of pandas says that a cell is empty.
+    # pandas marks an empty cell with NaN.
     if value is None or value != value:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,8 +1,7 @@
 """Unpacking a release's archives with the standard library's own safeguards.
 
-tar, tar.gz and zip are read, told apart by their first bytes. A member that leads out of the folder, a link that does
-and a device are refused, as is an archive that unpacks to more than `MAX_BYTES`. The folder appears complete or not at
-all.
+Reads tar, tar.gz and zip, which are recognized by their first bytes. Refuses members and links that point outside the
+folder, devices, and archives that unpack to more than `MAX_BYTES`. The folder appears complete or not at all.
 """
 
 import os
@@ -18,27 +17,27 @@ from eyechart.datasets_scripts.common.paths import is_image, is_inside
 from eyechart.datasets_scripts.common.whole import whole_folder
 
 MAX_BYTES = 64 * 2**30
-"""Most bytes that an archive may unpack to; the largest image archives of the benchmarks have about 13 GiB."""
+"""The most bytes that an archive may unpack to; the largest image archives of the benchmarks have about 13 GiB."""
 
 
 def unpack(archive: str, into: str, *, max_bytes: int = MAX_BYTES) -> str:
-    """Unpack an archive, unless that was done before.
+    """Unpack an archive, unless it was unpacked before.
 
     Args:
         archive: Path of a tar, tar.gz or zip file.
-        into: Folder that is to hold the unpacked folder, which is named after the archive and its fingerprint: another
-            file of the same name is unpacked anew.
-        max_bytes: Most bytes to unpack.
+        into: Parent of the unpacked folder, whose name contains the archive's name and fingerprint: a different file of
+            the same name is unpacked again.
+        max_bytes: The most bytes to unpack.
 
     Returns:
         The unpacked folder.
 
     Raises:
-        MissingFileError: The archive is not there.
+        MissingFileError: The archive is missing.
         BadArchiveError: The archive is refused or cannot be read.
     """
     if not os.path.isfile(archive):
-        raise MissingFileError("the archive is not there", path=archive)
+        raise MissingFileError("the archive is missing", path=archive)
     folder = Path(into) / f"{os.path.basename(archive)}-{files_fingerprint([archive])[:16]}"
     if folder.is_dir():
         return str(folder)
@@ -48,26 +47,26 @@ def unpack(archive: str, into: str, *, max_bytes: int = MAX_BYTES) -> str:
             (_unpack_zip if is_zip else _unpack_tar)(archive, unfinished, max_bytes)
     except (BadArchiveError, MissingFileError):
         raise
-    # The readers raise whatever the damage led them to: TarError, BadZipFile, zlib.error, EOFError, ValueError, ...
+    # A damaged archive can raise anything: TarError, BadZipFile, zlib.error, EOFError, ValueError, ...
     except Exception as error:
-        # Another process may have been faster, which is as good.
+        # Another process may have unpacked it first.
         if folder.is_dir():
             return str(folder)
         if isinstance(error, OSError) and error.errno is not None:
-            raise BadArchiveError(f"cannot be unpacked: {error.strerror}", path=archive) from error
-        reason = f"corrupt, or not a tar, tar.gz or zip archive: {type(error).__name__}: {error}"
+            raise BadArchiveError(f"the archive cannot be unpacked: {error.strerror}", path=archive) from error
+        reason = f"not a tar, tar.gz or zip archive, or corrupt: {type(error).__name__}: {error}. Download it again"
         raise BadArchiveError(reason, path=archive) from error
     return str(folder)
 
 
 def image_folders(data_dir: str, names: Sequence[str], archives: Sequence[str], into: str) -> tuple[str, ...]:
-    """Return the folders that may hold a release's images, the most likely first.
+    """Return the folders that may contain a release's images, the most likely first.
 
     Args:
         data_dir: Folder of the release.
         names: Folders inside it, or inside an archive; "" is the folder itself.
-        archives: Names of the release's image archives. Those that lie in `data_dir` are unpacked, unless one of the
-            folders already holds an image.
+        archives: Names of the release's image archives. Those in `data_dir` are unpacked, unless one of the folders
+            already contains an image.
         into: As for `unpack`.
 
     Raises:
@@ -118,9 +117,9 @@ def _unpack_zip(path: str, folder: Path, max_bytes: int) -> None:
             unpacked += member.file_size
             _check(path, member.filename, unpacked, max_bytes)
             if member.flag_bits & 1:
-                reason = "is encrypted; unpack it with the authors' password and give the folder as data_dir"
+                reason = "is encrypted; unpack the archive with the authors' password and pass that folder as data_dir"
                 raise BadArchiveError(f"member {member.filename!r} {reason}", path=path)
-            # A link comes out as a small text file: `zipfile` makes none.
+            # `zipfile` creates no links: a link is unpacked as a small text file.
             archive.extract(member, folder)
             shown.update()
 
@@ -133,8 +132,8 @@ def _progress(path: str) -> Any:
 
 
 def _check(path: str, name: str, unpacked: int, max_bytes: int) -> None:
-    # The standard library would bring such a name inside, where nobody looks for it.
+    # The standard library would move such a member into the folder, where nobody looks for it.
     if not is_inside(name):
-        raise BadArchiveError(f"member {name!r} leads out of the folder", path=path)
+        raise BadArchiveError(f"member {name!r} points outside the folder", path=path)
     if unpacked > max_bytes:
-        raise BadArchiveError(f"unpacks to more than {max_bytes:,} bytes, the largest size allowed", path=path)
+        raise BadArchiveError(f"the archive unpacks to more than {max_bytes:,} bytes, the limit", path=path)

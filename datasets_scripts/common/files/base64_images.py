@@ -1,4 +1,4 @@
-"""Images that annotation files hold as base64 text, as MMBench's tables do."""
+"""Images as base64 text inside annotation files, as in MMBench's tables."""
 
 import base64
 import binascii
@@ -9,13 +9,13 @@ from typing import Any
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 
 SHORT_CELL = 64
-"""A cell of at most this many characters is no image; MMBench writes the index of another row there."""
+"""A cell of at most this many characters is not an image; in MMBench it is the index of another row."""
 _LONGEST_PATH = 4096
 
 
 @dataclass(frozen=True)
 class Base64Cell(ImageCell):
-    """Where a base64 image is in a text file."""
+    """The location of a base64 image in a text file."""
 
     path: str
     """The text file."""
@@ -24,7 +24,7 @@ class Base64Cell(ImageCell):
     length: int
     """Length of the cell in bytes."""
     problem: str = ""
-    """Why the cell cannot be decoded; empty if it can."""
+    """Why the cell cannot be decoded; "" if it can."""
 
     def load(self) -> dict[str, Any]:
         """Read and decode the cell."""
@@ -34,7 +34,7 @@ class Base64Cell(ImageCell):
 
 
 def is_base64(cell: bytes | str) -> bool:
-    """Tell a cell that holds an image from a short text or a path: paths have a full stop, base64 has none.
+    """Whether a cell is an image, not a short text or a path: paths contain a full stop, base64 does not.
 
     Examples:
         >>> is_base64("12"), is_base64("photos/" * 20 + "1.jpg"), is_base64("iVBORw0KGgo=" * 20)
@@ -45,7 +45,7 @@ def is_base64(cell: bytes | str) -> bool:
 
 
 def decode_base64(cell: bytes | str) -> bytes:
-    """Decode a cell or a data URL; blanks and line breaks inside it are allowed, anything else is not.
+    """Decode a cell or a data URL, which may contain blanks and line breaks.
 
     Raises:
         ValueError: Not base64.
@@ -59,7 +59,7 @@ def decode_base64(cell: bytes | str) -> bytes:
 
 
 def base64_problem(cell: bytes | str) -> str:
-    """Say why a cell cannot be decoded; "" if it can.
+    """Return why a cell cannot be decoded; "" if it can.
 
     Examples:
         >>> base64_problem("iVBORw0KGgo=")

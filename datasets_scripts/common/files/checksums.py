@@ -20,26 +20,26 @@ PINNED: Mapping[str, str] = MappingProxyType(
         f"{_KONIQ}koniq10k_distributions_sets.csv": "d0bd1ad54a60bc36fe172049e46ac76c83554e50ab84acebfd47b82b3e698a0a",
     }
 )
-"""SHA-256 checksums of files whose address names a commit, so that they cannot change."""
+"""SHA-256 checksums of files whose address contains a commit, so that they cannot change."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def check_sha256(path: str, url: str) -> None:
-    """Compare a download with its SHA-256 checksum, where one is known.
+    """Compare a download with its SHA-256 checksum, if one is known.
 
-    The Hub tells that of every large file, and the Hub's client names its copy after it. A damaged download is deleted,
-    so that the next attempt gets it anew.
+    The Hub publishes the checksum of every large file, and its client names the copy after it. A damaged download is
+    deleted, so that the next attempt downloads it again.
 
     Args:
         path: The file in the download cache.
         url: Where it came from.
 
     Raises:
-        MissingFileError: They differ.
+        MissingFileError: The checksums differ.
     """
     stored = os.path.realpath(path)
     name = os.path.basename(stored)
-    # Copies that are not the Hub's are named after their address.
+    # Copies from other servers are named after their address.
     named_after = name if os.path.islink(path) and _SHA256.fullmatch(name) else None
     expected = PINNED.get(url, named_after)
     if expected is None:
@@ -49,24 +49,24 @@ def check_sha256(path: str, url: str) -> None:
     if found != expected:
         os.remove(stored)
         raise MissingFileError(
-            f"{url} arrived damaged and was deleted: its SHA-256 checksum is {found}, the published one {expected}; "
-            "give the same command again to download it anew"
+            f"the download of {url} was damaged and has been deleted (SHA-256 {found}, published: {expected}); "
+            "run the same command again to download the file again"
         )
 
 
 class ChecksumWarning(UserWarning):
-    """A downloaded file is not one of those whose checksums were published."""
+    """A downloaded file has none of the published checksums."""
 
 
 def check_md5(path: str, known: Sequence[str], url: str) -> str:
-    """Compare a downloaded file with its published MD5 checksums, and warn if it equals none of them.
+    """Compare a downloaded file with its published MD5 checksums, and warn if it has none of them.
 
-    A release may change at its old address, so an unknown checksum is no error: what the file holds is checked when it
-    is read.
+    A release may change at the same address, so an unknown checksum is not an error: the content is checked when the
+    file is read.
 
     Args:
         path: The file in the download cache.
-        known: The checksums of all generations of the file, 32 hexadecimal digits each, the present one first.
+        known: The checksums of all versions of the file, 32 hexadecimal digits each, the current one first.
         url: Where the file came from, for the warning.
 
     Returns:
@@ -76,8 +76,8 @@ def check_md5(path: str, known: Sequence[str], url: str) -> str:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found not in known:
         message = (
-            f"the MD5 checksum of {path} is {found}; published for {url}: {', '.join(known)}. The release has changed, "
-            "or the download is damaged: to download it again, delete the file."
+            f"{path} has the MD5 checksum {found}; published for {url}: {', '.join(known)}. The release has changed, "
+            "or the download is damaged. To download it again, delete the file."
         )
         warnings.warn(message, ChecksumWarning, stacklevel=2)
     return found

@@ -1,4 +1,4 @@
-"""Finding annotation files: those that a user named (not `datasets` on its own), and the Parquet files of a split."""
+"""Finding annotation files: those that the user named (not `datasets` on its own), and the Parquet files of a split."""
 
 import glob
 import os
@@ -15,48 +15,49 @@ from eyechart.datasets_scripts.common.paths import is_image
 if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 
-# What other toolkits call dev, as in "Q-Bench1_VAL.tsv".
+# Other toolkits' name of dev, as in "Q-Bench1_VAL.tsv".
 _VALIDATION = re.compile(r"(?<![a-z])val(idation)?(?![a-z])")
 
 
 def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> dict[str, list[str]] | None:
     """Return the annotation files that the user named with `data_files`, by split, or None.
 
-    `datasets.load_dataset` on a registered name always passes `data_files`: without the argument, it takes what looks
-    like data in `data_dir`, or even in the working directory. Such a pick is recognised by making it again.
+    `datasets.load_dataset` on a registered name always passes `data_files`: without the argument, it chooses files that
+    look like data in `data_dir`, or even in the working directory. Such a choice is recognized by repeating it.
 
     Args:
         config: The builder's configuration.
-        suffixes: Endings of the annotation files that the data set reads.
+        suffixes: Suffixes of the annotation files that the dataset reads.
 
     Raises:
-        UsageError: The user named a file with another ending.
+        UsageError: The user named a file with another suffix.
     """
     if not config.data_files:
         return None
     files = {str(split): [str(file) for file in part] for split, part in config.data_files.items()}
     other = [file for part in files.values() for file in part if not file.lower().endswith(suffixes)]
-    # Nobody names images; a folder of them is not listed a second time.
+    # Nobody names images in data_files; a folder of images is not listed a second time.
     if not config.own_data_files and (
         any(map(is_image, other)) or files == _automatic_data_files(config.data_dir, files)
     ):
         return None
     if other:
-        raise UsageError(f"data_files holds {other[0]}; it takes annotation files: {', '.join(sorted(suffixes))}")
+        allowed = ", ".join(sorted(suffixes))
+        raise UsageError(f"data_files contains {other[0]}; expected annotation files ({allowed})")
     return files
 
 
 def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:
     """Sort chosen annotation files by split.
 
-    A split is named by the key in `data_files` ("validation" stands for "dev"), or else by the file's name.
+    The split is the key in `data_files` ("validation" means "dev"); without a key, it is read from the file's name.
 
     Args:
-        chosen: What `chosen_data_files` returned.
-        splits: The data set's splits.
+        chosen: The files that `chosen_data_files` returned.
+        splits: The dataset's splits.
 
     Raises:
-        UsageError: A key is no split, or a file's name does not tell its split.
+        UsageError: A key is not a split, or a file's name does not contain one.
     """
     files: dict[str, list[str]] = {}
     for key, paths in chosen.items():
@@ -66,7 +67,7 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
 
 
 def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
-    """Return the files `<split>*.parquet` of the first of `folders` that has any, in order."""
+    """Return the sorted files `<split>*.parquet` of the first of `folders` that has any."""
     found = (glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet")) for folder in folders)
     return next(filter(None, (sorted(filter(os.path.isfile, files)) for files in found)), [])
 
@@ -74,7 +75,7 @@ def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
 def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
     if key == "validation" and "dev" in splits:
         return "dev"
-    # The key of files that were given without one.
+    # "train" is the key of files that were given without one.
     if key != "train":
         if key not in splits:
             raise unknown_name("split in data_files", key, splits)
@@ -83,14 +84,14 @@ def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
     named = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
     if len(named) != 1:
         known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
-        raise UsageError(f"which split is {path}? Say {known}")
+        raise UsageError(f"the name of {path} does not show which split it is; name the split: {known}")
     return named[0]
 
 
 def _automatic_data_files(data_dir: str | None, files: dict[str, list[str]]) -> dict[str, list[str]]:
     base = Path(data_dir or "").expanduser().resolve().as_posix()
     if not all(file.startswith(base) for part in files.values() for file in part):
-        # Not picked from there, which is known without listing what may be a large folder.
+        # The files are not from that folder, which may be large: do not list it.
         return {}
     try:
         picked = DataFilesDict.from_patterns(get_data_patterns(base), base_path=base)

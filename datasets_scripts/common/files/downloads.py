@@ -1,6 +1,7 @@
-"""Downloading large files so that an interrupted download goes on where it stopped.
+"""Downloading large files so that an interrupted download can be resumed.
 
-The download manager of `datasets` does so for files on the Hub alone; any other one it begins anew. KADID-10k has 3 GB.
+The download manager of `datasets` resumes only files on the Hub; it downloads others from the start. KADID-10k has
+3 GB.
 """
 
 import glob
@@ -10,29 +11,29 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 CHUNK = 16 * 2**20
-"""Bytes that are asked for at once, and hence the most that is lost by an interruption."""
+"""Bytes per request, and so the most that an interruption can lose."""
 _TIMEOUT = 30
-"""Seconds to wait for what a server says of a file."""
+"""Seconds to wait for a server's answer about a file."""
 
 
 def resumable_download(url: str, folder: str) -> str | None:
-    """Download a file unless that was done before.
+    """Download a file, unless it was downloaded before.
 
-    What has arrived is kept beside the file under a name that tells the server's version of it (its ETag, or else when
-    it was last changed), so that parts of two versions are never put together.
+    The part received so far is kept next to the file, under a name that identifies the server's version of it (its
+    ETag, or else the date of its last change), so that parts of two versions are never combined.
 
     Args:
-        url: Address of the file, by HTTP or HTTPS.
+        url: HTTP or HTTPS address of the file.
         folder: Folder of downloaded files.
 
     Returns:
-        Path of the file, which appears complete or not at all; None if the server does not send parts of files, or does
-        not tell their size and version.
+        Path of the file, which appears complete or not at all; None if the server cannot send parts of files, or does
+        not report their size and version.
 
     Raises:
         ConnectionError: Hugging Face's libraries are set to stay offline.
-        Exception: The server cannot be reached, or stopped sending: whatever the HTTP client makes of that. The next
-            attempt goes on from there.
+        Exception: The server cannot be reached, or stopped sending: any error of the HTTP client. The next attempt
+            resumes the download.
     """
     from datasets import config
     from filelock import FileLock
@@ -45,7 +46,7 @@ def resumable_download(url: str, folder: str) -> str | None:
         raise ConnectionError("HF_HUB_OFFLINE is set")
     os.makedirs(folder, exist_ok=True)
     with FileLock(f"{target}.lock"):
-        # Another process may have downloaded it meanwhile.
+        # Another process may have downloaded it in the meantime.
         if os.path.isfile(target):
             return target
         files, place = url_to_fs(url)
@@ -58,7 +59,7 @@ def resumable_download(url: str, folder: str) -> str | None:
         try:
             _append_rest(files, place, about["size"], part)
         except ValueError:
-            # fsspec asked for a part, and the server sent the whole.
+            # fsspec asked for a part, and the server sent the full file.
             os.remove(part)
             return None
         os.replace(part, target)
@@ -66,7 +67,7 @@ def resumable_download(url: str, folder: str) -> str | None:
 
 
 def has_part(url: str, folder: str) -> bool:
-    """Whether a part of a file has arrived, from which `resumable_download` goes on."""
+    """Whether a part of a file has arrived, so that `resumable_download` can resume."""
     parts = glob.glob(f"{glob.escape(_target(url, folder))}.*.incomplete")
     return any(os.path.getsize(part) for part in parts)
 
@@ -76,7 +77,7 @@ def _target(url: str, folder: str) -> str:
 
 
 def _last_changed(url: str) -> str | None:
-    """When a file was last changed, as its server says; older versions of fsspec leave that out of what they tell."""
+    """The server's date of a file's last change, which older versions of fsspec do not report."""
     try:
         with urlopen(Request(url, method="HEAD"), timeout=_TIMEOUT) as answer:
             changed: str | None = answer.headers.get("Last-Modified")
@@ -98,7 +99,7 @@ def _append_rest(files: Any, place: str, size: int, part: str) -> None:
                 remote.seek(done)
                 data = remote.read(min(CHUNK, size - done))
                 if not data:
-                    raise OSError(f"{place} ended after {done:,} of {size:,} bytes")
+                    raise OSError(f"the download of {place} ended after {done:,} of {size:,} bytes")
                 local.write(data)
                 done += len(data)
                 shown.update(len(data))

@@ -1,14 +1,14 @@
-"""Where an encoded image is inside an annotation file: small, so that lists of rows stay small."""
+"""The location of an encoded image inside an annotation file: a small object, so that lists of rows stay small."""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 
 class ImageCell(ABC):
-    """An image that is read when the data set is written, not when its annotations are."""
+    """An image that is read when the dataset is written, not when the annotations are read."""
 
     problem: str = ""
-    """Why the image cannot be read; empty if it can."""
+    """Why the image cannot be read; "" if it can."""
 
     @abstractmethod
     def load(self) -> dict[str, Any]:
@@ -16,5 +16,5 @@ class ImageCell(ABC):
 
 
 def load_image(image: Any) -> Any:
-    """Return what `datasets` takes for an image: that of a cell, else the path or value as it is."""
+    """Return a value that `datasets.Image` accepts: the content of a cell, else the path or value unchanged."""
     return image.load() if isinstance(image, ImageCell) else image

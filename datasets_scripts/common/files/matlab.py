@@ -12,12 +12,12 @@ def read_mat_numbers(path: str, name: str) -> list[float]:
     """Return a numeric variable of a MAT file, flattened.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: Not a MAT file of version 4 or 5, no such variable, or not one of real numbers.
+        MissingFileError: The file is missing.
+        BadAnnotationError: Not a MAT file of version 4 or 5, an unknown variable, or not real numbers.
     """
     values = _read_variable(path, name)
     if values.dtype.kind not in "iuf":
-        raise BadAnnotationError(f"variable {name!r} must hold real numbers, found {values.dtype}", path=path)
+        raise BadAnnotationError(f"variable {name!r} must contain real numbers, found {values.dtype}", path=path)
     return [float(value) for value in values.ravel()]
 
 
@@ -25,14 +25,15 @@ def read_mat_texts(path: str, name: str) -> list[str]:
     """Return a cell array of texts of a MAT file, flattened.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: Not a MAT file of version 4 or 5, no such variable, or not a cell array of texts.
+        MissingFileError: The file is missing.
+        BadAnnotationError: Not a MAT file of version 4 or 5, an unknown variable, or not a cell array of texts.
     """
     texts = []
     for index, cell in enumerate(_read_variable(path, name).ravel(), 1):
         text = cell.item() if getattr(cell, "size", 0) == 1 else None
         if not isinstance(text, str):
-            raise BadAnnotationError(f"cell {index} of variable {name!r} must hold one text, found {cell!r}", path=path)
+            reason = f"cell {index} of variable {name!r} must contain one text, found {cell!r}"
+            raise BadAnnotationError(reason, path=path)
         texts.append(text)
     return texts
 
@@ -44,19 +45,20 @@ def _read_variable(path: str, name: str) -> "np.ndarray":
     try:
         names = [found for found, _, _ in whosmat(path)]
         if name not in names:
-            raise BadAnnotationError(f"a variable is missing: {unknown_name('variable', name, names)}", path=path)
+            raise BadAnnotationError(str(unknown_name("variable", name, names)), path=path)
         values = loadmat(path, variable_names=[name])[name]
     except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is not there", path=path) from error
+        raise MissingFileError("the annotation file is missing", path=path) from error
     except BadAnnotationError:
         raise
-    # What SciPy raises for HDF5 files, and for nothing else.
+    # SciPy raises it only for HDF5 files.
     except NotImplementedError as error:
         reason = "this is a MAT file of version 7.3 (HDF5); save it as version 5 with MATLAB's save(..., '-v7')"
         raise BadAnnotationError(reason, path=path) from error
     # SciPy raises whatever the damage led it to: ValueError, TypeError, zlib.error, IndexError, ...
     except Exception as error:
-        raise BadAnnotationError(f"cannot be read as a MAT file: {type(error).__name__}: {error}", path=path) from error
+        reason = f"cannot be read as a MAT file: {type(error).__name__}: {error}. Download the file again"
+        raise BadAnnotationError(reason, path=path) from error
     if not isinstance(values, np.ndarray):
         reason = f"variable {name!r} must be a plain array, found {type(values).__name__}"
         raise BadAnnotationError(reason, path=path)

@@ -1,4 +1,4 @@
-"""Reading the Parquet form of a release: annotations at once, image bytes one row group at a time."""
+"""Reading a release in Parquet form: all annotations at once, image bytes one row group at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.files.readers import Row
 
 
 class ParquetImages:
-    """One image column of a Parquet file; keeps the last row group, which is enough for rows in file order."""
+    """One image column of a Parquet file; keeps only the last row group, which is enough for rows in file order."""
 
     def __init__(self, path: str, column: str) -> None:
         """Read nothing yet."""
@@ -42,7 +42,7 @@ class ParquetCell(ImageCell):
     index: int
     """Row within the group."""
     problem: str = ""
-    """Why the image cannot be decoded from base64; empty if it can, or is not base64."""
+    """Why the base64 text cannot be decoded; "" if it can, or if the cell is not base64."""
 
     def load(self) -> Any:
         """Read the image, with its row group unless that was the last one read."""
@@ -51,12 +51,12 @@ class ParquetCell(ImageCell):
 
 
 def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
-    """Read a Parquet file's rows, counted from 1, with a `ParquetCell` (or None, if null) in each image column.
+    """Read a Parquet file's rows, numbered from 1, with a `ParquetCell` (None for null) in each image column.
 
-    A text column of images holds base64; cells too short for an image are given as they are.
+    Text in an image column is base64; cells too short for an image are returned unchanged.
 
     Raises:
-        BadAnnotationError: Not a Parquet file, a required column is missing, or an image column holds no images.
+        BadAnnotationError: Not a Parquet file, a required column is missing, or an image column has no images.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -74,23 +74,24 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
                         columns[index][column] = cell
                 rows += columns
     except (pa.ArrowException, OSError) as error:
-        raise BadAnnotationError(f"cannot be read as Parquet: {error}", path=path) from error
+        reason = f"cannot be read as Parquet: {error}. Save or download the file again"
+        raise BadAnnotationError(reason, path=path) from error
     return list(enumerate(rows, 1))
 
 
 def _cells(
     file: pq.ParquetFile, path: str, group: int, column: str, images: ParquetImages
 ) -> Iterator[ParquetCell | str | None]:
-    """Say for every row of a group where its image is, without keeping the image."""
+    """Locate the image of every row of a row group, without keeping the image."""
     values = file.read_row_group(group, columns=[column]).column(column)
     if pa.types.is_struct(values.type) and "bytes" in [field.name for field in values.type]:
         values = pa.chunked_array([chunk.field("bytes") for chunk in values.chunks], values.type.field("bytes").type)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     is_text = values.type in (pa.string(), pa.large_string())
-    # A column without any value has a type of its own.
+    # A column of only nulls has the type `null`.
     if not (is_text or values.type in (pa.binary(), pa.large_binary(), pa.null())):
-        reason = f"column {column!r} must hold images as bytes or as base64, found {values.type}"
+        reason = f"column {column!r} must contain images as bytes or base64, found {values.type}"
         raise BadAnnotationError(reason, path=path)
     for index, value in enumerate(values):
         if not value.is_valid:

@@ -13,20 +13,23 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.common.paths import open_regular
 
 Row = tuple[int, dict[str, Any]]
-"""A row number as a reader of the file would count it, and the row's fields."""
+"""The row's number, as a text editor or spreadsheet counts it, and its fields."""
 ROW_ERROR = "_error"
-"""Field that a reader gives to a row it could not read, saying why; such a row has no other field."""
+"""The only field of a row that could not be read; it contains the reason."""
+
+
+_RELOAD = ". Correct the file there, or download it again if it is incomplete"
 
 
 def clean_text(text: str) -> str:
-    """Return `text` in Unicode NFC without blanks at its ends."""
+    """Return `text` in Unicode NFC, without leading and trailing blanks."""
     return unicodedata.normalize("NFC", text).strip()
 
 
 def read_json_rows(path: str) -> list[Row]:
-    """Read a JSON file that holds objects, in a list or one behind the other.
+    """Read a JSON file of objects, as a list or one after the other.
 
-    Rows count from 1. Other items become a `ROW_ERROR`, and so does an object in which a key appears twice.
+    Rows are numbered from 1. Items that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
 
     Raises:
         MissingFileError: The file is not there.
@@ -36,23 +39,23 @@ def read_json_rows(path: str) -> list[Row]:
     try:
         data = _consecutive(text) if text.startswith("{") else json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise BadAnnotationError(f"not valid JSON: {error}", path=path) from error
+        raise BadAnnotationError(f"not valid JSON: {error}{_RELOAD}", path=path) from error
     if not isinstance(data, list):
         raise BadAnnotationError(f"expected a JSON list of objects, found {_json_name(data)}", path=path)
     return [(number, _row(item)) for number, item in enumerate(data, 1)]
 
 
 def read_json_object(path: str) -> dict[str, Any]:
-    """Read a JSON file that holds one object.
+    """Read a JSON file that contains one object.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: Not UTF-8, not JSON, no object, or a key appears twice in an object.
+        MissingFileError: The file is missing.
+        BadAnnotationError: Not UTF-8, not JSON, not an object, or an object has a duplicate key.
     """
     try:
         data = json.loads(_read_text(path), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise BadAnnotationError(f"cannot be read as JSON: {error}", path=path) from error
+        raise BadAnnotationError(f"not valid JSON: {error}{_RELOAD}", path=path) from error
     if isinstance(data, _Doubled):
         raise BadAnnotationError(data[ROW_ERROR], path=path)
     if not isinstance(data, dict):
@@ -64,12 +67,12 @@ def read_json_object(path: str) -> dict[str, Any]:
 
 
 def read_jsonl_rows(path: str) -> list[Row]:
-    """Read JSON Lines, one object a line; rows carry the line number.
+    """Read JSON Lines, one object per line; a row's number is its line number.
 
-    Other lines become a `ROW_ERROR`, and so does an object in which a key appears twice.
+    Lines that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8.
     """
     lines = enumerate(_read_text(path).split("\n"), 1)
@@ -77,10 +80,10 @@ def read_jsonl_rows(path: str) -> list[Row]:
 
 
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
-    """Return the cleaned fields of a delimited file's first line, its header if it has one; none for an empty file.
+    """Return the cleaned fields of a delimited file's first line (usually the header); [] for an empty file.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8, or not CSV.
     """
     reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
@@ -93,19 +96,19 @@ def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
 def read_csv_rows(
     path: str, required: Sequence[str], delimiter: str = ",", columns: Sequence[str] | None = None
 ) -> list[Row]:
-    """Read a delimited file; rows carry the line number in the file (a header is line 1).
+    """Read a delimited file; a row's number is its line number in the file (a header is line 1).
 
-    Column names are compared without blanks at their ends; columns beyond `required` are kept. A row with another
-    number of fields than there are columns becomes a `ROW_ERROR`.
+    Column names are compared without leading and trailing blanks; columns not in `required` are kept. A row with a
+    wrong number of fields becomes a `ROW_ERROR`.
 
     Args:
         path: The file.
-        required: Columns that must be there.
-        delimiter: What stands between two fields.
-        columns: Names of all columns of a file without a header line; the first line is the header by default.
+        required: Columns that the file must have.
+        delimiter: The separator between two fields.
+        columns: Names of all columns of a file without a header line; by default, the first line is the header.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8, not CSV, no header, or a required column is missing.
     """
     reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
@@ -117,8 +120,7 @@ def read_csv_rows(
             if not any(field.strip() for field in fields):
                 continue
             if len(fields) != len(header):
-                expected = f"the header has {len(header)}" if columns is None else f"{len(header)} are expected"
-                row = {ROW_ERROR: f"{len(fields)} field(s) where {expected}"}
+                row = {ROW_ERROR: wrong_length(len(fields), len(header), has_header=columns is None)}
             else:
                 row = dict(zip(header, fields, strict=True))
             rows.append((reader.line_num, row))
@@ -128,10 +130,10 @@ def read_csv_rows(
 
 
 def check_header(path: str, header: Sequence[str], required: Sequence[str], *, row: int = 1) -> None:
-    """Check the column names of a table, which stand in `row`.
+    """Check the column names of a table, which are in `row`.
 
     Raises:
-        BadAnnotationError: There are none, two are equal, or a required one is missing.
+        BadAnnotationError: There are no columns, two have the same name, or a required one is missing.
     """
     if not header:
         raise BadAnnotationError("the file is empty; expected a header line", path=path)
@@ -141,6 +143,16 @@ def check_header(path: str, header: Sequence[str], required: Sequence[str], *, r
     for name in required:
         if name not in header:
             raise BadAnnotationError(missing_column(name, header), path=path, row=row)
+
+
+def wrong_length(found: int, expected: int, *, has_header: bool = True) -> str:
+    """The message for a row with a wrong number of fields.
+
+    Examples:
+        >>> wrong_length(1, 4)
+        'expected 4 fields, as in the header; found 1'
+    """
+    return f"expected {expected} field{'s'[: expected > 1]}{', as in the header' if has_header else ''}; found {found}"
 
 
 def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
@@ -160,7 +172,7 @@ def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | st
 
 
 def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str) -> float:
-    """Return one field as a finite float; text may have blanks at its ends.
+    """Return one field as a finite float; text may have leading and trailing blanks.
 
     Raises:
         BadAnnotationError: The field is missing, not a number, nan or infinite.
@@ -180,7 +192,7 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
 
 
 def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path: str, number: int | str) -> str:
-    """Return the entry of `table` that a numeric code stands for.
+    """Return the entry of `table` that a numeric code means.
 
     Raises:
         BadAnnotationError: The code is missing or not an index of `table`.
@@ -200,7 +212,7 @@ def _read_text(path: str) -> str:
         with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             return file.read()
     except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is not there", path=path) from error
+        raise MissingFileError("the annotation file is missing", path=path) from error
     except UnicodeDecodeError as error:
         raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
     except OSError as error:
@@ -208,7 +220,7 @@ def _read_text(path: str) -> str:
 
 
 def _consecutive(text: str) -> list[Any]:
-    """Decode JSON values that follow one another, with blanks or nothing in between, as scripts append them."""
+    """Decode JSON values written one after the other, with or without blanks in between, as scripts append them."""
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     values = []
     place = 0
@@ -221,7 +233,7 @@ def _consecutive(text: str) -> list[Any]:
 
 
 class _Doubled(dict[str, str]):
-    """Stands for an object in which a key appears twice, which a `ROW_ERROR` names."""
+    """Replaces an object with a duplicate key; its `ROW_ERROR` names the key."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -238,7 +250,7 @@ def _first_doubled(value: object) -> _Doubled | None:
         item = waiting.pop()
         if isinstance(item, _Doubled):
             return item
-        # The last is looked at first.
+        # `waiting` is a stack: reversed, so that the first value is looked at first.
         waiting += reversed(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
     return None
 
@@ -253,7 +265,7 @@ def _line_object(line: str) -> dict[str, Any]:
 
 
 def _row(item: object) -> dict[str, Any]:
-    """An item of a file as a row, or a `ROW_ERROR` that says why it cannot be one."""
+    """An item of a file as a row, or a `ROW_ERROR` with the reason why it is not one."""
     if not isinstance(item, dict):
         return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
     return _first_doubled(item) or item

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_BYTES = 512 * 2**20
-"""Most bytes that a workbook may unpack to; those of the benchmarks have up to 4 MiB, predictions have more."""
+"""The most bytes that a workbook may unpack to; the benchmarks' workbooks have up to 4 MiB, predictions have more."""
 
 
 def read_xlsx_rows(
@@ -26,33 +26,34 @@ def read_xlsx_rows(
     header_row: int = 1,
     formulas: bool = False,
 ) -> list[Row]:
-    """Read a sheet of a workbook; rows carry the sheet's row numbers, and blank rows are left out.
+    """Read a sheet of a workbook; rows have the sheet's row numbers, and blank rows are skipped.
 
-    Cells hold what the sheet holds: text, a number, a date or None; of a formula, the value it had when it was saved.
-    Columns without a heading are left out.
+    A cell is a text, a number, a date or None; a formula is the value that was saved with it. Columns without a heading
+    are skipped.
 
     Args:
         path: The XLSX file.
-        required: Columns that must be there; further ones are kept.
+        required: Columns that the sheet must have; others are kept.
         sheet: Name of the sheet; the first one by default.
-        header_row: Number of the row that holds the headings, from 1.
-        formulas: Give formulas as they are written ("=A1", or openpyxl's object for an array) in place of their values.
+        header_row: Number of the row with the headings, from 1.
+        formulas: Return formulas as written ("=A1", or openpyxl's object for an array) instead of their values.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: Not an XLSX file, too large, no such sheet, or a heading is doubled or missing.
+        MissingFileError: The file is missing.
+        BadAnnotationError: Not an XLSX file, too large, an unknown sheet, or a duplicate or missing heading.
     """
     try:
         with closing(_open_workbook(path, formulas)) as book:
             table = _find_sheet(path, book, sheet)
             return _rows(path, table, required, header_row)
     except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is not there", path=path) from error
+        raise MissingFileError("the annotation file is missing", path=path) from error
     except BadAnnotationError:
         raise
     # openpyxl raises whatever the damage led it to: BadZipFile, KeyError, ValueError, TypeError, ParseError, ...
     except Exception as error:
-        raise BadAnnotationError(f"cannot be read as XLSX: {type(error).__name__}: {error}", path=path) from error
+        reason = f"cannot be read as XLSX: {type(error).__name__}: {error}. Save or download the file again"
+        raise BadAnnotationError(reason, path=path) from error
 
 
 def _open_workbook(path: str, formulas: bool) -> "Workbook":
@@ -64,17 +65,17 @@ def _open_workbook(path: str, formulas: bool) -> "Workbook":
     with zipfile.ZipFile(stream) as archive:
         size = sum(member.file_size for member in archive.infolist())
     if size > MAX_BYTES:
-        raise BadAnnotationError(f"unpacks to {size:,} bytes; a workbook may have {MAX_BYTES:,}", path=path)
-    # Row by row: a whole sheet would be laid out in memory, down to the last cell that has as much as a border.
+        raise BadAnnotationError(f"the workbook unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read", path=path)
+    # Row by row: otherwise the full sheet is built in memory, down to the last cell that has only a border.
     return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
 
 
 def _find_sheet(path: str, book: "Workbook", name: str) -> "Worksheet":
     tables = {table.title: table for table in book.worksheets}
     if name and name not in tables:
-        raise BadAnnotationError(f"no such sheet: {unknown_name('sheet', name, tables)}", path=path)
+        raise BadAnnotationError(str(unknown_name("sheet", name, tables)), path=path)
     table: Any = tables[name] if name else next(iter(tables.values()))
-    # What a sheet says of its own size may be wrong, and would cut rows off.
+    # The size that a sheet declares may be wrong, and would cut rows off.
     table.reset_dimensions()
     return table
 
@@ -90,7 +91,7 @@ def _rows(path: str, table: "Worksheet", required: Sequence[str], header_row: in
     cells = table.iter_rows(min_row=header_row + 1, max_col=max(columns) + 1, values_only=True)
     rows: list[Row] = []
     for number, values in enumerate(cells, header_row + 1):
-        # A gap between two rows comes as rows without cells.
+        # A gap between two rows appears as rows without cells.
         row: dict[str, Any] = {name: values[index] for index, name in columns.items()}
         if any(value is not None for value in row.values()):
             rows.append((number, row))

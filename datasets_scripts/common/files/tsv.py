@@ -1,8 +1,8 @@
-"""Reading a table of tab-separated values that holds images as base64, hundreds of megabytes of them, row by row.
+"""Reading a table of tab-separated values with images as base64, hundreds of megabytes of them, row by row.
 
-The `csv` module refuses fields of more than 131,072 characters unless a limit of the whole process is changed, and
-cannot say where in the file a field was. So the fields are split here, by its rules: a field that begins with a
-quotation mark ends at the next single one, holds tabs and line breaks, and writes a quotation mark as two.
+The `csv` module refuses fields of more than 131,072 characters unless a process-wide limit is changed, and does not
+report a field's position in the file. So the fields are split here, by its rules: a field that begins with a quotation
+mark ends at the next single quotation mark, may contain tabs and line breaks, and doubles each quotation mark inside.
 """
 
 import sys
@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.base64_images import Base64Cell, base64_problem, is_base64
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, check_header, clean_text
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, check_header, clean_text, wrong_length
 from eyechart.datasets_scripts.common.paths import open_regular
 
 _Field = tuple[int, bytes]
-"""Where a field begins in the file, in bytes, and what it holds."""
+"""Where a field begins in the file, in bytes, and its content."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -39,21 +39,21 @@ def read_tsv_rows(
     images: bool = True,
     delimiter: bytes = b"\t",
 ) -> list[Row]:
-    """Read a separated table with a header; rows carry the number of their last line (the header is line 1).
+    """Read a separated table with a header; a row's number is that of its last line (the header is line 1).
 
-    Texts are given as they are. In the image columns, a cell of base64 is given as a `Base64Cell`, so that no image is
-    kept. A row with another number of fields than the header, or that is not UTF-8, becomes a `ROW_ERROR`.
+    Texts are returned unchanged. In the image columns, a base64 cell is returned as a `Base64Cell`, so that no image is
+    kept in memory. A row with a wrong number of fields, or that is not UTF-8, becomes a `ROW_ERROR`.
 
     Args:
         path: The file.
-        required: Columns that must be there besides the image columns; others are kept.
+        required: Columns that the file must have, in addition to the image columns; others are kept.
         image_columns: Columns of base64 images, of indices of other rows or of paths.
-        images: Whether to read the image columns; without, they may be missing.
+        images: Whether to read the image columns; if False, they may be missing.
         delimiter: The byte between two fields.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: No header, a required column is missing, or a quotation does not end well.
+        MissingFileError: The file is missing.
+        BadAnnotationError: No header, a required column is missing, or a quoted field is not closed.
     """
     with _opened(path) as file:
         records = _records(file, path, delimiter)
@@ -64,11 +64,11 @@ def read_tsv_rows(
 @contextmanager
 def _opened(path: str) -> Iterator[BinaryIO]:
     try:
-        # Of any size, as it is read in parts.
+        # The file is read in parts, so its size does not matter.
         with open_regular(path, sys.maxsize) as file:
             yield file
     except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is not there", path=path) from error
+        raise MissingFileError("the annotation file is missing", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
 
@@ -86,7 +86,7 @@ def _row(
     path: str, header: list[str], fields: list[_Field], image_columns: Collection[str], images: bool
 ) -> dict[str, Any]:
     if len(fields) != len(header):
-        return {ROW_ERROR: f"{len(fields)} field(s) where the header has {len(header)}"}
+        return {ROW_ERROR: wrong_length(len(fields), len(header))}
     row: dict[str, Any] = {}
     for column, (offset, value) in zip(header, fields, strict=True):
         if column in image_columns and not images:
@@ -102,12 +102,12 @@ def _row(
 
 
 def _records(file: BinaryIO, path: str, delimiter: bytes) -> Iterator[tuple[int, list[_Field]]]:
-    """Split a file into records with the number of their last line; blank lines between them are left out."""
+    """Split a file into records with the number of their last line; skip blank lines between them."""
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
     offset = file.tell()
     fields: list[_Field] = []
-    # A quotation that is open: where it began, and its text so far.
+    # The open quoted field: where it began, and its text so far.
     begin, parts = 0, list[bytes]()
     quoted = False
     number = 0
@@ -135,15 +135,17 @@ def _records(file: BinaryIO, path: str, delimiter: bytes) -> Iterator[tuple[int,
                 fields = []
                 break
             if not line.startswith(delimiter, position):
-                raise BadAnnotationError("text follows a closing quotation mark", path=path, row=number)
+                reason = "text after a closing quotation mark; expected a tab or the end of the line"
+                raise BadAnnotationError(reason, path=path, row=number)
             position += 1
         offset += len(line)
     if quoted:
-        raise BadAnnotationError("the file ends inside a quotation", path=path, row=number)
+        reason = "the file ends inside a quoted field; it may be incomplete: download it again"
+        raise BadAnnotationError(reason, path=path, row=number)
 
 
 def _closing_mark(line: bytes, position: int) -> int:
-    """Return where the next quotation mark that is not doubled stands, or the line's length."""
+    """Return the position of the next quotation mark that is not doubled, or the line's length."""
     while True:
         place = line.find(b'"', position)
         if place < 0:

@@ -1,1 +1,1 @@
-"""Pairs of images: their columns, and which images are paired."""
+"""Pairs of images: their columns, and the rules by which images are paired."""

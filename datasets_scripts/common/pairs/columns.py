@@ -1,4 +1,4 @@
-"""The pairs column kind: its features, and turning pools of images into rows of pairs."""
+"""The columns of pairs: their features, and rows of pairs from pools of images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def pair_features() -> "datasets.Features":
     """Return the features of the pairs kind."""
-    # Protocols need this file's pools, and `eyechart tasks` is not to wait for datasets.
+    # Imported here: protocols need this file's pools, and `eyechart tasks` must not wait for datasets.
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")
@@ -33,26 +33,26 @@ def pair_features() -> "datasets.Features":
 
 @dataclass(frozen=True)
 class Pool:
-    """Images that are paired with each other and ranked by themselves."""
+    """Images that are paired with each other and ranked together."""
 
     name: str
-    """Unique within a data set."""
+    """Unique within a dataset."""
     database: str
-    """Where the images come from."""
+    """The database of the images."""
     images: Sequence[Mapping[str, Any] | None]
-    """`id`, `images` (a list of one, or of none where images are skipped), `quality` and `released_score` of each
-    image; None for one that was left out, which keeps its place so that the others meet as they would have."""
+    """`id`, `images` (a list of one, empty if images are skipped), `quality` and `released_score` of each image; None
+    for an image that was left out, which keeps its position so that the other pairs do not change."""
 
 
 def pair_rows(pool: Pool, rounds: Sequence[Sequence[tuple[int, int]]]) -> list[dict[str, Any]]:
-    """Return one row per pair, with an id of the form `<pool>-<round>-<place in the round>`.
+    """Return one row per pair, with an id of the form `<pool>-<round>-<position in the round>`.
 
     Args:
         pool: The images.
         rounds: Pairs of positions in the pool, by round.
 
     Returns:
-        Rows in order of the rounds, without those pairs of which an image was left out.
+        Rows in order of the rounds, without the pairs that contain a left-out image.
 
     Examples:
         >>> images = [{"id": name, "images": [], "quality": 1, "released_score": 1} for name in "ab"]

@@ -1,7 +1,7 @@
-"""Pools of images drawn from the rows of a quality data set, by the rules of the 2AFC paper.
+"""Pools of images drawn from the rows of a quality dataset, by the rules of the 2AFC paper.
 
-Sample sizes, where none is asked for, are the paper's: of databases with references one image of each, of others 160
-(KonIQ-10k, SPAQ); four contents (CSIQ); 25 images of each interval of scores (SPAQ).
+Default sample sizes are the paper's: one image per reference for databases with references, 160 images for others
+(KonIQ-10k, SPAQ); four contents (CSIQ); 25 images per interval of scores (SPAQ).
 """
 
 from collections import Counter
@@ -20,13 +20,13 @@ from eyechart.datasets_scripts.common.pairs.sampling import coarse_sample, draw,
 from eyechart.datasets_scripts.common.quality.image_statistics import colorfulness, spatial_information
 
 COARSE_SIZE = 160
-"""Images of a coarse sample where references are unknown."""
+"""Images of a coarse sample if references are unknown."""
 CONTENTS = 4
 """Contents of the first two fine-grained rules."""
 PER_INTERVAL = 25
-"""Images of each interval of the third one."""
+"""Images per interval of the third fine-grained rule."""
 CANDIDATES = 4
-"""Candidates per image of a balanced sample: only their pixels are looked at, not those of a whole database."""
+"""Candidates per image of a balanced sample: only these are decoded, not the full database."""
 SCALES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
         "agiqa3k": (0, 5),
@@ -42,7 +42,7 @@ SCALES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "sqad": (0, 100),
     }
 )
-"""Lowest and highest quality that the scale of each quality data set allows."""
+"""Lowest and highest possible quality on the scale of each quality dataset."""
 
 Rows = list[dict[str, Any]]
 PoolRule = Callable[[Sequence[str], Sequence[str], Sequence[int]], Pools]
@@ -52,14 +52,14 @@ _FACTS = ("reference", "distortion_type", "distortion_level")
 def draw_coarse(
     rows: Rows, size: int | None, rng: np.random.Generator, bad: Callable[[BadImageError], None] | None
 ) -> Rows:
-    """Draw a coarse sample: uniform over quality levels, one image of each reference, and balanced in what images show.
+    """Draw a coarse sample: uniform over quality levels, one image per reference, balanced in image attributes.
 
     Args:
         rows: Rows of a quality dataset.
-        size: Number of images; by default the number of references, or at most `COARSE_SIZE` where some are unknown.
+        size: Number of images; by default the number of references, or at most `COARSE_SIZE` if some are unknown.
         rng: The only source of randomness.
-        bad: Called for an image that cannot be decoded, which is then left out unless the call raises; None to balance
-            nothing and decode nothing.
+        bad: Called for an image that cannot be decoded, which is left out unless the call raises; None skips balancing
+            and decodes nothing.
 
     Returns:
         The drawn rows, in order.
@@ -92,18 +92,19 @@ def draw_contents(rows: Rows, size: int | None, rng: np.random.Generator, rule: 
         Rows by pool.
 
     Raises:
-        UsageError: The reference, distortion type or distortion level of a row is unknown, or there are fewer contents.
+        UsageError: The reference, distortion type or distortion level of a row is unknown, or there are fewer than
+            `size` contents.
     """
     for row in rows:
         for fact in _FACTS:
             if row[fact] is None:
                 raise UsageError(
-                    f"the {fact} of image {row['id']!r} is unknown; this pairing rule needs it of every one"
+                    f"the {fact} of image {row['id']!r} is unknown; this pairing rule needs it for every image"
                 )
     contents = list(dict.fromkeys(row["reference"] for row in rows))
     wanted = CONTENTS if size is None else size
     if wanted > len(contents):
-        raise UsageError(f"sample is {wanted}, and there are {len(contents)} contents")
+        raise UsageError(f"sample is {wanted}, but there are only {len(contents)} contents")
     drawn = set(draw(contents, wanted, rng))
     part = [row for row in rows if row["reference"] in drawn]
     pools = rule(*([row[fact] for row in part] for fact in _FACTS))
@@ -113,24 +114,24 @@ def draw_contents(rows: Rows, size: int | None, rng: np.random.Generator, rule: 
 def draw_intervals(
     rows: Rows, size: int | None, rng: np.random.Generator, scale: tuple[float, float]
 ) -> dict[str, Rows]:
-    """Draw images of each of the four intervals of scores.
+    """Draw images from each of the four intervals of scores.
 
     Args:
         rows: Rows of a quality dataset.
-        size: Number of images of each interval, `PER_INTERVAL` by default; all of an interval that has fewer.
+        size: Number of images per interval, `PER_INTERVAL` by default; all images of an interval that has fewer.
         rng: The only source of randomness.
-        scale: Lowest and highest quality that the database's scale allows.
+        scale: Lowest and highest possible quality on the database's scale.
 
     Returns:
         Rows by pool.
 
     Raises:
-        UsageError: A quality lies outside the scale.
+        UsageError: A quality is outside the scale.
     """
     try:
         scores = rescale([row["quality"] for row in rows], *scale)
     except UsageError as error:
-        error.add_note("The option scale says what the scale of this release is.")
+        error.add_note("Set the option scale to the lowest and the highest quality of this release")
         raise
     pools = pools_of_intervals(scores)
     wanted = PER_INTERVAL if size is None else size
@@ -159,7 +160,7 @@ def _coarse(
 def _measure(rows: Rows, bad: Callable[[BadImageError], None]) -> list[tuple[dict[str, Any], list[float]]]:
     """Return the rows whose images can be decoded, each with its spatial information and colourfulness."""
     measured = []
-    for row in tqdm(rows, desc="Measuring what images show", unit=" images", delay=2):
+    for row in tqdm(rows, desc="Measuring image attributes", unit=" images", delay=2):
         try:
             pixels = np.asarray(open_image(load_image(row["image"])))
         except BadImageError as error:
@@ -170,5 +171,5 @@ def _measure(rows: Rows, bad: Callable[[BadImageError], None]) -> list[tuple[dic
 
 
 def _contents(rows: Rows) -> list[str]:
-    """Name every row's content: its reference, or the image itself where that is unknown."""
+    """The content of every row: its reference, or the image itself if the reference is unknown."""
     return [row["id"] if row["reference"] is None else row["reference"] for row in rows]

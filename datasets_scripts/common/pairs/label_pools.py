@@ -1,8 +1,8 @@
-"""The label files of the 2AFC paper: which images make up which pool.
+"""The label files of the 2AFC paper, which list the images of each pool.
 
-A file maps a pool to a list of images. Every image gets seats, its place in each pool that it is part of, so that a
-pool keeps its size and its order when images are left out. In the coarse label file, the images of `MIXED` also make up
-the pool `mixed` (Table II of the paper), which the file does not list.
+A file maps a pool to a list of images. Every image gets seats, its positions in the pools to which it belongs, so that
+a pool keeps its size and order if images are left out. In the coarse label file, the images of `MIXED` also form the
+pool `mixed` (Table II of the paper), which the file does not list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,36 +14,36 @@ from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean
 from eyechart.datasets_scripts.common.pairs.columns import Pool
 
 MIXED = ("kadis700k", "SQAD")
-"""Databases whose images were rated in one experiment, so that their scores can be compared."""
+"""Databases whose images were rated in one experiment, so that their scores are comparable."""
 MIXED_POOL = "mixed"
 BITRATES = "MM21"
-"""Database whose bitrates the label file gives in place of opinion scores."""
+"""The database for which the label file has bitrates instead of opinion scores."""
 SEATS = "seats"
-"""Field of a row that holds its `Seat`s."""
+"""Field of a row with its `Seat`s."""
 
 
 @dataclass(frozen=True)
 class Seat:
-    """One image's place in a pool."""
+    """One image's position in a pool."""
 
     pool: str
     """The pool's name."""
     place: int
     """The image's position in the pool."""
     size: int
-    """Number of images of the pool."""
+    """Number of images in the pool."""
 
 
 def read_label_rows(path: str, databases: Sequence[str]) -> list[Row]:
-    """Read a label file into rows of one image each, with their seats; rows count through all pools from 1.
+    """Read a label file into one row per image, with its seats; rows are numbered from 1 across all pools.
 
     Args:
         path: The label file.
-        databases: Which databases to keep, or `MIXED_POOL`; all if it is empty. An image's database is the first folder
-            of its `img_path`.
+        databases: Databases to keep, also `MIXED_POOL`; all if empty. An image's database is the first folder of its
+            `img_path`.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: Not a JSON object of lists of at least two images.
         UsageError: One of `databases` is not in the file.
     """
@@ -76,10 +76,10 @@ def seated_pools(images: Sequence[Mapping[str, Any]]) -> list[Pool]:
     """Put images into their pools, `MIXED_POOL` last.
 
     Args:
-        images: `SEATS`, `database`, and what `Pool` asks for.
+        images: `SEATS`, `database`, and the fields of an image of `Pool`.
 
     Returns:
-        Every pool of which an image is left, in order of first appearance.
+        Every pool with at least one image, in order of first appearance.
     """
     members: dict[str, list[Mapping[str, Any] | None]] = {}
     databases: dict[str, str] = {}
@@ -92,15 +92,15 @@ def seated_pools(images: Sequence[Mapping[str, Any]]) -> list[Pool]:
 
 
 def has_bitrates(pair: Mapping[str, Any]) -> bool:
-    """Tell whether the qualities of a pair of `BITRATES` are the released values.
+    """Whether the qualities of a pair of `BITRATES` are the released values.
 
     Args:
-        pair: A row of the data set.
+        pair: A row of the dataset.
     """
     return all(pair.get(f"{side}_quality") == pair.get(f"{side}_released_score") for side in ("first", "second"))
 
 
 def _database(pool: str, image: Any) -> str:
-    """Return an image's database; a malformed one is taken for one of the pool's own name, as coarse pools have."""
+    """Return an image's database; if the path is malformed, the pool's name, as in the coarse label file."""
     name = image.get("img_path") if isinstance(image, dict) else None
     return clean_text(name).partition("/")[0] if isinstance(name, str) and "/" in name else pool

@@ -1,8 +1,8 @@
-"""Which images are paired with which, after the 2AFC paper (https://arxiv.org/abs/2402.01162, Sec. II-A and III).
+"""The rules by which images are paired in the 2AFC paper (https://arxiv.org/abs/2402.01162, Sec. II-A and III).
 
-Images are paired inside pools, and every pool is ranked by itself. A round is a random perfect matching of a pool, so
-that every image meets one other (with an odd number, one sits out); a run has M = 12 rounds. Coarse pools are whole
-databases; the three fine-grained rules below make pools of images that are alike.
+Images are paired within pools, and each pool is ranked separately. A round is a random perfect matching of a pool:
+every image is paired with one other (in an odd pool, one image is left over); a run has M = 12 rounds. A coarse pool
+has images of a complete database; the three fine-grained rules below pool similar images.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ PAIRINGS = ("random", "released")
 RELEASED_SEED = 1234
 """Round r of the released code is drawn by NumPy's legacy generator with the seed 1234 + r."""
 INTERVALS = ((0, 25), (25, 50), (50, 75), (75, 100))
-"""Intervals of opinion scores on the scale 0 to 100; each holds its lower end, the last one also its upper."""
+"""Intervals of opinion scores on the scale 0 to 100; each includes its lower end, the last one also its upper end."""
 
 Pools = dict[str, list[int]]
 """Positions of the images of each pool, by the pool's name."""
@@ -45,7 +45,7 @@ def random_matching(n_items: int, rng: np.random.Generator) -> list[tuple[int, i
 
 
 def released_matching(n_items: int, round_number: int) -> list[tuple[int, int]]:
-    """Draw a round exactly as the authors' released code does, which has the same rounds for all pools of one size.
+    """Draw a round exactly as the authors' released code does, with the same rounds for all pools of one size.
 
     Args:
         n_items: Size of the pool, at least 2.
@@ -71,9 +71,9 @@ def draw_rounds(n_items: int, rounds: int, pairing: str, rng: np.random.Generato
 
     Args:
         n_items: Size of the pool, at least 2.
-        rounds: Number of rounds; a pair may come up in several.
+        rounds: Number of rounds; a pair may appear in several.
         pairing: One of `PAIRINGS`.
-        rng: The only source of randomness, which "released" makes no use of.
+        rng: The only source of randomness; "released" does not use it.
 
     Returns:
         Pairs of positions by round.
@@ -104,7 +104,7 @@ def pools_of_levels(contents: Sequence[str], types: Sequence[str], levels: Seque
         Pools named `<content>.<type>` of at least two images, in order of first appearance.
 
     Raises:
-        UsageError: A pool holds one level twice.
+        UsageError: A pool has one level twice.
 
     Examples:
         >>> pools_of_levels(["sea", "sea", "sea"], ["blur", "noise", "blur"], [1, 1, 2])
@@ -125,7 +125,7 @@ def pools_of_types(contents: Sequence[str], types: Sequence[str], levels: Sequen
         Pools named `<content>.<level>` of at least two images, in order of first appearance.
 
     Raises:
-        UsageError: A pool holds one type twice.
+        UsageError: A pool has one type twice.
 
     Examples:
         >>> pools_of_types(["sea", "sea", "sea"], ["blur", "noise", "blur"], [1, 1, 2])
@@ -135,7 +135,7 @@ def pools_of_types(contents: Sequence[str], types: Sequence[str], levels: Sequen
 
 
 def pools_of_intervals(scores: Sequence[float]) -> Pools:
-    """Pool images whose scores lie in the same of the four `INTERVALS`: the third fine-grained rule.
+    """Pool images whose scores are in the same one of the four `INTERVALS`: the third fine-grained rule.
 
     Args:
         scores: Mean opinion scores on the scale 0 to 100 (see `sampling.rescale`).
@@ -160,7 +160,9 @@ def _pools_that_differ(what: str, contents: Sequence[str], shared: Sequence, dif
     for position, (content, own, other) in enumerate(zip(contents, shared, differing, strict=True)):
         pool = f"{content}.{own}"
         if (pool, other) in seen:
-            raise UsageError(f"image {position} is the second of {what} {other!r} in pool {pool!r}; pairs must differ")
+            raise UsageError(
+                f"image {position} is the second with {what} {other!r} in pool {pool!r}; each {what} must occur once"
+            )
         seen.add((pool, other))
         pools.setdefault(pool, []).append(position)
     return _pairable(pools)

@@ -1,9 +1,9 @@
-"""Which images of a database are compared, after the 2AFC paper (https://arxiv.org/abs/2402.01162, Sec. III).
+"""Sampling the images of a database to compare, as in the 2AFC paper (https://arxiv.org/abs/2402.01162, Sec. III).
 
-The paper's coarse samples are about uniform over five levels of opinion scores, take one distorted image of each
-reference where there are references, and balance the images' spatial information and colourfulness (Sec. III-B). It
-does not say how; `coarse_sample` fills five equally wide levels of the scores evenly, and within a level prefers what
-the fifths of each attribute still lack.
+The paper's coarse samples are about uniform over five levels of opinion scores, contain one distorted image per
+reference if there are references, and balance the images' spatial information and colourfulness (Sec. III-B). The paper
+does not say how; `coarse_sample` fills five equally wide levels of the scores evenly, and within a level prefers images
+from the quintiles of each attribute that have been drawn least.
 """
 
 from collections.abc import Hashable, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import UsageError
 
 LEVELS = 5
-"""Quality levels of the paper: excellent, good, fair, poor, bad. The attributes are balanced over as many parts."""
+"""Quality levels of the paper: excellent, good, fair, poor, bad. Each attribute is balanced over as many quantiles."""
 
 Item = TypeVar("Item")
 
@@ -23,22 +23,22 @@ def rescale(scores: Sequence[float], low: float, high: float) -> list[float]:
     """Map opinion scores linearly from their own scale to 0 to 100.
 
     Args:
-        scores: Mean opinion scores, all within `low` to `high`.
-        low: Lowest value that the database's scale allows.
-        high: Highest value that it allows.
+        scores: Mean opinion scores, all from `low` to `high`.
+        low: Lowest possible value on the database's scale.
+        high: Highest possible value on the database's scale.
 
     Returns:
-        Scores from 0 (at `low`) to 100 (at `high`); higher is better if it was before.
+        Scores from 0 (at `low`) to 100 (at `high`), in the same direction.
 
     Raises:
-        UsageError: The scale is empty, or a score lies outside it.
+        UsageError: `low` is not less than `high`, or a score is outside the scale.
 
     Examples:
         >>> rescale([1, 3, 5], 1, 5)
         [0.0, 50.0, 100.0]
     """
     if not low < high:
-        raise UsageError(f"the scale must be two rising numbers, found {low} and {high}")
+        raise UsageError(f"the scale must be two increasing numbers, found {low} and {high}")
     for position, score in enumerate(scores):
         if not low <= score <= high:
             raise UsageError(f"scores[{position}] is {score}, outside the scale {low} to {high}")
@@ -74,23 +74,22 @@ def coarse_sample(
     attributes: np.ndarray | None = None,
     per_content: int = 1,
 ) -> list[int]:
-    """Choose images about uniformly over five quality levels, and balanced in further attributes.
+    """Choose images about uniformly over five quality levels, balanced in further attributes.
 
-    One image after the other is drawn from the level of which fewest were drawn so far (of equal ones, from that with
-    fewest images left); among that level's images it is one of those whose fifths of the attributes have been drawn
-    least often, at random. A level that has no image left is passed over, so that the sample is always as large as
-    asked for.
+    Images are drawn one by one, from the level with the fewest drawn images so far (at a tie, from the level with the
+    fewest images left). Within the level, an image is drawn at random among those whose quintiles of the attributes
+    have been drawn least often. Levels without images left are skipped, so that the sample always has `size` images.
 
     Args:
         scores: Mean opinion scores of the images, on any scale.
         size: Number of images to choose.
         rng: The only source of randomness.
-        contents: The reference of each image; without it, every image is taken for a content of its own.
+        contents: The reference of each image; by default every image is its own content.
         attributes: Values to balance, (images, attributes), for example spatial information and colourfulness.
-        per_content: Number of images that may be chosen of one content.
+        per_content: The most images of one content.
 
     Returns:
-        Positions of the chosen images, rising.
+        Positions of the chosen images, in increasing order.
 
     Raises:
         UsageError: There are not enough images or contents.
@@ -103,7 +102,7 @@ def coarse_sample(
     groups = np.arange(n_images) if contents is None else _codes(contents)
     available = int(np.minimum(np.bincount(groups, minlength=1), per_content).sum())
     if not 1 <= size <= available:
-        raise UsageError(f"size is {size}; with {per_content} per content, 1 to {available} images can be chosen")
+        raise UsageError(f"size is {size}; expected 1 to {available} (at most {per_content} per content)")
     levels = quality_levels(scores)
     fifths = np.zeros((n_images, 0), np.int64) if attributes is None else _fifths(attributes)
     drawn_levels = np.zeros(LEVELS, np.int64)
@@ -133,8 +132,8 @@ def draw(items: Sequence[Item], size: int, rng: np.random.Generator) -> list[Ite
     """Draw items without replacement and keep their order.
 
     Args:
-        items: What to draw from.
-        size: How many to draw; all, if there are fewer.
+        items: The items.
+        size: Number of items to draw; all if there are fewer.
         rng: The only source of randomness.
 
     Returns:
@@ -154,7 +153,7 @@ def _codes(contents: Sequence[Hashable]) -> np.ndarray:
 
 
 def _fifths(attributes: np.ndarray) -> np.ndarray:
-    """Number the fifths of each attribute by rank, so that outliers do not stretch them; equal values share one."""
+    """The quintile of each attribute, by rank, so that outliers do not stretch it; equal values share a quintile."""
     values = np.asarray(attributes, np.float64)
     ranks = np.array([np.searchsorted(np.sort(column), column) for column in values.T]).T.reshape(values.shape)
     return ranks * LEVELS // len(values)

@@ -1,8 +1,8 @@
 """The quality column kind, and the base of the scripts of image quality databases.
 
-A database's script is a subclass of `QualityBuilder` that says in which formats its scores are published and where its
-files are and, where it needs to, overrides `_facts` (what file names and further columns tell), `_is_part` (splits and
-configurations), `_image_name` or `_read`.
+A database's script is a subclass of `QualityBuilder` that declares the formats of its published scores and the places
+of its files. If needed, it overrides `_facts` (columns read from file names and further columns), `_is_part` (splits
+and configurations), `_image_name` or `_read`.
 """
 
 import os
@@ -21,7 +21,7 @@ from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, 
 
 
 def quality_features() -> datasets.Features:
-    """Return the features of the quality kind; what a database does not tell is None."""
+    """Return the features of the quality kind; columns that a database does not have are None."""
     return datasets.Features(
         {
             "id": datasets.Value("string"),
@@ -48,17 +48,17 @@ class QualityBuilder(BenchmarkBuilder):
     FORMATS: ClassVar[tuple[ScoreFormat, ...]] = ()
     """The database's own formats of score files, the preferred one first; `common_formats` are read as well."""
     WORST: ClassVar[float | None] = None
-    """The worst score of a scale on which lower is better; None where higher is."""
+    """The worst score if lower is better on the database's scale; None if higher is better."""
     SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
     """Names of the score file inside the release, the preferred one first."""
     IMAGE_FOLDERS: ClassVar[tuple[str, ...]] = ("", "images")
-    """Folders inside the release, or inside an archive of it, that may hold the images, the preferred one first."""
+    """Folders inside the release, or inside its archive, that may contain the images, the preferred one first."""
     IMAGE_ARCHIVES: ClassVar[tuple[str, ...]] = ()
-    """Names of archives inside the release that hold the images, unpacked where no folder does."""
+    """Names of image archives inside the release, unpacked if no folder contains images."""
     DOWNLOADS: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Official locations of what can be downloaded: "images", an archive; "scores", a file, unless it is in there."""
+    """Official addresses of the files: "images", an archive; "scores", a file, unless the archive contains it."""
     HOW_TO_GET: ClassVar[str]
-    """What to download, from whom, and where to put it."""
+    """Steps to get the release by hand: what to download, from where, and where to put it."""
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
@@ -70,7 +70,7 @@ class QualityBuilder(BenchmarkBuilder):
         )
 
     def by_hand(self) -> str:
-        """The whole release, unless it is downloaded."""
+        """How to get the release, unless it can be downloaded."""
         return "" if self.DOWNLOADS else self.HOW_TO_GET
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
@@ -87,9 +87,12 @@ class QualityBuilder(BenchmarkBuilder):
         if data_dir is not None:
             return self._splits(self._score_files(data_dir), data_dir)
         if self.by_hand():
-            raise MissingFileError(f"dataset {self.name!r} needs data_dir. {self.by_hand()}")
+            reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
+            raise MissingFileError(reason)
         if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: the release's images are one archive. {self.HOW_TO_GET}")
+            raise UsageError(
+                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{self.HOW_TO_GET}"
+            )
         if self.config.images == "skip" and "scores" in self.DOWNLOADS:
             file = self._fetch(dl_manager, self.DOWNLOADS["scores"], self.HOW_TO_GET)
             return self._splits((file,), os.path.dirname(file))
@@ -98,19 +101,19 @@ class QualityBuilder(BenchmarkBuilder):
         return self._splits((paths["scores"],) if "scores" in paths else self._score_files(folder), folder)
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
-        """Find the score files of a release; their rows follow one another.
+        """Find the score files of a release, whose rows are concatenated.
 
         Raises:
             MissingFileError: There are none.
         """
         file = first_file(data_dir, self.SCORE_FILES)
         if file is None:
-            names = " or ".join(self.SCORE_FILES)
-            raise MissingFileError(f"the folder holds no {names}. {self.HOW_TO_GET}", path=data_dir)
+            names = ", ".join(self.SCORE_FILES)
+            raise MissingFileError(f"no score file; expected one of: {names}\n{self.HOW_TO_GET}", path=data_dir)
         return (file,)
 
     def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
-        """Say which splits the score files describe: `test` holds all images."""
+        """Return the splits that the score files describe: `test` has all images."""
         return [Annotation("test", files, self._image_folders(data_dir, self.IMAGE_FOLDERS, self.IMAGE_ARCHIVES))]
 
     def _read(self, path: str) -> list[Row]:
@@ -132,23 +135,23 @@ class QualityBuilder(BenchmarkBuilder):
         """Return the image's file name, which is also the row's id.
 
         Raises:
-            ValueError: The row tells something impossible.
-            BadAnnotationError: It is missing or no text.
+            ValueError: The row's values are inconsistent.
+            BadAnnotationError: The name is missing or not text.
         """
         return raw[FORMAT].name_of(raw, path=path, number=number)
 
     def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
-        """Tell whether a row is part of a split and of this configuration.
+        """Whether a row belongs to a split and to this configuration.
 
         Raises:
-            ValueError: The row does not say.
+            ValueError: The row does not show it.
         """
         return True
 
     def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return further columns that a row or its image name tells.
+        """Return further columns, read from a row or its image name.
 
         Raises:
-            ValueError: They tell something impossible.
+            ValueError: A value is impossible.
         """
         return {}

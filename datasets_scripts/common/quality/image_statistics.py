@@ -16,7 +16,7 @@ def spatial_information(pixels: np.ndarray) -> float:
     """Spatial information (SI) of one image: the spread of its edge strength.
 
     ITU-T Recommendation P.910, "Spatial perceptual information measurement": the standard deviation over all pixels of
-    the length of luma's Sobel gradient. The outermost pixels, where the filter would leave the image, do not count.
+    the length of luma's Sobel gradient. The outermost pixels, where the filter would exceed the image, are ignored.
 
     Args:
         pixels: RGB, (height, width, 3) with height and width of at least 3, 0 to 255.
@@ -47,7 +47,7 @@ def colorfulness(pixels: np.ndarray) -> float:
         pixels: RGB, (height, width, 3), 0 to 255.
 
     Returns:
-        0 (grey) upwards; the authors' observers called about 15 slightly, 45 averagely and 109 extremely colourful.
+        0 (grey) or more; the authors' observers called about 15 slightly, 45 averagely and 109 extremely colourful.
 
     Raises:
         UsageError: Not an RGB array.
@@ -64,7 +64,7 @@ def colorfulness(pixels: np.ndarray) -> float:
 
 
 def _sobel(luma: np.ndarray) -> np.ndarray:
-    """Filter an image with Sobel's kernel for changes from left to right; two rows and two columns get lost."""
+    """Filter an image with Sobel's kernel for horizontal changes; the result has two rows and two columns fewer."""
     change = luma[:, 2:] - luma[:, :-2]
     return change[:-2] + 2 * change[1:-1] + change[2:]
 

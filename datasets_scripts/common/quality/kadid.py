@@ -44,7 +44,7 @@ def kadid_facts(name: str) -> dict[str, Any]:
     """Read content, distortion type and level from a file name.
 
     Returns:
-        `reference`, `distortion_type` and `distortion_level`; nothing if the name does not end in `_<type>_<level>`.
+        `reference`, `distortion_type` and `distortion_level`; empty if the name does not end in `_<type>_<level>`.
 
     Raises:
         ValueError: The type is not 1 to 25, or the level not 1 to 5.
@@ -58,7 +58,7 @@ def kadid_facts(name: str) -> dict[str, Any]:
         return {}
     code, level = int(match["type"]), int(match["level"])
     if not 1 <= code <= len(KADID_DISTORTIONS) or level not in KADID_LEVELS:
-        raise ValueError(f"image name {name!r} ends in type {code} and level {level}; types are 1-25, levels 1-5")
+        raise ValueError(f"image name {name!r} has type {code} and level {level}; expected types 1-25 and levels 1-5")
     return {
         "reference": match["content"],
         "distortion_type": KADID_DISTORTIONS[code - 1],

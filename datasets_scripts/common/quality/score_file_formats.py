@@ -1,16 +1,16 @@
-"""The formats in which the scores of image quality databases are published, and reading a file of any of them.
+"""The formats in which the scores of image quality databases are published, and how to read them.
 
-Every database has its own format or formats. Three more are read for all of them:
+Every database has its own format or formats. Three more are read for all databases:
 
 - `PLAIN`: a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is;
 - the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`): a JSON list of `img_path` and
-  `gt_score`, where the score may be text with blanks at its end; also its released logits, which hold both;
+  `gt_score`, where the score may be text with trailing blanks; also its released logits, which have both fields;
 - the lists of Waterloo's IQA-Dataset (https://github.com/icbcbicc/IQA-Dataset): a CSV, mostly named `.txt`, with
-  `dis_img_path` and `score`, where paths begin with that repository's own folders and only the file name counts.
+  `dis_img_path` and `score`; the paths begin with that repository's own folders, and only the file name is used.
 
-The latter two hold the database's published scores, in its own direction. In all formats but Waterloo's, the image may
-also be under `image` or `img_path`, as in lists that people make of official files. All formats with named columns can
-be CSV or JSON.
+Q-Bench's and Waterloo's lists contain the database's published scores, in its own direction. In all formats except
+Waterloo's, the image may also be in the column `image` or `img_path`, as in lists that people derive from official
+files. All formats with named columns can be CSV or JSON.
 """
 
 import os
@@ -33,16 +33,14 @@ from eyechart.datasets_scripts.common.files.readers import (
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 
 FORMAT = "_format"
-"""Field by which a raw row names its `ScoreFormat`."""
+"""Field of a raw row with its `ScoreFormat`."""
 _IMAGE_COLUMNS = ("image", "img_path")
-_OWN_FORMAT = (
-    "Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher is better"
-)
+_OWN_FORMAT = "For your own scores, write a CSV with the columns image,mos: file name and score (higher is better)"
 
 
 @dataclass(frozen=True)
 class ScoreFormat:
-    """Which columns of a score file hold what."""
+    """The meaning of a score file's columns."""
 
     image: str
     """Column of the image's file name."""
@@ -51,30 +49,30 @@ class ScoreFormat:
     std: str | None = None
     """Column of the published standard deviation of the opinions."""
     ratings: tuple[str, ...] = ()
-    """Columns of the counts or shares of the ratings 1, 2, ...; where given, quality is the mean rating."""
+    """Columns of the counts or shares of the ratings 1, 2, ...; if set, quality is the mean rating."""
     further: tuple[str, ...] = ()
-    """Further columns that must be there, because the script reads them."""
+    """Further required columns, which the script reads."""
     worst: float | None = None
-    """The worst score of a scale on which lower is better (quality is this minus the score); None where higher is."""
+    """The worst score if lower is better (quality is this minus the score); None if higher is better."""
     all_columns: tuple[str, ...] = ()
     """All columns in order, of a text file without a header line."""
     delimiter: str = ","
-    """What stands between two fields of a text file."""
+    """The separator between two fields of a text file."""
     sheet: str | None = None
-    """Name of the sheet of a workbook, "" for its first; None where the format is a text file."""
+    """Name of the sheet of a workbook, "" for its first; None for a text file."""
     header_row: int = 1
-    """Row of a workbook's sheet that holds the headings."""
+    """Row of a workbook's sheet with the headings."""
     bare_name: bool = False
     """Whether only the last part of the image's path is its name."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that must be there."""
+        """The required columns."""
         return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
 
     def for_columns(self, columns: Collection[str]) -> "ScoreFormat":
-        """Return the format with the image in the column in which a file has it."""
-        # Waterloo's lists are recognized by their column alone.
+        """Return the format with the file's own image column."""
+        # Waterloo's lists are recognized only by this column.
         others = () if self.bare_name else _IMAGE_COLUMNS
         found = next((name for name in (self.image, *others) if name in columns), self.image)
         return replace(self, image=found)
@@ -83,7 +81,7 @@ class ScoreFormat:
         """Return a row's image name.
 
         Raises:
-            BadAnnotationError: It is missing, empty or no text.
+            BadAnnotationError: It is missing, empty or not text.
         """
         name = text_field(raw, self.image, path=path, number=number)
         return name.replace("\\", "/").rpartition("/")[2] if self.bare_name else name
@@ -92,7 +90,7 @@ class ScoreFormat:
         """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
 
         Raises:
-            BadAnnotationError: A number is missing or malformed, or the ratings are.
+            BadAnnotationError: A number is missing or malformed, or the ratings are not counts.
 
         Examples:
             >>> layout = ScoreFormat(image="image", score="dmos", worst=1.0)
@@ -119,10 +117,10 @@ def common_formats(worst: float | None = None) -> tuple[ScoreFormat, ...]:
     """Return the formats that are read for every database.
 
     Args:
-        worst: The worst score of the database's scale where lower is better, else None.
+        worst: The worst score if lower is better on the database's scale, else None.
 
     Returns:
-        The format of Q-Bench's lists, that of Waterloo's, and `PLAIN`.
+        The formats of Q-Bench's lists and of Waterloo's lists, and `PLAIN`.
 
     Examples:
         >>> [(layout.image, layout.score, layout.worst) for layout in common_formats(worst=1.0)]
@@ -136,16 +134,16 @@ def common_formats(worst: float | None = None) -> tuple[ScoreFormat, ...]:
 
 
 def read_scores(path: str, formats: Sequence[ScoreFormat]) -> list[Row]:
-    """Read a score file whose format is one of `formats`; each row that could be read names it under `FORMAT`.
+    """Read a score file in one of `formats`; each row that could be read has its format under `FORMAT`.
 
-    Of the formats of text files, the first counts whose columns the file has.
+    For text files, the first format is used whose columns the file has.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: The file cannot be read, or has none of the formats.
     """
     suffix = os.path.splitext(path)[1].lower()
-    # A downloaded file has lost its ending; a workbook is a zip archive.
+    # A downloaded file has lost its suffix; a workbook is a zip archive.
     if suffix == ".xlsx" or is_zipfile(path):
         layout, rows = _read_workbook(path, formats)
     elif suffix == ".json":
@@ -163,7 +161,7 @@ def read_scores(path: str, formats: Sequence[ScoreFormat]) -> list[Row]:
 def _read_workbook(path: str, formats: Sequence[ScoreFormat]) -> tuple[ScoreFormat, list[Row]]:
     layout = next((layout for layout in formats if layout.sheet is not None), None)
     if layout is None:
-        raise BadAnnotationError("this database's scores are not read from a workbook; save it as CSV", path=path)
+        raise BadAnnotationError("scores of this database cannot be read from a workbook; save it as CSV", path=path)
     rows = read_xlsx_rows(path, (), sheet=layout.sheet or "", header_row=layout.header_row)
     if rows:
         headings = list(rows[0][1])
@@ -188,7 +186,7 @@ def _text_format(path: str, formats: Sequence[ScoreFormat]) -> ScoreFormat:
 
 
 def _nearest(formats: Sequence[ScoreFormat], columns: Collection[str]) -> ScoreFormat:
-    """Return the first format all of whose columns are there, else the one with most; of equals, the plainest."""
+    """Return the first format with all of its columns present, else the one with most; at a tie, the simplest."""
     named = [layout.for_columns(columns) for layout in formats if layout.sheet is None and not layout.all_columns]
     shares = [len(set(layout.columns) & set(columns)) / len(layout.columns) for layout in named]
     if 1 in shares:
@@ -197,7 +195,7 @@ def _nearest(formats: Sequence[ScoreFormat], columns: Collection[str]) -> ScoreF
 
 
 def _is_data(fields: list[str], layout: ScoreFormat) -> bool:
-    """Tell whether a first line is a row of a format without a header."""
+    """Whether a first line is a row of a format without a header."""
     if len(fields) != len(layout.all_columns):
         return False
     try:

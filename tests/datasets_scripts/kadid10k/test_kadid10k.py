@@ -43,7 +43,7 @@ def test_the_column_var_holds_standard_deviations(mean: float, spread: float, su
 def test_codes_that_do_not_exist(release_of: Callable[..., Path]) -> None:
     folder = release_of({"dmos.csv": SCORES.replace("I01_01_02.png", "I01_26_02.png")})
     with pytest.raises(
-        BadAnnotationError, match=r"dmos\.csv, row 3: .*type 26 and level 2; types are 1-25, levels 1-5"
+        BadAnnotationError, match=r"dmos\.csv, row 3: .*type 26 and level 2; expected types 1-25 and levels 1-5"
     ):
         load_dataset("kadid10k", data_dir=folder, images="skip")
 

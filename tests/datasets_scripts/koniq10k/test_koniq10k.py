@@ -55,7 +55,7 @@ def test_scores_file_gives_the_same_without_splits(release_of: Folder) -> None:
     assert list(parts) == ["test"]
     assert parts["test"]["quality"][:] == [4.0, 1.0]
     assert parts["test"]["released_score"][:] == [75.5, 4.5]
-    with pytest.raises(MissingFileError, match=r"no annotations of split 'official_test', only \['test'\]"):
+    with pytest.raises(MissingFileError, match=r"no annotation file for split 'official_test'; splits found: test"):
         load_dataset("koniq10k", data_dir=folder, split="official_test")
 
 

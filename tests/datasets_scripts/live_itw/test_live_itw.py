@@ -49,7 +49,7 @@ def test_a_score_that_is_not_a_number_names_the_row(live: Callable[..., Path]) -
 
 
 def test_files_that_do_not_fit_together(live: Callable[..., Path]) -> None:
-    with pytest.raises(BadAnnotationError, match=r"AllMOS_release\.mat: holds 3 values for the 4 names of AllImages_"):
+    with pytest.raises(BadAnnotationError, match=r"AllMOS_release\.mat: 3 values, but 4 names in AllImages_"):
         load_dataset("live_itw", data_dir=live(scores=(60.5, 25, 50)))
 
 
@@ -63,7 +63,7 @@ def test_names_must_be_texts(live: Callable[..., Path]) -> None:
 def test_a_missing_file(live: Callable[..., Path]) -> None:
     folder = live()
     (folder / "Data" / "AllStdDev_release.mat").unlink()
-    with pytest.raises(MissingFileError, match=r"AllStdDev_release\.mat: the annotation file is not there"):
+    with pytest.raises(MissingFileError, match=r"AllStdDev_release\.mat: the annotation file is missing"):
         load_dataset("live_itw", data_dir=folder)
 
 
@@ -79,7 +79,7 @@ def test_data_files_name_the_file_of_names(live: Callable[..., Path]) -> None:
     folder = live()
     file = str(folder / "Data" / "AllImages_release.mat")
     assert len(load_dataset("live_itw", data_dir=folder, data_files=file, split="test")) == 4
-    with pytest.raises(BadAnnotationError, match=r"AllMOS_release\.mat: give AllImages_release\.mat alone"):
+    with pytest.raises(BadAnnotationError, match=r"AllMOS_release\.mat: name only AllImages_release\.mat"):
         load_dataset("live_itw", data_files=file.replace("Images", "MOS"), images="skip")
 
 

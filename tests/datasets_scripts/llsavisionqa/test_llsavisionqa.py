@@ -81,17 +81,15 @@ def test_one_row_alone_gets_the_same_place(llvisionqa: Folder, qa_row: Row) -> N
 @pytest.mark.parametrize("position", ["middle", 3, -1, True, 1.0, "0"])
 def test_unknown_positions(position: Any) -> None:
     with pytest.raises(
-        UsageError, match=rf"refusal_position={position!r} is none of 'last', 'first', 'random', 0, 1, 2"
+        UsageError, match=rf"refusal_position={position!r} is not one of 'last', 'first', 'random', 0, 1, 2"
     ):
         load("single", refusal_position=position)
 
 
 def test_unknown_options_and_configurations() -> None:
-    with pytest.raises(
-        UsageError, match=r"unknown option of data set 'llsavisionqa' 'refusal'; did you mean 'refusal_\w+'"
-    ):
+    with pytest.raises(UsageError, match=r"unknown llsavisionqa option 'refusal'; did you mean 'refusal_\w+'"):
         load("single", refusal="last")
-    with pytest.raises(UsageError, match="unknown config of data set 'llsavisionqa' 'pairs'; did you mean 'pair'"):
+    with pytest.raises(UsageError, match="unknown llsavisionqa config 'pairs'; did you mean 'pair'"):
         load("pairs")
 
 
@@ -105,7 +103,7 @@ def test_plain_load_dataset_takes_the_options(monkeypatch: pytest.MonkeyPatch) -
         part = datasets.load_dataset("llsavisionqa", config, data_dir=folder, split="dev", refusal_position="first")
         assert set(part["refusal"]) == {"A"}
         assert {len(images) for images in part["images"]} == {1 if config == "single" else 2}
-    with pytest.raises(UsageError, match="refusal_position='middle' is none of"):
+    with pytest.raises(UsageError, match="refusal_position='middle' is not one of"):
         datasets.load_dataset("llsavisionqa", "pair", data_dir=folder, refusal_position="middle")
 
 
@@ -130,7 +128,7 @@ def test_bad_rows_are_those_of_the_source(llvisionqa: Folder, qa_row: Row) -> No
         dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"]), qa_row(2, candidates=["Blur"])]
     )
     with pytest.raises(
-        BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options hold \"I don't know\" already"
+        BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options already include \"I don't know\""
     ):
         load_dataset("llsavisionqa", data_dir=folder)
     part = load_dataset("llsavisionqa", data_dir=folder, split="dev", skip_bad=True)
@@ -141,7 +139,7 @@ def test_bad_rows_are_those_of_the_source(llvisionqa: Folder, qa_row: Row) -> No
 def test_each_configuration_says_where_it_comes_from(tmp_path: Path) -> None:
     for config, hub in (("single", "teowu/LLVisionQA-QBench"), ("pair", "q-future/q-bench2")):
         assert load_builder("llsavisionqa", config).info.homepage.endswith(hub)
-        with pytest.raises(Exception, match=f"the folder holds none of .*{hub}"):
+        with pytest.raises(Exception, match=f"(?s)no annotation file; expected .*{hub}"):
             load_dataset("llsavisionqa", config, data_dir=tmp_path)
 
 

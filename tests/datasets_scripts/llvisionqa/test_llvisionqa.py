@@ -76,13 +76,13 @@ def test_text_is_composed_and_stripped(llvisionqa: Folder, qa_row: Row) -> None:
         ({"question": None}, r"field 'question' is missing"),
         ({"question": " "}, r"field 'question' is empty"),
         ({"img_path": 7}, r"field 'img_path' must be text, found 7"),
-        ({"img_path": "../secret.png"}, r"'\.\./secret\.png' leads out of the image folder"),
-        ({"img_path": "/etc/secret.png"}, r"leads out of the image folder"),
+        ({"img_path": "../secret.png"}, r"'\.\./secret\.png' points outside the image folder"),
+        ({"img_path": "/etc/secret.png"}, r"points outside the image folder"),
         ({"candidates": []}, r"expected 1 to 26 non-empty options"),
         ({"candidates": ["Noise", " "]}, r"expected 1 to 26 non-empty options"),
         ({"candidates": "Noise"}, r"options must be a list of texts, found 'Noise'"),
-        ({"correct_ans": "Rain"}, r"answer 'Rain' is none of the options \['Blur', 'Noise', 'None'\]"),
-        ({"correct_ans": None}, r"answer None is none of the options"),
+        ({"correct_ans": "Rain"}, r"answer 'Rain' is not one of the options \['Blur', 'Noise', 'None'\]"),
+        ({"correct_ans": None}, r"answer None is not one of the options"),
         ({"question": "What is the distortion of image 0?", "img_path": "0.png"}, r"duplicate id 'dev-0\.png'"),
     ],
 )
@@ -100,7 +100,7 @@ def test_bad_rows(llvisionqa: Folder, qa_row: Row, change: dict[str, Any], reaso
 
 @pytest.mark.parametrize("rows", [{"a": 1}, "text", []])
 def test_files_that_hold_no_list_of_rows(llvisionqa: Folder, rows: Any) -> None:
-    with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json: .*(list of objects|no rows)"):
+    with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json: .*(list of objects|no row)"):
         load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows), skip_bad=True)
 
 
@@ -109,7 +109,7 @@ def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: R
     with pytest.raises(MissingImagesError) as caught:
         load_dataset("llvisionqa", data_dir=folder)
     message = str(caught.value)
-    assert "7 annotated image(s) are missing" in message and "dev dev-3.png: 3.png" in message
+    assert "no image file found for 7 items" in message and "dev dev-3.png: 3.png" in message
     assert "... and 2 more" in message and "--skip-missing" in message and str(folder / "images") in message
     part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_missing=True)
     assert part["id"][:] == ["dev-0.png", "dev-1.png", "dev-2.png"]
@@ -118,7 +118,7 @@ def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: R
 
 
 def test_all_images_missing_leaves_nothing_to_load(llvisionqa: Folder) -> None:
-    with pytest.raises(BadAnnotationError, match="has no rows to load"):
+    with pytest.raises(BadAnnotationError, match="no row of split 'dev' can be loaded"):
         load_dataset("llvisionqa", data_dir=llvisionqa(images=[]), skip_missing=True)
 
 
@@ -130,17 +130,17 @@ def test_images_can_be_skipped(llvisionqa: Folder) -> None:
 def test_one_split_alone(llvisionqa: Folder) -> None:
     folder = llvisionqa(test="absent")
     assert list(load_dataset("llvisionqa", data_dir=folder)) == ["dev"]
-    with pytest.raises(MissingFileError, match=r"no annotations of split 'test', only \['dev'\]"):
+    with pytest.raises(MissingFileError, match=r"no annotation file for split 'test'; splits found: dev"):
         load_dataset("llvisionqa", data_dir=folder, split="test")
 
 
 def test_an_empty_folder_says_what_to_get(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        MissingFileError, match=r"empty: the folder holds none of llvisionqa_dev\.json.*LLVisionQA-QBench"
+        MissingFileError, match=r"(?s)empty: no annotation file; expected .* llvisionqa_dev\.json.*LLVisionQA-QBench"
     ):
         load_dataset("llvisionqa", data_dir=tmp_path / "empty")
-    with pytest.raises(MissingFileError, match="nowhere: data_dir is not a folder"):
+    with pytest.raises(MissingFileError, match="nowhere: data_dir is not an existing folder"):
         load_dataset("llvisionqa", data_dir=tmp_path / "nowhere")
 
 
@@ -235,11 +235,11 @@ def test_data_files_say_which_split(llvisionqa: Folder) -> None:
     assert list(load_dataset("llvisionqa", data_files=str(dev))) == ["dev"]
     other = dev.rename(folder / "other.json")
     assert list(load_dataset("llvisionqa", data_files={"dev": str(other)})) == ["dev"]
-    with pytest.raises(UsageError, match="which split is"):
+    with pytest.raises(UsageError, match="does not show which split it is"):
         load_dataset("llvisionqa", data_files=str(other))
     with pytest.raises(UsageError, match="unknown split in data_files 'dve'; did you mean 'dev'"):
         load_dataset("llvisionqa", data_files={"dve": str(other)})
-    with pytest.raises(MissingFileError, match="data_files of data set 'llvisionqa'"):
+    with pytest.raises(MissingFileError, match="data_files of dataset 'llvisionqa'"):
         load_dataset("llvisionqa", data_files={"dev": str(folder / "none.json")})
 
 
@@ -293,7 +293,7 @@ def test_an_archive_is_left_alone_where_images_are_unpacked_or_skipped(llvisionq
     for number in range(3):
         (folder / f"{number}.png").unlink()
     assert len(load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")) == 3
-    with pytest.raises(BadArchiveError, match=r"images_llvisionqa\.tar: corrupt, or not a tar"):
+    with pytest.raises(BadArchiveError, match=r"images_llvisionqa\.tar: not a tar, tar\.gz or zip archive, or corrupt"):
         load_dataset("llvisionqa", data_dir=folder, split="dev")
 
 
@@ -335,5 +335,5 @@ def test_the_real_answers_are_the_real_letters(reference: Path) -> None:
 
 
 def test_the_real_files_without_images_say_so(reference: Path) -> None:
-    with pytest.raises(MissingImagesError, match=r"2990 annotated image\(s\) are missing"):
+    with pytest.raises(MissingImagesError, match=r"no image file found for 2990 items"):
         load_dataset("llvisionqa", data_dir=reference / "llvisionqa")

@@ -36,19 +36,22 @@ def test_the_three_files_make_one_split(release_of: Folder, place: str) -> None:
 def test_all_three_files_are_needed(release_of: Folder) -> None:
     folder = release_of({f"train_files/exp1/{name}": FILES[name] for name in ("train.csv", "test.csv")})
     with pytest.raises(
-        MissingFileError, match=r"exp1: the images are spread over train\.csv, val\.csv, test\.csv, of wh"
+        MissingFileError, match=r"exp1: missing score file val\.csv; all of train\.csv, val\.csv, test\.csv"
     ):
         load_dataset("mm21", data_dir=folder, images="skip")
 
 
 def test_an_empty_folder_names_all_files(release_of: Folder) -> None:
-    with pytest.raises(MissingFileError, match=r"holds no train\.csv, val\.csv, test\.csv or mos\.csv\. LICQA"):
+    with pytest.raises(
+        MissingFileError,
+        match=r"expected train\.csv, val\.csv, test\.csv \(in train_files/exp1/\), or mos\.csv\nTo get MM21 \(LICQA\)",
+    ):
         load_dataset("mm21", data_dir=release_of({"notes.txt": ""}))
 
 
 def test_rates_that_do_not_exist(release_of: Folder) -> None:
     files = FILES | {"val.csv": FILES["val.csv"].replace("1170_1_p1", "1170_4_p1")}
-    with pytest.raises(BadAnnotationError, match=r"val\.csv, row 1: .* ends in rate 4; HiFiC has rates 1-3"):
+    with pytest.raises(BadAnnotationError, match=r"val\.csv, row 1: .* has rate 4; expected 1-3 for HiFiC"):
         load_dataset("mm21", data_dir=release_of(files), images="skip")
 
 

@@ -207,7 +207,7 @@ def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table
     assert found["id"][:] == ["3"] and [item["id"] for item in left_out(found)] == ["2", "2"]
     with pytest.raises(BadAnnotationError, match=r"own\.csv, row 2: field 'quality' must be a number, found 'x'"):
         load_own(path, "quality")
-    with pytest.raises(MissingImagesError, match=r"1 annotated image\(s\) are missing:\n  test 2: photos/9\.png"):
+    with pytest.raises(MissingImagesError, match=r"no image file found for 1 item:\n  test 2: photos/9\.png"):
         load_own(path, "quality", skip_bad=True)
 
 
@@ -233,11 +233,11 @@ def test_answers(tmp_path: Path, answers: list[str], found: list[str]) -> None:
         ({"answer": ""}, r"row 3: answer must be one of \['A', 'B'\], found ''"),
         ({"options": ["red", 2]}, "row 3: options must be a list of texts"),
         ({"options": "red or blue"}, "row 3: options must be a list of texts, found 'red or blue'"),
-        ({"image": 5}, "row 3: an image must be bytes, base64 or a path, found 5"),
+        ({"image": 5}, "row 3: an image must be bytes, base64 or a path; found 5"),
         ({"image": "!" * 100}, "row 3: the image is not base64"),
         ({"question": None}, "row 3: field 'question' must be text, found None"),
-        ({"id": "1"}, "row 3: duplicate id '1', which row 1 has too"),
-        ({"image": "https://a.example/1.png"}, "row 3: an image is the address 'https://a.example/1.png'; download"),
+        ({"id": "1"}, "row 3: duplicate id '1': row 1 has the same id"),
+        ({"image": "https://a.example/1.png"}, "row 3: an image is the URL 'https://a.example/1.png'; download"),
     ],
 )
 def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
@@ -262,12 +262,14 @@ def test_answers_that_are_numbers_are_no_fault_of_a_row(tmp_path: Path, answers:
 
 def test_answers_that_may_be_letters_or_texts(tmp_path: Path) -> None:
     row = {"image": text(1), "question": "Which letter?", "options": ["B", "A"], "answer": "A"}
-    with pytest.raises(DataError, match=r"own\.jsonl: the answer 'A' to the options \['B', 'A'\] may be a letter or"):
+    with pytest.raises(
+        DataError, match=r"own\.jsonl: the answer 'A' to the options \['B', 'A'\] is ambiguous: letter or"
+    ):
         load_own(json_lines(tmp_path, [row]), "multiple choice", columns={"images": "image"})
 
 
 def test_an_empty_option_between_others(table: Callable[..., Path]) -> None:
-    with pytest.raises(BadAnnotationError, match="row 2: column 'C' is empty and a later option is not"):
+    with pytest.raises(BadAnnotationError, match="row 2: option column 'C' is empty, but a later one is not"):
         load_own(table([question(1, D="green")]), "multiple choice", columns=CHOICE)
 
 
@@ -280,10 +282,10 @@ def test_an_empty_option_between_others(table: Callable[..., Path]) -> None:
         ),
         (
             {"columns": CHOICE | {"answer": "key"}},
-            "missing column 'key', which columns names for 'answer'; found: index",
+            r"missing column 'key' \(given in columns for 'answer'\); found: index",
         ),
         ({"columns": CHOICE, "needs": ["refusal"]}, r"missing column 'refusal' \(needed by mmstar\)"),
-        ({"columns": CHOICE | {"question": ["A", "B"]}}, r"columns names \['A', 'B'\] for 'question', which takes one"),
+        ({"columns": CHOICE | {"question": ["A", "B"]}}, r"columns: 'question' must be one column, found \['A', 'B'\]"),
         ({"columns": CHOICE, "split": "val[:3]"}, r"split 'val\[:3\]' is not the name of a split"),
         ({"columns": CHOICE, "config": "en"}, "config 'en' has no effect"),
         ({"kind": "choice"}, "unknown kind of data 'choice'; Available: multiple choice, quality, pairs, description"),
@@ -295,12 +297,14 @@ def test_bad_arguments(table: Callable[..., Path], arguments: dict[str, Any], me
 
 
 def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) -> None:
-    with pytest.raises(MissingFileError, match=r"none\.tsv: the file is not there"):
+    with pytest.raises(MissingFileError, match=r"none\.tsv: the file does not exist"):
         load_own(tmp_path / "none.tsv", "quality")
-    with pytest.raises(MissingFileError, match="nobody/nothing: no file, no folder and no data set on the Hub"):
+    with pytest.raises(
+        MissingFileError, match="nobody/nothing: neither a file or folder here nor a dataset on the Hub"
+    ):
         load_own("nobody/nothing", "quality")
     (tmp_path / "own.txt").write_text("image,quality\n")
-    with pytest.raises(UsageError, match=r"own\.txt ends in none of \.tsv, \.csv, \.jsonl, \.parquet"):
+    with pytest.raises(UsageError, match=r"own\.txt: unsupported file type; expected \.tsv, \.csv, \.jsonl, \.parquet"):
         load_own(tmp_path / "own.txt", "quality")
     (tmp_path / "own.parquet").write_text("PAR1")
     with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: "):
@@ -310,15 +314,15 @@ def test_data_that_are_not_there(tmp_path: Path, questions: datasets.Dataset) ->
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "the file is empty; expected JSON Lines, one object a line"),
-        ('[{"image": "a.png", "quality": 1}]', "holds a JSON list; expected JSON Lines: one object a line"),
-        ('[\n {"image": "a.png", "quality": 1},\n {"image": "b.png", "quality": 2}\n]', "holds a JSON list"),
+        ("", "the file is empty; expected JSON Lines, one object per line"),
+        ('[{"image": "a.png", "quality": 1}]', "the file is a JSON list; expected JSON Lines: one object per line"),
+        ('[\n {"image": "a.png", "quality": 1},\n {"image": "b.png", "quality": 2}\n]', "the file is a JSON list"),
         (
             '{"picture": "a.png"}\n{oops',
             "missing column 'image' .*; row 2: not valid JSON: Expecting .* character 2",
         ),
         ('{"image": "a.png", "quality": 1}\n{oops', r"row 2: not valid JSON: Expecting .* at character 2\n"),
-        ('{"image": null, "quality": 1}', r"1 annotated image\(s\) are missing:\n  test 1: no image is named"),
+        ('{"image": null, "quality": 1}', r"no image file found for 1 item:\n  test 1: no image named"),
     ],
 )
 def test_json_lines_that_are_none(tmp_path: Path, content: str, message: str) -> None:
@@ -356,7 +360,7 @@ def test_splits(tmp_path: Path, questions: datasets.Dataset, form: str) -> None:
 
     assert load("train").split == "train"
     assert load("train", "test").split == "test" and load("train", "test", split="train").split == "train"
-    several = r"has several splits, none of them called test: train, validation; name one with --split, or .* data: {sp"
+    several = r"has several splits but no 'test': train, validation; choose one with --split, or .* data: {sp"
     with pytest.raises(UsageError, match=several):
         load("train", "validation")
     with pytest.raises(UsageError, match=r"unknown split of .* 'trian'; did you mean 'train'\? Available: train, val"):

@@ -21,9 +21,7 @@ def test_a_folder_with_scores(release_of: Callable[..., Path], place: str) -> No
 @pytest.mark.parametrize("header", ["name,score", "Image,MOS", "image;mos", "12.jpg,7.75", "photo,mos", ""])
 def test_a_wrong_header_is_answered_with_the_form_of_the_readme(release_of: Callable[..., Path], header: str) -> None:
     folder = release_of({"mos.csv": f"{header}\n12.jpg,7.75\n" if header else ""}, ["12.jpg"])
-    reason = (
-        r"mos\.csv.*Scores of your own are a CSV with the columns image,mos: image names, and scores of which higher"
-    )
+    reason = r"mos\.csv.*For your own scores, write a CSV with the columns image,mos: file name and score .higher"
     with pytest.raises(BadAnnotationError, match=reason):
         load_dataset("sqad", data_dir=folder)
 

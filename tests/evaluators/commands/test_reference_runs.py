@@ -59,7 +59,7 @@ def test_the_random_guess_row_is_that_of_table_7(reference, tmp_path, letter):
 def test_absent_images_are_reported_with_id_path_and_count(reference, tmp_path):
     done = invoke("run", "q_bench/perception", "--data-dir", reference / "llvisionqa", "--out", tmp_path)
     assert done.exit_code == 1
-    assert "1495 annotated image(s) are missing" in done.output
+    assert "no image file found for 1495 items" in done.output
     assert "dev-00653.jpg: 00653.jpg" in done.output
     assert "--skip-missing" in done.output
 

@@ -43,7 +43,7 @@ def compute(file, **arguments):
         ("own_prompt.py", None, "train", "unknown split of my_prompt 'train'; Available: test"),
         ("named.yaml", None, "test", "unknown split of my_questions 'test'; Available: val"),
         ("circular_tsv.yaml", None, "test[:3]", "unknown split of my_questions 'test[:3]'"),
-        ("absent.yaml", None, None, "absent.tsv: the file is not there"),
+        ("absent.yaml", None, None, "absent.tsv: the file does not exist"),
     ],
 )
 def test_what_own_data_lack_is_refused_in_the_words_of_a_run(own, file, subset, split, message):

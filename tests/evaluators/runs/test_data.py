@@ -56,11 +56,11 @@ def test_what_is_chosen_can_be_had():
     in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
     check_data(make_plan(["two_afc/coarse"], data_options=in_repository))
     for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
-        with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): Get the label files"):
+        with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): To get the label files"):
             check_data(make_plan(["two_afc/coarse"], data_options=options))
     # What pairs are drawn from may be downloaded.
     check_data(make_plan(["two_afc/coarse"], data_options={"source": "koniq10k"}))
-    with pytest.raises(UsageError, match="SPAQ comes from"):
+    with pytest.raises(UsageError, match="To get SPAQ"):
         check_data(make_plan(["two_afc/coarse"], data_options={"source": "spaq"}))
     # Precomputed predictions need the pairs alone, which the label files give.
     check_data(make_plan(["two_afc/fine_mos"]), images="skip")
@@ -103,7 +103,7 @@ def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path)
 def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
     shutil.copy(Path(__file__).parents[3] / "docs/examples/pairs.yaml", tmp_path)
     shown = invoke("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
-    assert "my_pairs.jsonl: the file is not there" in shown and not (tmp_path / "out").exists()
+    assert "my_pairs.jsonl: the file does not exist" in shown and not (tmp_path / "out").exists()
     shown = invoke("run", tmp_path / "pairs.yaml", "--mini")
     assert "--mini has no effect, as my_pairs has no synthetic demo data; leave it out" in shown
 
@@ -112,7 +112,7 @@ def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp
     answers = tmp_path / "answers.jsonl"
     answers.write_text('{"id": "dev-1.jpg", "text": "A"}\n')
     shown = invoke("score", "q_bench/perception", "--predictions", answers, "--out", tmp_path / "out", code=1)
-    assert "LLVisionQA comes from https://huggingface.co/datasets/teowu/LLVisionQA-QBench" in shown
+    assert "Download these files from https://huggingface.co/datasets/teowu/LLVisionQA-QBench" in shown
     assert "images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json" in shown and "data_dir" in shown
     (failed,) = read_results(tmp_path / "out").failed
     assert "cannot be downloaded (OfflineModeIsEnabled" in failed.error

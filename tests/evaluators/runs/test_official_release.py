@@ -60,7 +60,7 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
     assert task.settings["data"] == told
     # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "as it was downloaded is not in the cache any more" in page
+    assert "is no longer in the cache" in page
 
 
 def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
@@ -87,7 +87,7 @@ def test_in_python_the_name_of_a_data_set_is_its_release_and_mini_is_not(officia
 
 
 def test_once_downloaded_it_is_there_without_the_hub(official):
-    with pytest.raises(MissingFileError, match=r"'llvisionqa' \(dev\) as it was downloaded is not in the cache"):
+    with pytest.raises(MissingFileError, match=r"'llvisionqa' \(dev\) is no longer in the cache"):
         prepared_dataset("llvisionqa", split="dev")
     whole = load_dataset("llvisionqa", split="dev", skip_bad=True)
     assert whole[0]["images"][0].size
@@ -110,7 +110,7 @@ def test_a_damaged_archive_is_noticed(official, monkeypatch):
         return path
 
     monkeypatch.setattr(HfApi, "hf_hub_download", damaged)
-    with pytest.raises(MissingFileError, match=r"llvisionqa_dev\.json arrived damaged and was deleted: its SHA-256"):
+    with pytest.raises(MissingFileError, match=r"llvisionqa_dev\.json was damaged and has been deleted \(SHA-256"):
         load("llvisionqa", split="dev")
     monkeypatch.setattr(HfApi, "hf_hub_download", whole)
     assert len(load("llvisionqa", split="dev")) == ROWS
@@ -127,17 +127,17 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
     shown, told, rows = {
         "official": (
             "the official release",
-            "Its source is the official release, downloaded from where its authors put it.",
+            "The source is the official release, downloaded from the authors' address.",
             f"{ROWS} rows ({ROWS} of 1,495 official items)",
         ),
         "mini": (
             "synthetic demo data",
-            "Its source is a mini release of eyechart: synthetic items",
+            "The source is eyechart's synthetic demo data",
             "180 rows",
         ),
         "folder": (
             str(folder),
-            "Its source is a release that was given as a folder.",
+            "The source is a local copy of the release.",
             "180 rows (180 of 1,495 official items)",
         ),
     }[what]
@@ -148,5 +148,8 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
 
 def test_an_export_of_what_is_got_by_hand_says_what_to_get(tmp_path):
     done = CliRunner().invoke(app, ["export", "spaq", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1 and "dataset 'spaq' needs data_dir. SPAQ comes from" in done.output
+    assert (
+        done.exit_code == 1
+        and "dataset 'spaq' needs data_dir: it cannot be downloaded automatically\nTo get SPAQ:\n  1. " in done.output
+    )
     assert not (tmp_path / "out").exists()

@@ -76,7 +76,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
             "tasks: [{task: q_bench/perception, settings: {shuffle_seed: -1}}]",
             "shuffle_seed=-1: expected whole number, at least 0",
         ),
-        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown option of data set 'llvisionqa'"),
+        ("tasks: [{task: q_bench/perception, data_options: {place: 1}}]", "unknown llvisionqa option"),
         ("tasks: [{task: q_bench/perception}, {task: q_bench/perception}]", "is listed 2 times"),
         ("tasks: [{task: q_bench/perception, data_dir: ''}]", "entry 1, data_dir: expected a non-empty string"),
         (

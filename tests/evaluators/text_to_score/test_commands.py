@@ -150,7 +150,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
         ("pairs.csv", "id,description\na,good\n", 1, "missing column 'score'"),
         ("pairs.csv", "id,description,score\na,good,high\n", 1, "row 2: field 'score' must be a number, found 'high'"),
         ("pairs.csv", "id,description,score\na,,1\n", 1, "row 2: field 'description' is empty"),
-        ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: 2 field(s) where the header has 3"),
+        ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: expected 3 fields, as in the header; found 2"),
         ("pairs.csv", "id,description,score\n", 2, "scores are none"),
         ("pairs.jsonl", '{"id": "a"\n', 1, "row 1: not valid JSON"),
         ("pairs.jsonl", '{"id": "a", "description": "good", "score": NaN}\n', 1, "must be a finite number, found nan"),

@@ -27,7 +27,7 @@ def test_names_are_readable() -> None:
     [
         ("image_stile", "", "unknown category 'image_stile'; did you mean 'image_style'"),
         ("ocr", "perception", "unknown l2-category 'perception'"),
-        ("ocr", "logic_reasoning", r"belongs to l2-category 'finegrained_perception \(instance-level\)', found"),
+        ("ocr", "logic_reasoning", r"must be 'finegrained_perception \(instance-level\)', found"),
     ],
 )
 def test_what_does_not_exist_or_agree(category: str, l2_category: str, reason: str) -> None:

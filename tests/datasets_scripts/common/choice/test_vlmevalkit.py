@@ -75,7 +75,7 @@ def test_q_benchs_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
 
 def test_pairs_have_no_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
     folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", q_bench_rows)
-    with pytest.raises(UsageError, match=r"it takes annotation files: \.json, \.jsonl, \.parquet"):
+    with pytest.raises(UsageError, match=r"expected annotation files \(\.json, \.jsonl, \.parquet\)"):
         load_dataset("llvisionqa_pairs", data_files=str(folder / "Q-Bench1_VAL.tsv"))
 
 
@@ -105,8 +105,8 @@ def test_damage_in_a_table_is_an_error_of_its_row(tmp_path: Path, q_bench_rows: 
     for change, reason in (
         ({"answer": "E"}, "answer must be one of"),
         ({"answer": ""}, "answer must be one of"),
-        ({"image": "17"}, "refers to index '17', which holds no image"),
-        ({"image": "1"}, "refers to index '1', which holds no image"),
+        ({"image": "17"}, "names the row with index '17', which has no image"),
+        ({"image": "1"}, "names the row with index '1', which has no image"),
         ({"image": "?" * 80}, "the image is not base64"),
     ):
         rows = [{**row, **(change if row["index"] == 1 else {})} for row in q_bench_rows]
@@ -163,7 +163,7 @@ def test_aesbenchs_table_of_the_test(tmp_path: Path, aes_rows: list[Row]) -> Non
         "released_options": "",
     }
     assert load_dataset("aesbench", "empathy", data_dir=folder, split="test")["question_type"][:] == ["how", "how"]
-    with pytest.raises(BadAnnotationError, match="hold no interpretations"):
+    with pytest.raises(BadAnnotationError, match="have no interpretations"):
         load_dataset("aesbench", "interpretation", data_dir=folder)
 
 
@@ -172,7 +172,9 @@ def test_rows_that_do_not_tell_their_part_are_errors_but_assessment_tells_it(
 ) -> None:
     folder = write(tmp_path / "release" / "AesBench_TEST.tsv", without(aes_rows, "task"))
     assert len(load_dataset("aesbench", "assessment", data_dir=folder, split="test")) == 2
-    with pytest.raises(BadAnnotationError, match=r"row 2: neither the index '0' nor a category .* Add a column 'task'"):
+    with pytest.raises(
+        BadAnnotationError, match=r"row 2: unknown part: neither index '0' nor a category .* Add a column 'task'"
+    ):
         load_dataset("aesbench", "perception", data_dir=folder)
     # The index may tell it.
     named = [{**row, "index": f"{row['task']}_{row['index']}"} for row in aes_rows]
@@ -226,5 +228,5 @@ def test_without_data_dir_aesbenchs_table_is_downloaded_and_checked(
     with pytest.warns(ChecksumWarning, match=r"published for .*AesBench_TEST\.tsv: 58b1f7ba2cc32e1d68896d6ee716bbf8\."):
         part = load_dataset("aesbench", "perception", split="test", cache_dir=tmp_path / "cache")
     assert part["id"][:] == ["baid_1.jpg", "spaq_2.jpg"]
-    with pytest.raises(MissingFileError, match="interpretation, needs data_dir"):
+    with pytest.raises(MissingFileError, match="config 'interpretation', needs data_dir"):
         load_dataset("aesbench", "interpretation", cache_dir=tmp_path / "cache")

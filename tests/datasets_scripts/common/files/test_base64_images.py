@@ -30,7 +30,7 @@ def test_anything_else_is_not(cell: str) -> None:
 def test_parquet_columns_that_hold_no_images(tmp_path: Path, kind: pa.DataType) -> None:
     path = str(tmp_path / "dev.parquet")
     pq.write_table(pa.table({"image": pa.array([None, None], kind)}), path)
-    with pytest.raises(BadAnnotationError, match=r"dev\.parquet: column 'image' must hold images as bytes or"):
+    with pytest.raises(BadAnnotationError, match=r"dev\.parquet: column 'image' must contain images as bytes or"):
         read_parquet_rows(path, [], ["image"])
 
 

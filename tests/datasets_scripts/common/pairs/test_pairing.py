@@ -68,9 +68,9 @@ def test_types_differ_within_content_and_level() -> None:
 
 
 def test_a_pool_may_not_hold_equals() -> None:
-    with pytest.raises(UsageError, match=r"image 2 is the second of level 1 in pool 'sea\.blur'"):
+    with pytest.raises(UsageError, match=r"image 2 is the second with level 1 in pool 'sea\.blur'"):
         pools_of_levels(["sea"] * 3, ["blur"] * 3, [1, 2, 1])
-    with pytest.raises(UsageError, match=r"image 1 is the second of type 'blur' in pool 'sea\.1'"):
+    with pytest.raises(UsageError, match=r"image 1 is the second with type 'blur' in pool 'sea\.1'"):
         pools_of_types(["sea"] * 2, ["blur"] * 2, [1, 1])
 
 

@@ -68,10 +68,16 @@ def test_forms_are_told_apart(tmp_path: Path, content: str, name: str, expected:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", r"the file is empty; expected a header line\. Scores of your own are a CSV with the columns image,mos: "),
-        ("a.png,3.5\nb.png,2\n", r"missing column 'image'; .*found: a\.png, 3\.5\. Scores of your own"),
-        ("image;mos\na.png;1\n", r"row 1: .*Scores of your own are a CSV with the columns image,mos: image names, and"),
-        ("image,score\na,1\n", r"row 1: .*missing column 'mos'.*Scores of your own"),
+        (
+            "",
+            r"the file is empty; expected a header line\. For your own scores, write a CSV with the columns image,mos",
+        ),
+        ("a.png,3.5\nb.png,2\n", r"missing column 'image'; .*found: a\.png, 3\.5\. For your own scores"),
+        (
+            "image;mos\na.png;1\n",
+            r"row 1: .*For your own scores, write a CSV with the columns image,mos: file name and",
+        ),
+        ("image,score\na,1\n", r"row 1: .*missing column 'mos'.*For your own scores"),
         ("image,moss\na,1\n", r"row 1: .*missing column 'mos'; did you mean 'moss'\? found: image, moss"),
         ("name,dmos,sd\na,1,2\n", r"row 1: .*missing column 'std'"),
         ("dis_img_path,dis_type\na,b\n", r"row 1: .*missing column 'score'"),
@@ -87,7 +93,7 @@ def test_files_of_no_form_get_the_error_of_the_nearest(tmp_path: Path, content: 
 def test_rows_without_a_header_are_counted_from_the_first_line(tmp_path: Path) -> None:
     rows = read_scores(write(tmp_path, "s/a.png,J/a_1.png,0.2,35\n\ns/a.png,J/a_2.png,0.4\n"), FORMATS)
     assert [number for number, _ in rows] == [1, 3]
-    assert rows[1][1] == {ROW_ERROR: "3 field(s) where 4 are expected"}
+    assert rows[1][1] == {ROW_ERROR: "expected 4 fields; found 3"}
 
 
 def test_a_broken_first_item_of_a_json_list_does_not_change_its_form(tmp_path: Path) -> None:
@@ -96,7 +102,9 @@ def test_a_broken_first_item_of_a_json_list_does_not_change_its_form(tmp_path: P
 
 
 def test_workbooks_are_only_read_where_a_form_is_one(tmp_path: Path) -> None:
-    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: this database's scores are not read from a workbook"):
+    with pytest.raises(
+        BadAnnotationError, match=r"scores\.xlsx: scores of this database cannot be read from a workbook"
+    ):
         read_scores(write(tmp_path, "", "scores.xlsx"), FORMATS)
 
 

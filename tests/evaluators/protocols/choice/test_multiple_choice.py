@@ -210,7 +210,7 @@ def test_the_hooks_of_evaluates_evaluator_work():
 
 
 def test_a_subset_that_the_data_set_does_not_have_is_refused():
-    with pytest.raises(UsageError, match="unknown config of data set 'llvisionqa' 'nonsense'"):
+    with pytest.raises(UsageError, match="unknown llvisionqa config 'nonsense'"):
         evaluator("q_bench/perception").compute(always("A"), "llvisionqa", subset="nonsense")
 
 
