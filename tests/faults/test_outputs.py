@@ -88,7 +88,10 @@ def test_results_of_a_run(score, tmp_path):
     with full_disk(100):
         done = score(tmp_path / "out")
     assert (done.exit_code, contents(tmp_path / "out")) == (1, {})
-    assert f"eyechart: the results folder {tmp_path / 'out'} cannot be written: File too large; free disk space" in done.stderr
+    assert (
+        f"eyechart: the results folder {tmp_path / 'out'} cannot be written: File too large; free disk space"
+        in done.stderr
+    )
     assert "Traceback" not in done.output
 
 
