@@ -68,7 +68,7 @@ def build(
     checked(lambda: _write_outcome(file, outcome))
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     if not (accepted or rejected):
-        say(f"no entries in {entries} yet: the boards show the papers' rows and how to submit")
+        say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")
     say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons: {file}")
     say(f"The Space is in {out}; to view it: `python -m http.server --directory {out}`")
     if rejected:

@@ -41,7 +41,7 @@ class Part:
         return shared_clusters([self.scores], self.names).numbers.tolist()
 
     @cached_property
-    def unread(self) -> frozenset[str]:
+    def unclustered(self) -> frozenset[str]:
         """The items whose cluster is unknown."""
         return frozenset(item for item in self.items if item in self.scores.clusters and not self.scores.clusters[item])
 
@@ -106,7 +106,7 @@ class Disagreement:
         """Whether a paired test of the difference is valid."""
         return self.shared >= NEARLY_ALL and not self.changed
 
-    def words(self) -> list[str]:
+    def notes(self) -> list[str]:
         """How the items differ, and the consequence; `{}` stands for the names of the other models."""
         if not self.has_answers:
             return []

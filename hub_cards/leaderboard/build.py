@@ -13,7 +13,7 @@ from eyechart.evaluators.results.results_file import Results, TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
-from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, made_of, read_entry
+from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry, sources_of
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, run_file, write_boards
 from eyechart.hub_cards.recomputing import Recomputing
 from eyechart.metrics.score_spec import value_at
@@ -85,7 +85,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
             started = started_at(entry.run.results.environment, now)
             if not entry.run.results.tasks:
                 raise DataError("no finished task in it")
-            rows, rejected = _sort_out(entry, started, data_dirs or {})
+            rows, rejected = _split_results(entry, started, data_dirs or {})
         except UsageError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
@@ -115,7 +115,7 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, OSError) else f"cannot be checked: {type(error).__name__}: {error!s:.200}"
 
 
-def _sort_out(
+def _split_results(
     entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str]
 ) -> tuple[list[BoardRow], list[Rejection]]:
     """Split the results of an entry into accepted and rejected ones."""
@@ -124,7 +124,7 @@ def _sort_out(
     for key, result in entry.run.tasks.items():
         board = find_board(result.task, result.dataset, result.split)
         reasons = [_no_board(result)] if board is None else misfits(board, result)
-        reasons += _served_misfits(made_of(entry.run.results.tasks, result))
+        reasons += _served_misfits(sources_of(entry.run.results.tasks, result))
         # Recomputing takes a while, so it comes last.
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()

@@ -93,11 +93,11 @@ class BoardRow:
     @property
     def is_precomputed(self) -> bool:
         """Whether its predictions, or those of any result that it averages, were read from a file."""
-        parts = made_of(self.entry.run.results.tasks, self.result)
+        parts = sources_of(self.entry.run.results.tasks, self.result)
         return any(value_at(one.settings, "model.backend") == FROM_FILE for one in parts)
 
 
-def made_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:
+def sources_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:
     """The results whose settings describe the model: the result itself, or the results that an average is based on."""
     if result.dataset != AVERAGE:
         return [result]

@@ -121,10 +121,10 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     ranked: list[tuple[BoardRow, Rank, dict[str, Any]]] = []
     for same in by_judge.values():
         scores, tests = [_main(row) for row in same], paired_tests(same)
-        told = [{"tests": tests.n, **({"test_notes": notes} if notes else {})} for notes in tests.notes]
-        ranked += zip(same, ranks(scores, board.main, tests.p_values), told, strict=True)
+        test_info = [{"tests": tests.n, **({"test_notes": notes} if notes else {})} for notes in tests.notes]
+        ranked += zip(same, ranks(scores, board.main, tests.p_values), test_info, strict=True)
     ranked.sort(key=lambda one: (one[1].place, -(_main(one[0])[0] or 0), one[0].result.model))
-    return [_row(row, rank) | told for row, rank, told in ranked]
+    return [_row(row, rank) | test_info for row, rank, test_info in ranked]
 
 
 def _main(row: BoardRow) -> tuple[float | None, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from eyechart.evaluators.published import published_tables
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
-from eyechart.hub_cards.leaderboard.entries import BoardRow, made_of
+from eyechart.hub_cards.leaderboard.entries import BoardRow, sources_of
 from eyechart.hub_cards.leaderboard.published_tables import reference_rows
 from eyechart.metrics.score_spec import value_at
 
@@ -68,7 +68,7 @@ def facets(row: BoardRow) -> dict[str, Any]:
 
 def _parameters(row: BoardRow) -> int | None:
     """The number counted when the model was loaded; None for servers and precomputed predictions."""
-    parts = made_of(row.entry.run.results.tasks, row.result)
+    parts = sources_of(row.entry.run.results.tasks, row.result)
     found = [value_at(one.settings, "model.parameters") for one in parts]
     return next((value for value in found if type(value) is int and value > 0), None)
 

@@ -53,13 +53,13 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     entries = board_items(rows)
     found = np.full((len(rows), len(rows)), np.nan)
     undecided = []
-    said: list[dict[str, list[str]]] = [{} for _ in rows]
+    noted: list[dict[str, list[str]]] = [{} for _ in rows]
     replicates: dict[int, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
         disagreement = compare_items(entries[i], entries[j])
-        for words in disagreement.words():
-            said[i].setdefault(words, []).append(rows[j].result.model)
-            said[j].setdefault(words, []).append(rows[i].result.model)
+        for words in disagreement.notes():
+            noted[i].setdefault(words, []).append(rows[j].result.model)
+            noted[j].setdefault(words, []).append(rows[i].result.model)
         if disagreement.allows_test:
             found[i, j] = _p_value(entries[i], entries[j], disagreement, replicates)
             undecided += [(i, j), (j, i)] if math.isnan(found[i, j]) else []
@@ -68,11 +68,11 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     adjusted = adjusted_pairs(found)
     for pair in undecided:
         adjusted[pair] = 1.0
-    notes = [[words.format(_listed(models)) for words, models in one.items()] for one in said]
+    notes = [[words.format(_listed(models)) for words, models in one.items()] for one in noted]
     for own, parts in zip(notes, entries, strict=True):
-        unread, n = sum(len(part.unread) for part in parts), sum(len(part.items) for part in parts)
-        if unread:
-            own.append(f"{unread:,} of {n:,} items count as independent: no entry says which items share an image")
+        unclustered, n = sum(len(part.unclustered) for part in parts), sum(len(part.items) for part in parts)
+        if unclustered:
+            own.append(f"{unclustered:,} of {n:,} items count as independent: no entry says which items share an image")
     return PairedTests(adjusted, int(np.sum(~np.isnan(found))), notes)
 
 
