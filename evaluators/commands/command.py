@@ -1,5 +1,6 @@
 """What all commands share: readable help pages, and an error for empty values."""
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,11 @@ _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 class Group(TyperGroup):
     """A group of commands."""
 
+    def __init__(self, **attributes: Any) -> None:
+        """Make the group; its help page is folded to the terminal."""
+        super().__init__(**attributes)
+        self.help = _unfolded(self.help)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, with readable placeholders on the help page."""
         return _in_plain_words(super().get_params(ctx))
@@ -26,6 +32,11 @@ class Command(TyperCommand):
     An empty value is nearly always a shell variable that is not set. It would be read as the current folder, OpenAI's
     address or no model.
     """
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        """Make the command; its help page is folded to the terminal."""
+        super().__init__(*args, **attributes)
+        self.help = _unfolded(self.help)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The arguments and options, with readable placeholders on the help page."""
@@ -41,6 +52,11 @@ class Command(TyperCommand):
         if option is not None:
             ctx.fail(f"{option} has an empty value (a shell variable that is not set?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
+
+
+def _unfolded(text: str | None) -> str | None:
+    """A docstring with one line for each paragraph, as typer keeps the line ends of all but the first."""
+    return text and "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
 
 
 def _in_plain_words(params: list[Any]) -> list[Any]:

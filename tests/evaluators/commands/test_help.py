@@ -1,5 +1,6 @@
 """What a user meets before a command runs: help pages, names that the shell completes, near misses."""
 
+import itertools
 import os
 import re
 import signal
@@ -25,6 +26,15 @@ def commands(group, names=()):
 def test_help_shows_no_python_types(names):
     shown = CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": "200"}).output
     assert "--help" in shown and not re.search(r"<(?!time>|out>)[\w|\[\] ]+>", shown), shown
+
+
+@pytest.mark.parametrize("names", [["compare"], ["plan"], ["submit"], ["publish"], []], ids=" ".join)
+def test_paragraphs_of_help_are_folded_to_the_terminal(names):
+    """Not where a line of the docstring ends."""
+    shown = CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": "80"}).output
+    lines = [line.strip() for line in shown.partition("╭")[0].splitlines()]
+    for line, after in itertools.pairwise(lines):
+        assert not (line and after) or len(f"{line} {after.split()[0]}") > 78, line
 
 
 def test_help_lists_the_values_of_an_option():
