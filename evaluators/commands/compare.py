@@ -135,7 +135,8 @@ def _say_two(found: "Comparison") -> None:
     for one in found.differences:
         _say_flips(one)
     for title, causes in found.causes.items():
-        _say(f"{title}: {describe_causes(causes)}")
+        if causes.whole or causes.reading:
+            _say(f"{title}: {describe_causes(causes)}")
     if found.only_in_one:
         _say(f"only in one run: {', '.join(found.only_in_one)}")
     for refused in found.refused:

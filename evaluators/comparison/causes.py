@@ -4,7 +4,7 @@ Parsing is the only cause that can be separated afterwards: run A's replies are 
 rest of the difference comes from all other differing settings together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,13 +44,21 @@ class Causes:
     """What else differs; the rest of the difference comes from these."""
 
 
-def find_causes(first: TaskResult, second: TaskResult, answers: Answers | None) -> Causes | None:
+def find_causes(
+    first: TaskResult,
+    second: TaskResult,
+    answers: Answers | None,
+    second_answers: Answers | None = None,
+    items: Collection[str] | None = None,
+) -> Causes | None:
     """Split a difference by its possible causes.
 
     Args:
         first: The result of run A.
         second: That of run B on the same task and data.
         answers: Run A's answers; None if it has none.
+        second_answers: Run B's answers; only needed with `items`.
+        items: Ids of the compared items; None if these are all items of both runs.
 
     Returns:
         The parts of the difference in the task's headline; None if only the model differs, or a score is missing.
@@ -60,10 +68,14 @@ def find_causes(first: TaskResult, second: TaskResult, answers: Answers | None) 
     others = tuple(name for name, settings in _OTHERS.items() if any(_differ(one, first, second) for one in settings))
     if score is None or not (reading or set(others) - {"the model"}):
         return None
-    one, other = score.value(first.scores or {}), score.value(second.scores or {})
+    if items is None:
+        one, other = score.value(first.scores or {}), score.value(second.scores or {})
+    else:
+        one = _read_as(first, first, answers, score, items)
+        other = _read_as(second, second, second_answers, score, items)
     if one is None or other is None:
         return None
-    again = _read_as(second, first, answers, score) if reading else None
+    again = _read_as(second, first, answers, score, items) if reading else None
     return Causes(score.key, one - other, None if again is None else one - again, reading, others)
 
 
@@ -96,14 +108,21 @@ def _signed(score: str, value: float) -> str:
     return f"{'+' if value >= 0 else '-'}{spec(score).shown(abs(value))}"
 
 
-def _read_as(reader: TaskResult, result: TaskResult, answers: Answers | None, score: ScoreSpec) -> float | None:
+def _read_as(
+    reader: TaskResult,
+    result: TaskResult,
+    answers: Answers | None,
+    score: ScoreSpec,
+    items: Collection[str] | None,
+) -> float | None:
     """A result's score if its replies were parsed with another result's settings; None if that is impossible."""
     task = known_task(result.task)
     if task is None or answers is None or "judge" in result.settings or "judge" in reader.settings:
         return None
     settings = {**result.settings, **{name: reader.settings[name] for name in _READING if name in reader.settings}}
+    rows = [row for row in answers.rows(range(len(answers))) if items is None or row["id"] in items]
     try:
-        scores = rescore(task, result.model_copy(update={"settings": settings}), answers.rows(range(len(answers))))
+        scores = rescore(task, result.model_copy(update={"settings": settings}), rows)
     except DataError:
         return None
     value = None if scores is None else score.value(scores)

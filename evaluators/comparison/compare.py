@@ -117,7 +117,16 @@ def _compare_runs(
         if key not in rest.tasks and (not tasks or key.task in tasks)
     ]
     compared = [key for key in wanted if key.title not in {each.title for each in refused}]
-    causes = {key.title: find_causes(one.tasks[key], other.tasks[key], one.answers(key)) for key in compared}
+    causes = {
+        key.title: find_causes(
+            one.tasks[key],
+            other.tasks[key],
+            one.answers(key),
+            other.answers(key),
+            _common_items(key, one, other) if common else None,
+        )
+        for key in compared
+    }
     return Comparison(
         one.label,
         other.label,
@@ -126,6 +135,12 @@ def _compare_runs(
         tuple(alone),
         {title: cause for title, cause in causes.items() if cause is not None},
     )
+
+
+def _common_items(key: TaskKey, one: Run, other: Run) -> set[str] | None:
+    """Ids of the items that both runs have; None if both have the same."""
+    first, second = (set(items_of(run, key).references) for run in (one, other))
+    return None if first == second else first & second
 
 
 def compare_many(

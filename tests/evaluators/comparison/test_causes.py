@@ -75,3 +75,21 @@ def test_sampling_is_a_cause_and_repeats_are_none(run, tmp_path):
     found = compare(greedy, write(tmp_path / "drawn", [done]))
     (causes,) = found.causes.values()
     assert causes.others == ("the sampling",) and causes.whole == accuracy - done.scores["accuracy"] == 0
+
+
+def test_causes_are_of_the_items_that_are_compared(tmp_path):
+    """With `--common` the difference is that of the items that both runs have, and so are its parts."""
+    data = load_data(get_task(TASK), is_mini=True)
+
+    def run_into(name, limit, **settings):
+        done = evaluator(TASK, settings=settings).run(FunctionBackend(model), data, limit=limit)
+        return write(tmp_path / name, [done]), done.scores["accuracy"]
+
+    first, all_declared = run_into("first", 40)
+    _, declared = run_into("fewer", 15)
+    _, strict = run_into("strict", 15, extraction="strict")
+    second, other = run_into("second", 15, extraction="strict", prompt="lmms-eval")
+    found = compare(first, second, allowed=["extraction", "prompt_id"], common=True)
+    (causes,) = found.causes.values()
+    assert causes.whole == pytest.approx(found.differences[0].difference) == pytest.approx(declared - other)
+    assert causes.reading == pytest.approx(declared - strict) and all_declared != declared
