@@ -77,7 +77,7 @@ class Chart:
             [
                 label,
                 *(_with_interval(series, place) for series in self.series),
-                *(shown(level) for level in self.chance[place : place + 1]),
+                *("" if math.isnan(level) else shown(level) for level in self.chance[place : place + 1]),
             ]
             for place, label in enumerate(self.labels)
         ]

@@ -340,6 +340,7 @@ def test_texts_are_12_pixels_high_where_a_page_shows_the_figure(chart):
 
 def test_chance_levels_are_drawn_where_they_are_known():
     chart = dataclasses.replace(CHARTS[3], chance=(0.5, math.nan, 1.0))
+    assert [row[-1] for row in chart.rows] == ["0.5", "", "1"]
     root = ElementTree.fromstring(draw(chart, files=False).svg)
     (levels,) = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
     assert len([path for path in levels.iter(f"{SVG}path") if path.get("d")]) == 2
