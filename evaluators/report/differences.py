@@ -102,7 +102,9 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
         if one.p_holm < _LEVEL:
             above, below = (first, second) if one.difference > 0 else (second, first)
             apart.append(f"{above} scored higher than {below} (p {_p_value(one.p_holm)})")
-    parts = ["; ".join(apart) or "No significant difference"] if tests else []
+    # If some runs were not compared, the text names those that were.
+    between = f" between {' or '.join(f'{first} and {second}' for first, second, _ in tests)}" if reasons else ""
+    parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
     parts += [f"Not compared: {'; '.join(reasons)}"] if reasons else []
     return ". ".join(parts)
 

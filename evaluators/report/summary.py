@@ -156,7 +156,7 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if not result.settings:
         yield "The results contain no settings, so it is unknown how these scores were obtained."
     if (result.scores or {}).get("judge") == LEXICAL:
-        yield f"Judged by `{LEXICAL}`, which compares words; not comparable with published scores."
+        yield f"Judged by {LEXICAL}, which only compares words; not comparable with published scores."
     if result.left_out:
         count = len(result.left_out)
         yield f'{count:,} item{"s were" if count > 1 else " was"} left out; see "Items left out" below.'

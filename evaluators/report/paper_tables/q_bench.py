@@ -79,7 +79,7 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 def _of_pairs(key: TaskKey) -> str:
     """Added to the title of a table on pairs, which the paper does not have."""
-    return "" if key.task == _SINGLE else " (image pairs, in the columns for single images)"
+    return "" if key.task == _SINGLE else ", for image pairs in the columns of single images"
 
 
 def _is_closed_set(result: TaskResult) -> bool:

@@ -148,7 +148,7 @@
         const letter = String.fromCharCode(65 + number);
         const item = element("li", `${letter}. ${option}`, letter === sample.choice && group.length === 0 ? "chosen" : "");
         item.dir = "auto";
-        if (letter === sample.answer) item.append(element("span", " ✓ right answer", "right"));
+        if (letter === sample.answer) item.append(element("span", " ✓ correct answer", "right"));
         list.append(item);
       });
       made.append(list);
@@ -189,9 +189,9 @@
     Object.entries(sample.judge_scores || {}).forEach(([name, score]) => {
       made.append(element("div", `${name} ${Number(score.toPrecision(3))}`));
     });
-    if (sample.correct !== undefined) made.append(element("div", sample.correct ? "right" : "wrong", sample.correct ? "right" : "wrong"));
+    if (sample.correct !== undefined) made.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
     if (sample.outcome) made.append(element("div", sample.outcome));
-    if (sample.answer && !sample.options) made.append(element("div", `right answer: ${sample.answer}`));
+    if (sample.answer && !sample.options) made.append(element("div", `correct answer: ${sample.answer}`));
     made.append(element("span", data.steps[sample.step] || sample.step, "meta"));
     return made;
   }

@@ -69,7 +69,7 @@ def test_pairs_are_not_called_single_images(tables):
     found = tables(perception(task="q_bench/perception_pairs", split="dev", scores=scores))
     titles = ("Table 7: perception", "Table 8: questions with correct answers as Yes or No")
     for table, title in zip(found, titles, strict=True):
-        assert table.title == f"Q-Bench, {title} (image pairs, in the columns for single images)"
+        assert table.title == f"Q-Bench, {title}, for image pairs in the columns of single images"
     # One of the real pairs has a single option, so that a guess is right more often than in half of them.
     assert [row[0] for row in found[1].rows] == ["LLaVA-v1.5"]
 

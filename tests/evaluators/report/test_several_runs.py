@@ -68,6 +68,13 @@ def test_runs_under_other_settings_are_not_compared(make_run):
     assert verdict.text.startswith("Not compared: good (A) and other (B): prompt_id is ") and found.rows == []
 
 
+def test_the_runs_without_a_difference_are_named_if_others_were_not_compared(make_run):
+    other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
+    runs = [answers(36, "good"), answers(35, "fair"), other]
+    found = compare_runs(read_runs([make_run(run, name=run.model) for run in runs]))
+    assert found.verdicts[0].text.startswith("No significant difference between good and fair. Not compared: good (A)")
+
+
 def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, read_page, tmp_path):
     other = dataclasses.replace(PERCEPTION, task="q_bench/perception_pairs", dataset="llvisionqa_pairs")
     page = read_page(
