@@ -17,7 +17,7 @@ from eyechart.evaluators.cli import app
 from tests.docs.pages import Block, Line, blocks, commands, not_printed
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*inflated by the fit",
+    "ignore:.*the fit inflates plcc_fitted",
     "ignore:.*maximum likelihood",
     "ignore:.*left out of the mean",
     "ignore:.*undefined",

@@ -1,8 +1,8 @@
-"""From outcomes of pairs to one score per item: four ways of aggregating paired comparisons.
+"""One score per item from the outcomes of pairs: four ways to aggregate paired comparisons.
 
-Protocol: 2AFC, Sec. II-B and III-D (https://arxiv.org/abs/2402.01162). Every function takes `winners` and `losers`,
-item numbers row by row, and `n_items`; time and memory grow with the number of pairs, and no matrix is formed. Scores
-of different functions are on different scales: `rescale` brings any of them to [0, 100].
+Protocol: 2AFC, Sec. II-B and III-D (https://arxiv.org/abs/2402.01162). Every function takes the item
+numbers `winners` and `losers`, one per comparison, and `n_items`. Time and memory grow with the number of pairs; no
+matrix is formed. The scores of the functions have different scales; `rescale` maps any of them to [0, 100].
 """
 
 from eyechart.metrics.scoring.pair_ranking.comparisons import rescale

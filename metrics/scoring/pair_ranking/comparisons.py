@@ -1,4 +1,4 @@
-"""Outcomes of paired comparisons as checked, counted pairs, and the common scale of their scores."""
+"""Checked and counted outcomes of paired comparisons, and the common scale of scores."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ IndexArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The preference matrix C in sparse form: each (winner, loser) that occurs, once.
+    """The preference matrix C in sparse form: each (winner, loser) pair that occurs, once.
 
     Attributes:
-        winners: Item numbers, shape (n_pairs,).
-        losers: Item numbers, shape (n_pairs,).
+        winners: Numbers of the winners, shape (n_pairs,).
+        losers: Numbers of the losers, shape (n_pairs,).
         counts: How often the winner beat the loser, C[winner, loser], shape (n_pairs,).
         n_items: Number of items.
     """
@@ -37,7 +37,8 @@ def check_outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple
         n_items: Number of items.
 
     Raises:
-        InputError: There is no comparison, the lengths differ, a number is no item's, or an item meets itself.
+        InputError: There are no comparisons, the lengths differ, a number is not that of an item, or an item is
+            compared with itself.
 
     Examples:
         >>> check_outcomes([0, 2], [1, 0], n_items=3)
@@ -49,7 +50,9 @@ def check_outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple
     same = won == lost
     if same.any():
         row = int(np.argmax(same))
-        raise InputError(f"losers[{row}] is {lost[row]}, and so is winners[{row}]; an item cannot meet itself")
+        raise InputError(
+            f"winners[{row}] and losers[{row}] are both {lost[row]}; an item cannot be compared with itself"
+        )
     return won, lost
 
 
@@ -84,7 +87,7 @@ def rescale(scores: ArrayLike) -> FloatArray:
         100 (scores - min) / (max - min), shape (n,).
 
     Raises:
-        InputError: A score is not finite, or there is none.
+        InputError: A score is not finite, or there are no scores.
         UndefinedScoreError: All scores are equal.
 
     Examples:
@@ -95,5 +98,5 @@ def rescale(scores: ArrayLike) -> FloatArray:
     n = check_lengths(scores=values)
     low, high = values.min(), values.max()
     if low == high:
-        raise UndefinedScoreError(f"all {n} scores are equal, so they have no place between 0 and 100")
+        raise UndefinedScoreError(f"all {n} scores are equal, so they cannot be rescaled to 0 to 100")
     return 100 * ((values - low) / (high - low))

@@ -1,11 +1,11 @@
 """Thurstone's Case V: item i beats item j with probability Phi(q_i - q_j).
 
 Source: 2AFC, Eq. 1 and 2 (https://arxiv.org/abs/2402.01162), after Tsukida and Gupta, "How to analyze paired comparison
-data", UWEETR-2011-0004. With the prior of Eq. 2 the scores sum to zero by themselves, so that its constraint is not
-enforced: the likelihood does not change when all scores are shifted, and the prior is best where they sum to zero.
+data", UWEETR-2011-0004. With the prior of Eq. 2, the scores sum to zero without enforcing this constraint: a shift
+of all scores does not change the likelihood, and the prior is highest if they sum to zero.
 
-Both estimates are found by Newton's method. A step solves its linear system by conjugate gradients on products of the
-Hessian with vectors, each of which is one pass over the pairs.
+Both estimates are computed by Newton's method. Each step solves its linear system by conjugate gradients, with products
+of the Hessian and vectors; each product is one pass over the pairs.
 """
 
 import math
@@ -21,7 +21,7 @@ from eyechart.metrics.scoring.errors import InputError, ScoringError, UnboundedS
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.pair_ranking.comparisons import Comparisons, count_outcomes
 
-# A gradient shorter than this share of what is summed up in it counts as zero; rounding alone leaves about 1e-16.
+# A gradient below this share of the size of its summands counts as zero; rounding errors are about 1e-16.
 _TOLERANCE = 1e-10
 _MAX_STEPS = 200
 
@@ -29,7 +29,7 @@ _MAX_STEPS = 200
 def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArray:
     """Maximum a posteriori scores, Eq. 2 of 2AFC.
 
-    They maximise sum_ij C_ij log Phi(q_i - q_j) - sum_i q_i^2 / 2, where C_ij counts how often i beat j.
+    They maximise sum_ij C_ij log Phi(q_i - q_j) - sum_i q_i^2 / 2, where C_ij is the number of times that i beat j.
 
     Args:
         winners: Number of the item that won each comparison, shape (n,), in 0 .. n_items - 1.
@@ -38,11 +38,11 @@ def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArra
 
     Returns:
         Scores q, shape (n_items,), higher is better; they sum to zero. A difference of 1 is one standard deviation of
-        the difference that is perceived. An item that never appears gets 0, the mean of the prior. `rescale` brings
-        them to [0, 100].
+        the perceived difference. An item without comparisons gets 0, the mean of the prior. `rescale` maps the scores
+        to [0, 100].
 
     Raises:
-        InputError: An argument is malformed.
+        InputError: An argument is invalid.
 
     Examples:
         >>> map_scores([0, 0, 1], [1, 2, 2], n_items=4).round(3).tolist()
@@ -54,21 +54,21 @@ def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArra
 def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, ridge: float = 0.0) -> FloatArray:
     """Maximum likelihood scores, Eq. 1 of 2AFC. Arguments as for `map_scores`, and the size of a ridge.
 
-    Without a ridge they are finite only where the graph of who beat whom is strongly connected: where no set of items
-    won, or lost, all comparisons with the other items (Ford, "Solution of a ranking problem from binary comparisons",
-    1957). The likelihood does not change when all scores are shifted; those that sum to zero are returned.
+    Without a ridge, the scores are finite only if the graph of wins is strongly connected, that is, if no set of items
+    won, or lost, all its comparisons with the other items (Ford, "Solution of a ranking problem from binary
+    comparisons", 1957). A shift of all scores does not change the likelihood; the returned scores sum to zero.
 
-    A `ridge` r above 0 takes r sum_i q_i^2 / 2 off the log-likelihood, whose maximum is then always finite: a prior as
-    that of MAP, of variance 1 / r. The smaller it is, the further away is an item that never won or never lost. How the
-    paper made its MLE finite is not known: its released code has MAP alone.
+    A `ridge` r above 0 subtracts r sum_i q_i^2 / 2 from the log-likelihood, so that its maximum is always finite. This
+    is a prior like that of MAP, with variance 1 / r. The smaller r is, the more extreme are the scores of items that
+    never won or never lost. It is not known how the paper made its MLE finite: its released code only has MAP.
 
     Returns:
         Scores q, shape (n_items,), higher is better; they sum to zero. The scale is that of `map_scores`.
 
     Raises:
-        InputError: An argument is malformed.
-        UnboundedScoresError: There is no ridge and the graph is not strongly connected; the message and its attributes
-            say which items never won or never lost.
+        InputError: An argument is invalid.
+        UnboundedScoresError: There is no ridge and the graph is not strongly connected; the message and the attributes
+            name the items that never won or never lost.
 
     Examples:
         >>> mle_scores([0, 1, 2, 0], [1, 2, 0, 1], n_items=3).round(3).tolist()
@@ -87,8 +87,8 @@ def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, ridge: float
 def inverse_mills(x: FloatArray) -> FloatArray:
     """phi(x) / Phi(x), the derivative of log Phi.
 
-    The scaled complementary error function holds the quotient to full precision where both of its parts underflow,
-    which the difference of their logarithms does not.
+    The scaled complementary error function gives the quotient to full precision even if numerator and denominator
+    underflow; the difference of their logarithms does not.
 
     Examples:
         >>> inverse_mills(np.array([-1e6, 0.0, 50.0])).round(4).tolist()
@@ -98,7 +98,7 @@ def inverse_mills(x: FloatArray) -> FloatArray:
 
 
 def _newton(pairs: Comparisons, prior: float) -> FloatArray:
-    """Maximiser of the log-likelihood less prior * sum q^2 / 2; with prior 0, the one that sums to zero."""
+    """Maximiser of the log-likelihood minus prior * sum q^2 / 2; with prior 0, the one that sums to zero."""
     q = np.zeros(pairs.n_items)
     loss = _loss(pairs, q, prior)
     for _ in range(_MAX_STEPS):
@@ -109,9 +109,9 @@ def _newton(pairs: Comparisons, prior: float) -> FloatArray:
         size = float(np.linalg.norm(gradient))
         if size <= _TOLERANCE * float(np.linalg.norm(pull)):
             return q
-        # Between 0 and 1; far out on the losing side the sum cancels.
+        # The value is between 0 and 1; for very negative differences, the sum suffers from cancellation.
         curvature = pairs.counts * np.clip(slope * (slope + difference), 0.0, 1.0)
-        # An inexact solution is enough far from the maximum; closer to it, it becomes more exact.
+        # Far from the maximum, an inexact solution is enough; closer to it, the accuracy increases.
         step = _solve(pairs, curvature, prior, -gradient, accuracy=min(0.1, np.sqrt(size / len(q))))
         q, loss = _line_search(pairs, prior, q, loss, step, float(gradient @ step))
     raise ScoringError(f"the scores do not converge: the gradient is {size:.1g} after {_MAX_STEPS} steps")
@@ -147,14 +147,14 @@ def _solve(pairs: Comparisons, curvature: FloatArray, prior: float, target: Floa
         rtol=accuracy,
         M=LinearOperator((n, n), matvec=lambda v: v / diagonal, dtype=np.float64),
     )
-    # Neither problem has a part along the constant vector: rounding errors do, and the likelihood cannot stop them.
+    # The exact solution has no constant component, but rounding errors do, and the likelihood does not limit them.
     return step - step.mean()
 
 
 def _line_search(
     pairs: Comparisons, prior: float, q: FloatArray, loss: float, step: FloatArray, slope: float
 ) -> tuple[FloatArray, float]:
-    """The first of the full step, its half, its quarter ... that lowers the loss enough, and the loss there."""
+    """The first of the full step, half of it, a quarter ... that lowers the loss enough; also the loss there."""
     length, rounding = 1.0, 1e-14 * abs(loss)
     while True:
         tried = q + length * step
@@ -165,7 +165,7 @@ def _line_search(
 
 
 def _check_connected(pairs: Comparisons) -> None:
-    """Refuse comparisons whose maximum likelihood lies at infinity."""
+    """Check that the maximum likelihood scores are finite."""
     n = pairs.n_items
     graph = csr_array((pairs.counts, (pairs.winners, pairs.losers)), shape=(n, n))
     n_sets, label = connected_components(graph, directed=True, connection="strong")

@@ -23,19 +23,19 @@ BETA = 25.0 / 6
 def trueskill_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, *, seed: int | None = None) -> FloatArray:
     """Mean skills after all comparisons, from mu 25, sigma 25/3, beta 25/6.
 
-    An update depends on the ratings it finds, so the result depends on the order of the comparisons.
+    Each update depends on the current ratings, so the result depends on the order of the comparisons.
 
     Args:
         winners: Number of the item that won each comparison, shape (n,), in 0 .. n_items - 1.
         losers: Number of the item that lost it, shape (n,).
         n_items: Number of items.
-        seed: Shuffles the comparisons; None keeps the order given.
+        seed: Seed that shuffles the comparisons; None keeps the given order.
 
     Returns:
-        Shape (n_items,), higher is better; 25 for an item that never appears.
+        Shape (n_items,), higher is better; 25 for an item without comparisons.
 
     Raises:
-        InputError: An argument is malformed.
+        InputError: An argument is invalid.
 
     Examples:
         >>> trueskill_scores([0], [1], n_items=3).round(4).tolist()

@@ -1,1 +1,1 @@
-"""Paired comparisons: preferences, pools of images, and the scores made of them."""
+"""Paired comparisons: preferences, pools of images, and the scores computed from them."""

@@ -1,10 +1,10 @@
 """Convergence of paired comparisons: how well the images' ranking agrees with their quality after 1, 2, ... rounds.
 
-Protocol: 2AFC, Sec. II-B and Fig. 3 (https://arxiv.org/abs/2402.01162). A round pairs all images at random. Any judge
-will do: a model's consistent replies, opinion scores, or scores of a quality measure such as NIQE, of which the image
-with the higher one wins. The dashed lines of Fig. 3 are `score_limit`: the correlation of a judge's scores themselves,
-which its ranking approaches. The curve of a judge by the opinion scores is the upper bound for a model: no error but
-that of so few rounds is in it. Departure: Fig. 3 shows PLCC alone.
+Protocol: 2AFC, Sec. II-B and Fig. 3 (https://arxiv.org/abs/2402.01162). A round pairs all images at random. The
+preferences may come from a model's consistent replies, from opinion scores, or from a quality measure such as NIQE;
+with scores, the image with the higher score wins. The dashed lines of Fig. 3 are `score_limit`: the correlation of the
+scores themselves, which their ranking approaches. The curve of the opinion scores is an upper bound for a model: its
+only error is due to the limited number of rounds. Departure: Fig. 3 shows only PLCC.
 """
 
 import contextlib
@@ -24,17 +24,17 @@ from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
 
 
 def winners_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> WinnerArray:
-    """What a judge prefers who sees each pair in both orders and picks the image with the higher score.
+    """Preferences by score: in each pair, the image with the higher score wins.
 
     Args:
         first_scores: Score of each pair's first image, shape (n,), higher is better.
-        second_scores: Score of its second image, shape (n,).
+        second_scores: Score of each pair's second image, shape (n,).
 
     Returns:
-        `FIRST` or `SECOND`; `NONE` in pairs of equal scores. Shape (n,).
+        `FIRST` or `SECOND`, or `NONE` for equal scores; shape (n,).
 
     Raises:
-        InputError: The lengths differ, there are none, or a score is not finite.
+        InputError: The lengths differ, there are no pairs, or a score is not finite.
 
     Examples:
         >>> winners_by_scores([3, 1, 2], [1, 2, 2]).tolist()
@@ -53,13 +53,13 @@ def convergence(
     Args:
         winner: Which image of each of n pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n,).
         pairs: The pairs.
-        rounds: The round in which each pair was drawn, n numbers; counted by size, however they are numbered.
-        settings: How images are ranked, and pools averaged; its bootstrap is not used.
+        rounds: The round in which each pair was drawn, n numbers. Rounds count in increasing order; gaps are allowed.
+        settings: How images are ranked and pools are averaged; its bootstrap is not used.
 
     Returns:
-        For each number of rounds: `rounds`, `n_pairs` and `n_images` that were in them, and `srcc`, `plcc` and
-        `plcc_fitted` as in `pair_scores`, in [-1, 1]; nan, without a warning, where so few pairs define none. Pools of
-        fewer than 30 images, for which a fit says little, have no `plcc_fitted`.
+        For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,
+        `plcc` and `plcc_fitted` as in `pair_scores`, in [-1, 1]. A correlation that is undefined with so few pairs is
+        nan, without a warning. `plcc_fitted` is nan for pools with fewer than 30 images, where a fit says little.
 
     Raises:
         InputError: The lengths differ, or an image has two references within a pool.
@@ -86,11 +86,11 @@ def convergence(
 
 
 def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
-    """Correlations of scores themselves, which a ranking by these scores approaches from round to round.
+    """Correlations of the scores themselves, which a ranking by these scores approaches with more rounds.
 
     Args:
         scores: Image id to score, higher is better.
-        pairs: The pairs, for their images, references and pools.
+        pairs: The pairs, of which images, references and pools are used.
         settings: The fit, and how pools are averaged.
 
     Returns:
@@ -110,7 +110,7 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
     for pool in split_pools(pairs).values():
         missing = [image for image in pool.image_ids if image not in scores]
         if missing:
-            raise InputError(f"scores holds no score of image {missing[0]!r} and of {len(missing) - 1} others")
+            raise InputError(f"scores has no score for image {missing[0]!r} and {len(missing) - 1} others")
         values = check_numbers("scores", [scores[image] for image in pool.image_ids])
         parts.append(_agreement(values, pool.references, chosen.fit))
         sizes.append(len(values))
@@ -118,7 +118,7 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
 
 
 def _ranks(pool: Pool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
-    """Scores of a pool's images, nan where there is no ranking."""
+    """Scores of a pool's images; nan if they cannot be ranked."""
     try:
         return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed)
     except UndefinedScoreError:
@@ -126,7 +126,7 @@ def _ranks(pool: Pool, winner: WinnerArray, settings: PairSettings) -> FloatArra
 
 
 def _agreement(scores: FloatArray, references: FloatArray, fit: FitName) -> dict[str, float]:
-    """Correlations of one pool, nan where one is undefined."""
+    """Correlations of one pool; an undefined one is nan."""
 
     def fitted() -> float:
         return correlation.fit_logistic(scores, references, fit).plcc if len(scores) >= SMALL_SAMPLE else float("nan")

@@ -1,4 +1,4 @@
-"""Pools of paired images: which images a pool holds, and their ranking from consistent preferences.
+"""Pools of paired images: the images of a pool, and their ranking from consistent preferences.
 
 Protocol: 2AFC, Sec. III-A (https://arxiv.org/abs/2402.01162): only pairs with consistent replies enter the preference
 matrix; scores are rescaled to [0, 100].
@@ -21,9 +21,9 @@ WinnerArray = NDArray[np.int8]
 
 AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
 RIDGE = 0.01
-"""Size of the ridge of "mle_ridge"; the prior of "map" is one of size 1."""
+"""Default size of the ridge of "mle_ridge"; the prior of "map" is a ridge of size 1."""
 
-# Digits of a score on [0, 100]. Equal records give equal scores; what rounding errors make of them is far below this.
+# Digits of a score in [0, 100]. Images with equal records get equal scores, because rounding errors are far smaller.
 _DIGITS = 6
 
 
@@ -33,10 +33,10 @@ class Pairs:
 
     Attributes:
         first_ids: Id of each pair's first image.
-        second_ids: Id of its second image.
+        second_ids: Id of each pair's second image.
         first_references: Quality of the first image, shape (n,), higher is better.
         second_references: Quality of the second image, shape (n,).
-        pool_ids: Id of the pool that a pair belongs to, or None where all images are ranked together.
+        pool_ids: Id of each pair's pool, or None if all images are ranked together.
     """
 
     first_ids: Sequence[str]
@@ -63,10 +63,10 @@ class Pool:
 
     Attributes:
         rows: Rows of the pool's pairs.
-        image_ids: Ids of its images, n_images of them.
-        references: Their quality, shape (n_images,).
+        image_ids: Ids of the pool's images, length n_images.
+        references: Quality of the images, shape (n_images,).
         first: Number of each pair's first image, shape (n_pairs,).
-        second: Number of its second image, shape (n_pairs,).
+        second: Number of each pair's second image, shape (n_pairs,).
     """
 
     rows: Sequence[int]
@@ -83,11 +83,11 @@ def check_pairs(
     second_references: ArrayLike,
     pool_ids: Sequence[object] | None = None,
 ) -> Pairs:
-    """Pairs from columns.
+    """Check columns and combine them into pairs.
 
     Raises:
-        InputError: The lengths differ, there are no pairs, a reference is not finite, an image meets itself, or a pair
-            has no pool while others have one.
+        InputError: The lengths differ, there are no pairs, a reference is not finite, an image is paired with itself,
+            or a pair has no pool while others have one.
 
     Examples:
         >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).second_references.tolist()
@@ -101,7 +101,9 @@ def check_pairs(
     )
     for row, (one, other) in enumerate(zip(first_ids, second_ids, strict=True)):
         if one == other:
-            raise InputError(f"second_ids[{row}] is {other!r}, and so is first_ids[{row}]; an image cannot meet itself")
+            raise InputError(
+                f"first_ids[{row}] and second_ids[{row}] are both {other!r}; an image cannot be paired with itself"
+            )
     return Pairs(first_ids, second_ids, first, second, None if pool_ids is None else pools)
 
 
@@ -110,12 +112,12 @@ def _pool_names(pool_ids: Sequence[object]) -> list[str]:
         raise InputError(f"pool_ids must be a list with one value per row; it is {pool_ids!r}")
     for row, pool in enumerate(pool_ids):
         if pool is None:
-            raise InputError(f"pool_ids[{row}] is None; every pair needs a pool, or none has one")
+            raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
     return [str(pool) for pool in pool_ids]
 
 
 def split_pools(pairs: Pairs) -> dict[str, Pool]:
-    """The pools by id, or one pool "overall" where there are no ids.
+    """The pools by id, or one pool "overall" without pool ids.
 
     Raises:
         InputError: An image has two references within a pool.
@@ -146,7 +148,7 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> Pool:
             elif references[found] != reference:
                 raise InputError(
                     f"{name}_references[{row}] is {reference:g} for image {image!r}, "
-                    f"and {seen_in[found]} is {references[found]:g}; an image has one reference"
+                    f"but {seen_in[found]} is {references[found]:g}; an image must have one reference within a pool"
                 )
             members[side, place] = found
     return Pool(rows, list(number), np.array(references), members[0], members[1])
@@ -158,25 +160,26 @@ def rank_pool(
     """Scores of a pool's images from its consistent pairs.
 
     Args:
-        pool: Its pairs and images.
+        pool: The pairs and images.
         winner: Which image of each of the pool's pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n_pairs,).
         aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
-        order_seed: Shuffles the pairs for "trueskill", whose scores depend on their order; None keeps that of the rows.
+        order_seed: Seed that shuffles the pairs for "trueskill", whose scores depend on the order of the pairs; None
+            keeps the order of the rows.
         ridge: Size of the ridge of "mle_ridge".
 
     Returns:
-        Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties. An
-        image without a consistent pair gets what its aggregator gives to one that never appears.
+        Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties. For
+        the aggregator, an image without a consistent pair is an item without comparisons.
 
     Raises:
-        InputError: There is no such aggregator.
-        UndefinedScoreError: No pair is consistent, all scores are equal, or maximum likelihood has no finite optimum;
-            the message then names the images.
+        InputError: The aggregator is unknown.
+        UndefinedScoreError: No pair is consistent, all scores are equal, or maximum likelihood has no finite optimum
+            (the message then names the images).
     """
     check_member("aggregator", aggregator, AGGREGATORS)
     decided = winner != NONE
     if not decided.any():
-        raise UndefinedScoreError("no pair has consistent replies, so there is nothing to rank by")
+        raise UndefinedScoreError("no pair has consistent replies, so the images cannot be ranked")
     first_wins = winner[decided] == FIRST
     first, second, n = pool.first[decided], pool.second[decided], len(pool.image_ids)
     winners, losers = np.where(first_wins, first, second), np.where(first_wins, second, first)

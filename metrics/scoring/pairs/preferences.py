@@ -1,12 +1,13 @@
-"""What a model prefers in pairs that it saw in both orders: consistency, accuracy and position bias.
+"""A model's preferences in pairs shown in both orders: consistency, accuracy and position bias.
 
 Protocol: 2AFC, Sec. II-C (https://arxiv.org/abs/2402.01162). Departures:
 
-- Eq. 4 divides the right pairs by the consistent ones; the tables divide them by all pairs. Both are given.
-- A pair whose two replies prefer no image names no image twice. The released code counts it as consistent; here it is
-  not, as Eq. 3 asks for two answers that name the same image.
-- Pairs of equal quality have no right answer: they count for consistency and are left out of both accuracies. Eq. 4
-  prints q(x) >= q(y), which makes the order of such a pair decide.
+- Eq. 4 divides the correctly ordered pairs by the consistent pairs; the tables divide them by all pairs. Both scores
+  are reported.
+- The released code counts a pair as consistent if neither reply prefers an image. Here it is not consistent, because
+  Eq. 3 requires two answers that name the same image.
+- Pairs of equal quality have no correct answer. They count for consistency and are left out of both accuracies. Eq. 4
+  has q(x) >= q(y), so that the order of such a pair would decide.
 """
 
 import math
@@ -38,20 +39,20 @@ def read_pairs(
     """Read the two replies to each of n pairs.
 
     Args:
-        predictions: Replies to the pairs as given; "" for a failed response, which prefers no image.
+        predictions: Replies to the pairs as given; "" for a failed response, which counts as no preference.
         reversed_predictions: Replies to the same pairs with the two images swapped.
         pairs: The pairs.
-        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
-        reversed_finish_reasons: The same of the replies to the swapped images.
+        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
+        reversed_finish_reasons: The same for the replies to the swapped images.
 
     Returns:
         `choice`, `reversed_choice`: "first" or "second", the place of the preferred image as the pair was shown; None
-        where the reply prefers none. `step`, `reversed_step`: "exact" where it prefers one, else why not, one of
-        `choices.replies.UNREAD`. `consistent`: whether both prefer the same image. `correct`: whether both prefer the
-        image of higher quality; None where both are of equal quality.
+        without a preference. `step`, `reversed_step`: "exact" with a preference; else the reason, one of
+        `choices.replies.UNREAD`. `consistent`: whether both replies prefer the same image. `correct`: whether both
+        prefer the image of higher quality; None if both images have equal quality.
 
     Raises:
-        InputError: The lengths differ, there are none, or a reply is no string.
+        InputError: The lengths differ, there are no pairs, or a reply is not a string.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -74,7 +75,7 @@ def read_pairs(
     agree = [
         one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
     ]
-    # Not the sign of a difference, which may be larger than any number.
+    # Not the sign of the difference, which may overflow.
     first, second = pairs.first_references, pairs.second_references
     better = ((first > second) * 1 - (first < second) * 1).tolist()
     correct = [
@@ -95,7 +96,7 @@ def _read(
     name: str, replies: Sequence[str], finish_reasons: Sequence[str | None]
 ) -> tuple[list[str | None], list[str]]:
     """Choices and steps of the replies in the argument `name`."""
-    # Most replies are one of few texts.
+    # There are few different replies, so each is read only once.
     read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
     for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
         if not isinstance(text, str):
@@ -108,7 +109,7 @@ def _read(
 
 
 def winners(items: ItemColumns) -> WinnerArray:
-    """Which of its images each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` where they are not consistent.
+    """The image that each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` if they are not consistent.
 
     Args:
         items: From `read_pairs`.
@@ -130,19 +131,19 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
 
     Args:
         items: Of n pairs, from `read_pairs`.
-        pairs: The pairs, some of which may have an image in common.
+        pairs: The pairs, which may have images in common.
 
     Returns:
         `consistency`: share of pairs whose two replies prefer the same image (Eq. 3), in [0, 1]; 1 is best.
-        `accuracy_consistent`: share of the consistent pairs of unequal quality whose preferred image has the higher
-        quality (Eq. 4), in [0, 1]; 1 is best; nan where there is no such pair.
-        `accuracy_all`: the same pairs as a share of all pairs of unequal quality, as in the paper's tables; nan where
-        all pairs are of equal quality.
-        Each with its 95 % interval, `<name>_ci95`, and its kind in `intervals`; so has `first_rate`.
-        `first_rate`, `second_rate`, `draw_rate`: shares of the 2 n replies that prefer the image shown first, the one
-        shown second, and none. A model without a position bias has equal rates of the first two.
-        `unmatched`: number of pairs with a reply that prefers none. `equal_quality`: number of pairs of equal quality.
-        `n_consistent`, `n_pairs`.
+        `accuracy_consistent`: among the consistent pairs of unequal quality, the share whose preferred image has the
+        higher quality (Eq. 4), in [0, 1]; 1 is best; nan without such pairs.
+        `accuracy_all`: the same pairs as a share of all pairs of unequal quality, as in the paper's tables; nan if all
+        pairs are of equal quality.
+        `first_rate`, `second_rate`, `draw_rate`: shares of the 2 n replies that prefer the first image shown, the
+        second image shown, and neither. Without a position bias, the first two are equal.
+        The first three scores and `first_rate` each have a 95 % interval, `<name>_ci95`, and its kind in `intervals`.
+        `unmatched`: number of pairs with a reply that states no preference. `equal_quality`: number of pairs of equal
+        quality. `n_consistent`, `n_pairs`.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs

@@ -1,15 +1,17 @@
-r"""Which of two images a reply prefers, from a model's free text.
+r"""The preference of a free-text reply between two images.
 
 Protocol: 2AFC, Sec. III-A (https://arxiv.org/abs/2402.01162), asks "Which image has better visual quality?" and offers
-"A. The first image. B. The second image.". The released code takes any reply that holds a capital A for the first
-image; here a reply is read as strictly as a multiple-choice answer (`choices`), with what this question adds:
+"A. The first image. B. The second image.". The released code reads any reply with a capital A as the first image.
+Here a reply is parsed as strictly as a multiple-choice answer (`choices`), with additional rules for this question:
 
 - A letter is read by the rules of `extract_choice`.
-- An image may go by other names: "Image 1", "the second picture", "Image A", "the first one"; alone also "first", "2".
-- An image that is named counts where the reply prefers it: the name alone, "... is better", "... has higher visual
-  quality", "I would choose ...". "The second image is blurrier than the first" does not say which is better.
-- Nothing preferred, both preferred, or a letter and a sentence that disagree: no preference. Parsing never guesses.
-- A reply that was cut off may have gone on to the other image: it prefers one only if its first sentence does.
+- An image may have other names: "Image 1", "the second picture", "Image A", "the first one"; as the complete reply also
+  "first" or "2".
+- A named image counts only if the reply prefers it: the name as the complete sentence, "... is better", "... has higher
+  visual quality", "I would choose ...". "The second image is blurrier than the first" does not say which is better.
+- If the reply prefers neither image or both, or if a letter and a sentence disagree, there is no preference. Parsing
+  never guesses.
+- A reply that was cut off might have continued with the other image, so only its first sentence counts.
 """
 
 import re
@@ -23,7 +25,7 @@ Preference = Literal["first", "second"]
 
 OPTIONS = ("The first image.", "The second image.")
 
-# Each name of an image becomes one character that no reply holds, so that a pattern can refer to it.
+# Each name of an image is replaced by one character that no reply contains, so that a pattern can refer to it.
 _FIRST, _SECOND = "\ue000", "\ue001"
 _PREFERENCES: dict[str, Preference] = {_FIRST: "first", _SECOND: "second"}
 _NAMED = f"[{_FIRST}{_SECOND}]"
@@ -51,12 +53,12 @@ _VERB = (
 _DEGREE = r"(?:(?:a|the|much|far|clearly|slightly|significantly|noticeably|overall|generally) )*"
 _BETTER = r"(?:better|best|superior|higher|highest)"
 _QUALITY = r"(?:(?:overall|visual|image|perceptual|perceived|technical) )*quality\b"
-# What may follow "better" where it speaks of the whole image, and not of "better colours".
+# What may follow "better" if it is about the entire image, not about "better colours".
 _GENERAL = (
     r"(?= ?(?:$|[,:)]|(?:than|because|since|as|due|overall|over|compared|one|image|choice)\b"
     rf"|in (?:terms of )?{_QUALITY}))"
 )
-# An image preferred by a sentence: by its name alone, as the better one, as the one of better quality, or as a pick.
+# A sentence that prefers an image: only its name, or the image as better, as of better quality, or as the choice.
 _PREFERRED = re.compile(
     rf"^(?:\W?[A-Z]\W{{1,2}})?(?:it is |it's )?{_MARKS}({_NAMED}){_MARKS}$"
     rf"|({_NAMED}) {_VERB} {_DEGREE}{_BETTER}(?: {_QUALITY}|{_GENERAL})"
@@ -76,10 +78,10 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
 
     Args:
         text: The model's reply to the question which of two images has better visual quality, any string.
-        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
+        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
-        "first" or "second", in the order the images were shown; None where the reply prefers neither or both.
+        "first" or "second", in the order in which the images were shown; None if the reply prefers neither or both.
 
     Examples:
         >>> read_preference("B. The second image.")
@@ -110,7 +112,7 @@ def _one_preferred(text: str) -> Preference | None:
         return "first" if whole[1] else "second"
     text = _NAME.sub(lambda name: _FIRST if any(name.groups()) else _SECOND, text)
     preferred = {preference for sentence in _SENTENCE_END.split(text) for preference in _preferred_in(sentence.strip())}
-    # With its names taken out, a reply can only be matched by letter.
+    # Without the names of the images, the reply can only be matched by letter.
     letter = extract_choice(re.sub(_NAMED, "it", text), OPTIONS)
     if letter is not None:
         preferred.add("first" if letter == "A" else "second")
@@ -118,7 +120,7 @@ def _one_preferred(text: str) -> Preference | None:
 
 
 def _preferred_in(sentence: str) -> set[Preference]:
-    """Images that a sentence prefers, unless it denies or questions something before it does."""
+    """Images that a sentence prefers, unless a denial or question comes before the preference."""
     denial = _DENIAL.search(sentence)
     return {
         _PREFERENCES[next(name for name in match.groups() if name)]

@@ -1,9 +1,9 @@
 """All scores of paired comparisons: preferences, and correlations of the images' ranking with their quality.
 
-Protocol: 2AFC, Sec. II-C and III (https://arxiv.org/abs/2402.01162). Images are ranked within a pool only, and rho is
-averaged over pools. Undefined scores become nan with a warning here. Departure: where the paper's ranking of a pool is
-undefined, because a model is consistent on no pair of it, its Table IV prints a rho of 0.000 and averages over that
-(IDEFICS-Instruct, AWGN); here such a pool is left out and counted, unless `undefined_pools="zero"`.
+Protocol: 2AFC, Sec. II-C and III (https://arxiv.org/abs/2402.01162). Images are ranked only within their pool, and rho
+is averaged over pools. An undefined score becomes nan, with a warning. Departure: if a model is consistent on no pair
+of a pool, the ranking of the pool is undefined. The paper's Table IV then has a rho of 0.000, which enters the average
+(IDEFICS-Instruct, AWGN). Here such a pool is left out and counted, unless `undefined_pools="zero"`.
 """
 
 import math
@@ -36,11 +36,11 @@ class PairSettings:
 
     Attributes:
         aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
-        order_seed: Shuffles the pairs for "trueskill"; None keeps the order of the rows.
-        pool_weights: "equal", every pool counts the same, or "images", by its number of images.
-        undefined_pools: "leave_out", or "zero": what a pool without a correlation is to the mean over pools.
+        order_seed: Seed that shuffles the pairs for "trueskill"; None keeps the order of the rows.
+        pool_weights: Weights of the pools in means: "equal", or "images", the number of images.
+        undefined_pools: How a pool with an undefined correlation enters the mean: "leave_out", or "zero".
         fit: "logistic4" or "logistic5".
-        resamples: Bootstrap resamples of the intervals of correlations.
+        resamples: Bootstrap resamples for the intervals of correlations.
         seed: Seed of the bootstrap.
         ridge: Size of the ridge of "mle_ridge", above 0.
 
@@ -63,18 +63,18 @@ class PairSettings:
         check_member("pool_weights", self.pool_weights, ("equal", "images"))
         check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
         if self.order_seed is not None and self.aggregator != "trueskill":
-            raise InputError(f"order_seed is {self.order_seed!r}; it is for aggregator='trueskill' only")
+            raise InputError(f"order_seed is {self.order_seed!r}; it can be set only with aggregator='trueskill'")
         if not 0 < self.ridge < math.inf:
             raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
-        # Its own checks are run here, before anything is computed.
+        # Its checks run here, before anything is computed.
         self.quality()
 
     def quality(self) -> QualitySettings:
-        """Those of the correlations."""
+        """The settings of the correlations."""
         return QualitySettings(self.fit, None, self.resamples, self.seed)
 
     def applying(self, pools: bool) -> dict[str, Any]:
-        """Those that a result depends on, for the result; `pools` says whether there are pools."""
+        """The settings that a result depends on; `pools` says whether there are pools."""
         every = asdict(self)
         idle = [] if pools else ["pool_weights", "undefined_pools"]
         idle += [] if self.aggregator == "trueskill" else ["order_seed"]
@@ -83,11 +83,11 @@ class PairSettings:
 
 
 _Ranked = tuple[dict[str, float], Correlations]
-"""A pool's scores by image, and their agreement with its references."""
+"""Scores of a pool's images by image id, and their correlations with the references."""
 
 
 def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
-    """All that `paired_comparison` returns.
+    """Everything that `paired_comparison` returns.
 
     Args:
         items: Of n pairs, from `read_pairs`.
@@ -95,18 +95,18 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         settings: Ranking, averaging, fit and bootstrap.
 
     Returns:
-        The scores of `preference_scores`; `extraction`, the shares of all replies as `extraction_shares` has them;
-        `srcc`, `plcc`, `krcc` and `plcc_fitted` in [-1, 1] of the images' ranks with their references, with `srcc_ci95`
-        and `plcc_ci95`; `n_images`; `scores`, image id to [0, 100]. With pools, correlations are means over pools,
-        `scores` maps each pool to its images' scores, and there are `n_pools`, `n_undefined_pools` (pools without SRCC
-        or PLCC), and `by_pool`, the same scores for each pool. And the settings.
+        The scores of `preference_scores`; `extraction`, the result of `extraction_shares` for all replies; the
+        correlations `srcc`, `plcc`, `krcc` and `plcc_fitted` of the images' scores with their references, in [-1, 1],
+        with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to a score in [0, 100]; and the settings. With
+        pools, correlations are means over pools, `scores` maps each pool to the scores of its images, and there are
+        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC) and `by_pool`, the same scores for each pool.
 
     Raises:
         InputError: The lengths differ, an image has two references within a pool, or a setting needs pools.
 
     Warns:
         UndefinedScoreWarning: A score is nan, or a pool is left out of a mean.
-        SmallSampleWarning: A fit rests on fewer than 30 images.
+        SmallSampleWarning: A fit is based on fewer than 30 images.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -177,12 +177,12 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
     """Means of the pools' correlations.
 
     Args:
-        scores: Correlations by name of each pool, nan where one is undefined; the same names for all.
-        sizes: Numbers of images, one for each pool.
-        settings: What weights the pools have, and what undefined ones are.
+        scores: For each pool, its correlations by name; an undefined one is nan. All pools have the same names.
+        sizes: Number of images of each pool.
+        settings: The weights of the pools, and how undefined correlations count.
 
     Returns:
-        The means by name, nan where no pool has one.
+        The means by name; nan if the correlation is undefined for all pools.
 
     Examples:
         >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
@@ -192,7 +192,7 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
 
 
 def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
-    """Means over pools. The images of each pool are resampled by themselves; small pools are resampled whole."""
+    """Means over pools. Images are resampled within their pool; if a pool is small, complete pools are resampled."""
     sizes, scores = [part.n for part in parts], [part.scores for part in parts]
     means = pool_means(scores, sizes, settings)
     if min(sizes) >= FEW_UNITS:
@@ -203,16 +203,16 @@ def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlati
 
 
 def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: PairSettings) -> FloatArray:
-    """Bootstrap replicates of the mean of a correlation over pools, pools being drawn.
+    """Bootstrap replicates of the mean of a correlation over pools; complete pools are drawn.
 
     Args:
-        values: Of each pool, nan where it is undefined.
-        sizes: Numbers of images of the pools.
-        settings: What weights the pools have, what undefined ones are, and the bootstrap. The same settings give the
-            same draws.
+        values: The correlation of each pool; nan if undefined.
+        sizes: Number of images of each pool.
+        settings: The weights of the pools, how undefined correlations count, and the bootstrap. The same settings give
+            the same draws.
 
     Returns:
-        Shape (resamples,); nan where no pool drawn has one.
+        Shape (resamples,); nan if the correlation is undefined for all drawn pools.
     """
     rng = part_generator(settings.seed, "pools")
     drawn = rng.integers(0, len(sizes), (settings.resamples, len(sizes)))
@@ -221,9 +221,9 @@ def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: Pai
 
 
 def mean_over_pools(rows: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
-    """Means of columns, shape (n_pools, k) to (k,), in which nan is left out or 0; nan where a column is all nan.
+    """Means of columns, shape (n_pools, k) to (k,). A nan is left out or counts as 0; a column of only nan gives nan.
 
-    `sizes` has shape (n_pools,), or (n_pools, k) where columns are of different pools.
+    `sizes` has shape (n_pools,), or (n_pools, k) if the columns have different pools.
     """
     values = np.asarray(rows, dtype=np.float64)
     if settings.undefined_pools == "zero":
@@ -255,5 +255,5 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
     sizes = [part.n for _, part in ranked.values() if not np.isnan(part.scores["plcc_fitted"])]
     if small := [n for n in sizes if n < SMALL_SAMPLE]:
         where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"
-        message = f"{where}: plcc_fitted on n={min(small)} images is inflated by the fit; compare it with plcc and srcc"
+        message = f"{where}: with n={min(small)} images, the fit inflates plcc_fitted; compare it with plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=3)

@@ -1,9 +1,9 @@
-"""Tables of paired comparisons: a row of scores for each part of the data, and averages of the rows.
+"""Tables of paired comparisons: one row of scores for each part of the data, and averages of the rows.
 
-Protocol: 2AFC, Sec. III (https://arxiv.org/abs/2402.01162). Table II has a row for each database and weighted averages
-with the numbers of sampled images as weights; Tables III and IV have a row for each distortion type, level or interval
-of scores, and plain averages. The rho of a row with several pools is their mean. Departure: Table IV averages over a
-rho of 0.000 where a ranking is undefined; here such a row is left out of that average, and named.
+Protocol: 2AFC, Sec. III (https://arxiv.org/abs/2402.01162). Table II has one row per database, and averages weighted
+by the numbers of sampled images. Tables III and IV have one row per distortion type, level or interval of scores, and
+plain averages. If a row has several pools, its rho is their mean. Departure: for an undefined ranking, Table IV has a
+rho of 0.000, which enters the average; here such a row is left out of the average, and its name is reported.
 """
 
 import math
@@ -32,12 +32,12 @@ def part_scores(
     Args:
         items: Of n pairs, from `read_pairs`.
         pairs: The pairs.
-        parts: Which part each pair belongs to, n names; a part holds whole pools.
+        parts: Name of each pair's part, length n; a part must contain complete pools.
         settings: Ranking, averaging over a part's pools, fit and bootstrap.
 
     Returns:
-        Part to the scores of `pair_scores` on it, without those of images and single pools; nan, without a warning,
-        where one is undefined.
+        A dict from each part to its scores from `pair_scores`, without the scores of images and single pools. An
+        undefined score is nan, without a warning.
 
     Raises:
         InputError: The lengths differ, or an image has two references within a pool.
@@ -64,16 +64,16 @@ def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal
     """Averages of a table's rows.
 
     Args:
-        table: Part to its scores, at least one; also its `n_images` where they are the weights.
-        weights: "equal", every row counts the same (Tables III and IV), or "n_images" (Table II).
+        table: A dict from each part to its scores, at least one part; with `n_images` if these are the weights.
+        weights: "equal" (Tables III and IV) or "n_images" (Table II).
 
     Returns:
-        `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan where it
-        is undefined in each; `undefined`, by score the parts that are left out of its mean; and the sums of the rows'
-        counts.
+        `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan if it is
+        undefined in all rows; `undefined`, a dict from each score to the parts that are left out of its mean; and the
+        sums of the rows' counts.
 
     Raises:
-        InputError: There are no rows, or no such weights.
+        InputError: There are no rows, or `weights` is not allowed.
 
     Examples:
         >>> table = {"CSIQ": {"srcc": 0.5, "n_images": 30}, "SPAQ": {"srcc": 0.8, "n_images": 160}}

@@ -1,1 +1,1 @@
-"""Predicted quality against opinion scores: pooling of logits, correlations, the logistic fit."""
+"""Predicted quality and opinion scores: pooling of logits, correlations, the logistic fit."""

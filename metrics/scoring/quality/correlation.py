@@ -3,7 +3,8 @@
 SRCC, PLCC, KRCC and RMSE as the image-quality field uses them (Q-Bench, Sec. 2.4; 2AFC, Sec. III-C). The 4-parameter
 logistic is the one of the VQEG reports, the 5-parameter one that of Sheikh, Sabir and Bovik (2006).
 
-A fit maximises agreement, which blinds Pearson to the sign; `fitted_plcc` puts the sign of the plain correlation back.
+After a fit, the Pearson correlation is never negative; `plcc_fitted` therefore has the sign of the correlation before
+the fit.
 """
 
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ from eyechart.metrics.scoring.quality.sigmoid import SigmoidFit, fit_sigmoid
 
 FitName = Literal["logistic4", "logistic5"]
 _PARAMETERS = {"logistic4": 4, "logistic5": 5}
-# A fitted curve whose range is below this share of the references' spread is constant up to rounding.
+# A fitted curve with a range below this share of the references' spread is constant up to rounding.
 _FLAT = 1e-12
-# Of a sum of terms of both signs, as a share of the sum of their sizes.
+# A sum of terms of both signs below this share of the sum of their sizes counts as 0.
 _TIE = 1e-9
 
 
@@ -76,12 +77,13 @@ class Fit:
 
     Attributes:
         name: "logistic4" or "logistic5".
-        parameters: b1, b2, ... in the units of the data, of `logistic4`, or of the logistic of Sheikh et al. with five,
-            b1 (1/2 - 1 / (1 + exp(b2 (x - b3)))) + b4 x + b5. Where the best fit is a limit of the family, such as a
-            line or an exponential, they are very large.
-        mapped: The mapped predictions, shape (n,); more exact than the function of such parameters.
-        plcc: Pearson correlation of the mapped predictions with the opinion scores, with the sign of the plain one.
-        rmse: Their root mean squared error, in the units of the opinion scores.
+        parameters: b1, b2, ... in the units of the data: of `logistic4`, or of the 5-parameter logistic of Sheikh et
+            al., b1 (1/2 - 1 / (1 + exp(b2 (x - b3)))) + b4 x + b5. They are very large if the best fit is a limit of
+            the family, such as a line or an exponential.
+        mapped: The mapped predictions, shape (n,). With very large parameters, they are more exact than the function.
+        plcc: Pearson correlation of the mapped predictions with the opinion scores, with the sign of the correlation
+            before the fit.
+        rmse: Root mean squared error of the mapped predictions, in the units of the opinion scores.
     """
 
     name: FitName
@@ -104,9 +106,9 @@ def logistic4(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> Floa
 def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "logistic4") -> Fit:
     """Least-squares logistic from predictions to opinion scores.
 
-    The search starts from the centre and width of the published start (mean(x), std(x)/4), from a grid over both and
-    from the best single step, and keeps the fit with the smallest squared error; "logistic5" starts from the best
-    "logistic4" too, and so is never worse.
+    The search starts from the published start (centre mean(x), width std(x)/4), from a grid over centre and width, and
+    from the best single step. It keeps the fit with the smallest squared error. "logistic5" also starts from the best
+    "logistic4" and so is never worse.
 
     Args:
         predictions: Scores, shape (n,).
@@ -114,7 +116,7 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         fit: "logistic4" or "logistic5".
 
     Returns:
-        The best fit. It inflates small samples: at n = 5 random scores reach 0.74 on average.
+        The best fit. It inflates the correlation of small samples: at n = 5, random scores reach 0.74 on average.
 
     Raises:
         InputError: The lengths differ, or a value is not finite.
@@ -142,7 +144,7 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         raise UndefinedScoreError(f"the best {fit} is constant; a correlation with a constant is undefined")
     mapped = found.fitted * sy + my
     error = np.sqrt(np.mean((found.fitted - v) ** 2)) * sy
-    # In the units of values near 1e308 or 1e-308, a parameter may be infinite or undefined.
+    # If values are near 1e308 or 1e-308, a parameter in their units may be infinite or undefined.
     with np.errstate(all="ignore"):
         units = (*np.ldexp([mx, sx], scale_x), *np.ldexp([my, sy], scale_y))
         return Fit(
@@ -155,26 +157,26 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
 
 
 def _standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
-    """Values at mean 0 and spread 1, so that one set of starts and bounds fits every scale; the mean and the spread."""
+    """Values with mean 0 and spread 1, so that the same starts and bounds fit every scale; also mean and spread."""
     mean = values.mean()
     deviations = values - mean
-    # The values are scaled, but they may differ by little.
+    # The values are scaled, but their differences may be tiny.
     largest = np.abs(deviations).max()
     spread = largest * (deviations / largest).std()
     return deviations / spread, float(mean), float(spread)
 
 
 def _leans_left(u: FloatArray, v: FloatArray) -> bool:
-    """Whether standardised points are turned round for the search, which takes sides: mirrored ones then fit alike."""
+    """Whether to mirror the points for the search, which is not symmetric, so that mirrored points get the same fit."""
     for terms in (u**3, u * v**2, u**3 * v**2):
-        # Below that, a sum is 0 up to rounding, which mirrored points share.
+        # A smaller sum is 0 up to rounding, also for the mirrored points.
         if abs(terms.sum()) > _TIE * np.abs(terms).sum():
             return bool(terms.sum() < 0)
     return False
 
 
 def _parameters(fit: FitName, found: SigmoidFit, mx: float, sx: float, my: float, sy: float) -> tuple[float, ...]:
-    """b1, b2, ... for the data themselves, of which `found` fits the standardised ones."""
+    """Parameters b1, b2, ... for the original data, from the fit of the standardised data."""
     centre = found.curve.centre * sx + mx
     if fit == "logistic4":
         return ((found.level + found.height) * sy + my, found.level * sy + my, centre, sx / found.curve.slope)
@@ -187,7 +189,7 @@ def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, Fl
     x, y = check_numbers("predictions", predictions), check_numbers("references", references)
     n = check_lengths(predictions=x, references=y)
     if n < 2:
-        raise UndefinedScoreError("a correlation needs at least two items; there is one")
+        raise UndefinedScoreError("a correlation needs at least two items; there is only one")
     for name, values in (("predictions", x), ("references", y)):
         if values.min() == values.max():
             raise UndefinedScoreError(f"all {n} {name} are equal; a correlation with a constant is undefined")
@@ -197,6 +199,6 @@ def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, Fl
 def _pearson(x: FloatArray, y: FloatArray) -> float:
     (x, _), (y, _) = scaled(x), scaled(y)
     dx, dy = x - x.mean(), y - y.mean()
-    # They may differ by little.
+    # The differences may be tiny.
     dx, dy = dx / np.abs(dx).max(), dy / np.abs(dy).max()
     return float(np.clip(np.dot(dx, dy) / np.sqrt(np.dot(dx, dx) * np.dot(dy, dy)), -1.0, 1.0))

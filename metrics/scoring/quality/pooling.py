@@ -1,8 +1,8 @@
-"""From next-token logits of two words to a quality score.
+"""Quality scores from next-token logits of two words.
 
-Protocol: Q-Bench, Eq. 1 and Eq. 4 (https://arxiv.org/abs/2309.14181). Departures from the printed equations, both taken
-from the released code and checked on the released logits: the logits are divided by a temperature of 100 first, and
-`ties="released"` repeats the released arithmetic bit by bit.
+Protocol: Q-Bench, Eq. 1 and Eq. 4 (https://arxiv.org/abs/2309.14181). There are two departures from the printed
+equations. Both follow the released code and were checked on the released logits: the logits are first divided by a
+temperature of 100, and `ties="released"` reproduces the released arithmetic bit by bit.
 """
 
 import math
@@ -28,7 +28,7 @@ class Pooled:
 
     Attributes:
         values: Scores in [0, 1], shape (n,), higher is better; Pearson correlations and fits use these.
-        ranking: Numbers in the same order, shape (n,), whose ties are those that rank correlations should see.
+        ranking: Numbers in the same order, shape (n,), with the ties that rank correlations should use.
     """
 
     values: FloatArray
@@ -52,8 +52,8 @@ def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> I
         settings: As for `pool`.
 
     Returns:
-        `quality_score` in [0, 1], higher is better, of which Pearson correlations and fits are made; `rank_score`,
-        numbers in the same order with the ties that rank correlations should see.
+        `quality_score` in [0, 1], higher is better, for Pearson correlations and fits; `rank_score`, numbers in the
+        same order, with the ties that rank correlations should use.
 
     Raises:
         InputError: As for `pool`.
@@ -68,10 +68,10 @@ def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> I
 
 
 def read_scores(scores: ArrayLike) -> Items:
-    """Items of n images from scores as they are; as `read_logits`.
+    """Items of n images from given quality scores; the result is as for `read_logits`.
 
     Raises:
-        InputError: A score is no number, nan or infinite.
+        InputError: A score is not a number, nan or infinite.
     """
     given = check_numbers("predictions", scores).tolist()
     return {"quality_score": given, "rank_score": given}
@@ -83,17 +83,17 @@ def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float =
     Args:
         logits: Shape (n, 2): the logit of the positive word, then of the negative one.
         strategy: "softmax", or "argmax" for the baseline of Table 9 (1 if positive > negative, else 0).
-        temperature: What the logits are divided by before the softmax, positive. Eq. 1 prints none; the released code
-            uses 100. It does not change rank correlations under `ties="exact"`.
-        ties: "exact" ranks on positive - negative, which keeps equal differences tied. "released" ranks on
-            exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties as the
-            released code does.
+        temperature: Positive divisor of the logits before the softmax. Eq. 1 has no temperature; the released code uses
+            100. It does not change rank correlations with `ties="exact"`.
+        ties: "exact" ranks by positive - negative, which keeps equal differences tied. "released" ranks by
+            exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties as in the
+            released code.
 
     Returns:
         Scores for Pearson correlations and for ranking.
 
     Raises:
-        InputError: An argument is malformed, or "released" overflows at this temperature.
+        InputError: An argument is invalid, or "released" overflows at this temperature.
 
     Examples:
         >>> pool([[17.5, 17.5], [19.0, 17.0]]).values.tolist()
@@ -114,7 +114,7 @@ def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float =
         difference = pairs[:, 0] - pairs[:, 1]
     if not np.isfinite(difference).all():
         row = int(np.argmin(np.isfinite(difference)))
-        raise InputError(f"predictions[{row}] is {pairs[row].tolist()}, whose difference is too large for a number")
+        raise InputError(f"predictions[{row}] is {pairs[row].tolist()}; the difference is too large for a float")
     return Pooled(expit(difference / temperature), difference)
 
 
@@ -127,7 +127,7 @@ def _released_softmax(pairs: FloatArray, temperature: float) -> FloatArray:
             values[row] = top / (top + math.exp(negative / temperature))
         except (OverflowError, ZeroDivisionError):
             raise InputError(
-                f"predictions[{row}] is {[positive, negative]}, which leaves the range of exp at temperature="
+                f"predictions[{row}] is {[positive, negative]}, which is out of the range of exp at temperature="
                 f'{temperature}; use a higher temperature or ties="exact"'
             ) from None
     return values
@@ -145,7 +145,7 @@ def ensemble_logits(logits: Mapping[str, ArrayLike], positive: Sequence[str], ne
         Shape (n, 2): the summed logits of the positive and of the negative set, ready for `pool`.
 
     Raises:
-        InputError: A set is empty, names a word twice or one without logits, or the lengths differ.
+        InputError: A set is empty, names a word twice, or names a word without logits; or the lengths differ.
 
     Examples:
         >>> ensemble_logits({"good": [2.0], "fine": [1.0], "poor": [0.5]}, ["good", "fine"], ["poor"]).tolist()

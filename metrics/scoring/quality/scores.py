@@ -1,7 +1,7 @@
-"""All scores of predicted quality against opinion scores, overall, by group and averaged over groups.
+"""All scores that compare predicted quality with opinion scores: overall, by group and averaged over groups.
 
-Protocol: Q-Bench, Sec. 2.4 and Appendix A.2.3 (CGIQA-6K is scored on its two halves and averaged). Undefined scores
-become nan with a warning here; the functions of `correlation` raise.
+Protocol: Q-Bench, Sec. 2.4 and Appendix A.2.3 (CGIQA-6K is scored on its two halves, whose scores are averaged). Here
+an undefined score becomes nan, with a warning; the functions in `correlation` raise an error instead.
 """
 
 import warnings
@@ -38,10 +38,10 @@ class QualitySettings:
 
     Attributes:
         fit: "logistic4" or "logistic5".
-        average_over: Group whose scores are averaged into the overall ones, or None.
+        average_over: Name of the group whose scores are averaged for the overall scores, or None.
         resamples: Bootstrap resamples of the intervals.
         seed: Seed of the bootstrap.
-        pooling: How logits became the scores, for the result; None where scores were given.
+        pooling: How logits were pooled, for the result; None if scores were given directly.
 
     Raises:
         InputError: A setting is not allowed.
@@ -69,15 +69,16 @@ class QualitySettings:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Scores of one set of images, with what an average over sets needs.
+    """Scores of one set of images, with the data that an average over sets needs.
 
     Attributes:
-        scores: `SCORES` by name; nan where one is undefined.
+        scores: `SCORES` by name; an undefined score is nan.
         replicates: Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each.
         n: Number of images.
-        undefined: Why scores are undefined: reason to their names.
-        fit_parameters: b1, b2, ... of the logistic, see `correlation.Fit`; None where there is no fit of these images.
-        units: Number of units that were resampled; None for the images.
+        undefined: Why scores are undefined: a dict from reason to names of scores.
+        fit_parameters: Parameters b1, b2, ... of the logistic, see `correlation.Fit`; None without a fit of these
+            images.
+        units: Number of resampled units; None if images were resampled.
     """
 
     scores: Mapping[str, float]
@@ -100,7 +101,7 @@ def quality_scores(
     groups: Mapping[str, Sequence[str]] | None = None,
     settings: QualitySettings | None = None,
 ) -> dict[str, Any]:
-    """All that `softmax_iqa` returns: correlations of predicted quality with opinion scores.
+    """Everything that `softmax_iqa` returns: correlations of predicted quality with opinion scores.
 
     Args:
         items: `quality_score` and `rank_score` of n images, from `read_logits` or `read_scores`.
@@ -110,17 +111,16 @@ def quality_scores(
 
     Returns:
         `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
-        `plcc_ci95`, `fit_parameters` (b1, b2, ... of the logistic, None where it is undefined), `n`, and
-        `by_<group name>` for each group. With `average_over`, the overall scores are the plain means of that group's,
-        their intervals those of the mean, every value of the group resampled by itself, and `fit_parameters` is None.
-        And the settings.
+        `plcc_ci95`, `fit_parameters` (b1, b2, ... of the logistic, None if it is undefined), `n`, `by_<group name>` for
+        each group, and the settings. With `average_over`, the overall scores are plain means over the values of that
+        group, with intervals for these means (each value is resampled separately), and `fit_parameters` is None.
 
     Raises:
-        InputError: An argument is malformed.
+        InputError: An argument is invalid.
 
     Warns:
         UndefinedScoreWarning: A score is nan because an input is constant or too short.
-        SmallSampleWarning: A fit rests on fewer than 30 images.
+        SmallSampleWarning: A fit is based on fewer than 30 images.
     """
     settings, groups = settings or QualitySettings(), groups or {}
     opinions = check_numbers("references", references)
@@ -165,16 +165,16 @@ def _part(
     for reason, names in part.undefined.items():
         warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
     if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):
-        message = f"{where}: plcc_fitted on n={part.n} images is inflated by the fit; compare it with plcc and srcc"
+        message = f"{where}: with n={part.n} images, the fit inflates plcc_fitted; compare it with plcc and srcc"
         warnings.warn(message, SmallSampleWarning, stacklevel=4)
     return part
 
 
 def correlate(where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings) -> Correlations:
-    """Scores of one set of images, nan where one is undefined; nothing warns.
+    """Scores of one set of images. An undefined score is nan, without a warning.
 
     Args:
-        where: Name of the set, such as "overall", on which the draws of its bootstrap depend.
+        where: Name of the set, such as "overall"; the draws of its bootstrap depend on it.
         pooled: Predicted scores of n images.
         references: Opinion scores, shape (n,), higher is better.
         settings: Fit and bootstrap.

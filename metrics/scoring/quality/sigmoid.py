@@ -1,11 +1,11 @@
-"""Least squares of a sigmoid on top of a constant or of a line, which both logistics of the image-quality field are.
+"""Least-squares fits of a sigmoid plus a constant or a line, the form of both logistics of the image-quality field.
 
-Given the curve's slope and centre, the best coefficients of all terms follow from linear least squares, so that only
-two numbers are searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973), by
-Levenberg and Marquardt's method from several starts. The peaks of a grid over both numbers are improved on at most 512
-weighted cells; the best ends of that, the published start and, where it comes close, the best single step are improved
-on all points. Measured on 840 fits, `scipy.optimize.least_squares` from the eight best points of a grid takes twice as
-long and ends at a larger error in 38 of them, by up to 0.7 %.
+For a given slope and centre of the curve, linear least squares gives the best coefficients of all terms. So only two
+numbers are searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973), with the
+Levenberg-Marquardt method from several starts. First, the peaks of a grid over both numbers are improved on at most 512
+weighted cells. Then the best results, the published start and, if it is competitive, the best single step are improved
+on all points. On 840 fits, `scipy.optimize.least_squares` from the eight best points of a grid took twice as long and
+ended with a larger error in 38 of them, by up to 0.7 %.
 """
 
 import math
@@ -25,12 +25,13 @@ from eyechart.metrics.scoring.inputs import FloatArray
 _COARSE_CELLS = 512
 _PEAKS = 4
 _POLISHED = 2
-# Tolerance and largest number of steps of a search, and of the last one.
+# Tolerance and maximum number of steps of a search, and of the final search.
 _SEARCH = (1e-6, 30)
 _POLISH = (1e-12, 200)
-# With all points farther than this many widths from the centre, the sigmoid is an exponential to seven digits.
+# If all points are more than this many widths from the centre, the sigmoid is an exponential to seven digits.
 _EDGE = 16.0
-# Bounds of the slope times the range of x. Below, the sigmoid is a line, or beside a line a cubic; above, a step.
+# Bounds of the slope times the range of x. Below them, the sigmoid is a line (or a cubic, with a line term); above, a
+# step.
 _FLATTEST = {1: 1e-5, 2: 1e-3}
 _STEEPEST = 1e9
 
@@ -48,9 +49,9 @@ class SigmoidFit:
 
     Attributes:
         curve: The sigmoid.
-        height: Its coefficient.
+        height: Coefficient of the sigmoid.
         level: Constant term.
-        line: Coefficient of x; 0 where no line was asked for.
+        line: Coefficient of x; 0 without a line term.
         fitted: Values at the given points, shape (n,).
     """
 
@@ -61,7 +62,7 @@ class SigmoidFit:
     fitted: FloatArray
 
     def mirrored(self) -> "SigmoidFit":
-        """The same fit of -x: 1 / (1 + exp(-z)) is 1 less that of -z.
+        """The same fit for -x, by 1 / (1 + exp(-z)) = 1 - 1 / (1 + exp(z)).
 
         Examples:
             >>> fit = SigmoidFit(Curve(slope=2.0, centre=0.5), height=3.0, level=1.0, line=0.25, fitted=np.zeros(0))
@@ -86,8 +87,8 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
     Args:
         x: Standardised, not all equal, shape (n,).
         y: Standardised, shape (n,).
-        line: Whether the term in x is there.
-        starts: Curves to start from beside those that are found here; the fit is at least as good as they are.
+        line: Whether to include the term line * x.
+        starts: Additional curves to start from; the fit is at least as good as these.
 
     Returns:
         The best fit found.
@@ -98,7 +99,7 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
         >>> round(fit.height, 6), round(fit.curve.slope, 6), round(fit.curve.centre, 6)
         (3.0, 2.0, 0.5)
     """
-    # Equal x are one cell: their mean with a weight.
+    # Points with equal x form one cell: their mean with a weight.
     index = np.unique(x, return_inverse=True)[1]
     cells = _Cells.join(index, x, y, np.ones(len(x)))
     whole, rough = _Problem(cells, line), _Problem(cells.coarser(_COARSE_CELLS), line)
@@ -117,7 +118,7 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
 
 
 class _Cells(NamedTuple):
-    """Points with weights, by rising x."""
+    """Points with weights, sorted by x."""
 
     x: FloatArray
     y: FloatArray
@@ -140,18 +141,18 @@ class _Cells(NamedTuple):
         return self.join(index, self.x, self.y, self.weight)
 
     def quantiles(self, shares: FloatArray) -> FloatArray:
-        """Positions below which the given shares of the weight lie."""
+        """Positions below which there are the given shares of the weight."""
         return np.interp(shares * self.weight.sum(), np.cumsum(self.weight) - self.weight / 2, self.x)
 
 
 class _State(NamedTuple):
-    """The best fit with one curve, in weighted cells.
+    """The best fit for a given curve, in weighted cells.
 
     Attributes:
-        residual: Its residual.
-        height: The sigmoid's coefficient.
-        change: Derivative of height * sigmoid to its argument.
-        free: The sigmoid's part outside the linear terms, of length 1; zeros where there is none.
+        residual: The residual of the fit.
+        height: Coefficient of the sigmoid.
+        change: Derivative of height * sigmoid with respect to its argument.
+        free: The part of the sigmoid orthogonal to the linear terms, of length 1; zeros if there is none.
     """
 
     residual: FloatArray
@@ -161,7 +162,7 @@ class _State(NamedTuple):
 
 
 class _Problem:
-    """The weighted squared error as a function of the curve alone."""
+    """The weighted squared error as a function of the curve only."""
 
     def __init__(self, cells: _Cells, line: bool) -> None:
         """Fit the linear terms, a constant and with `line` x itself, without a sigmoid."""
@@ -171,20 +172,20 @@ class _Problem:
         self.rest = self.free(self.root * cells.y)
 
     def free(self, rows: FloatArray) -> FloatArray:
-        """Rows, shape (..., cells), without their part in the linear terms."""
+        """Rows, shape (..., cells), projected to be orthogonal to the linear terms."""
         return rows - rows @ self.basis.T @ self.basis
 
     def at(self, curve: Curve) -> _State:
         """The best fit with this curve."""
         z = curve.slope * (self.cells.x - curve.centre)
-        # The side where the sigmoid is a tail, scaled to at most 1, stays exact where the sigmoid is 1 up to rounding.
+        # The tail of the sigmoid, scaled to at most 1, is exact even where the sigmoid is 1 up to rounding.
         side = 1.0 if z[0] + z[-1] > 0 else -1.0
         logarithm = log_expit(-side * z)
         top = float(logarithm.max())
         column = self.root * np.exp(logarithm - top)
         free = self.free(column)
         length = math.sqrt(free @ free)
-        # A column within the linear terms, as where x has two values beside a line, is rounding noise.
+        # If the sigmoid is a combination of the linear terms (two values of x and a line), the rest is rounding noise.
         free = free / length if length > 1e-10 * math.sqrt(column @ column) else np.zeros_like(free)
         along = float(free @ self.rest)
         factor = along / length if along else 0.0
@@ -212,7 +213,7 @@ class _Problem:
             rows = self.free(np.stack([state.change * curve.slope * (x - start.centre), -state.change]))
             return np.outer(rows @ state.free, state.free) - rows
 
-        # It also computes a covariance, of no use here, which may overflow; without full_output it warns.
+        # leastsq also computes a covariance, which is not needed and may overflow; without full_output it would warn.
         with np.errstate(over="ignore", invalid="ignore"):
             found = leastsq(
                 residual,
@@ -255,8 +256,8 @@ def _peaks(problem: _Problem) -> list[Curve]:
 def _steps(problem: _Problem, least: float) -> list[Curve]:
     """Narrow curves at the best single step if its gain exceeds `least`: between two cells, and on either of them.
 
-    Cumulative sums give the gain of a step at every gap at once. Without these starts, fits of few or much tied points
-    end beside the best step.
+    Cumulative sums give the gain of a step at every gap at once. Without these starts, fits of few points, or of many
+    ties, can miss the best step.
     """
     x, root = problem.cells.x, problem.root
 

@@ -263,7 +263,7 @@ def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
 
 
 def test_an_image_of_two_qualities_cannot_be_ranked():
-    with pytest.raises(DataError, match=r"first_references\[1\] is 2\.5 for image 'i1', .*an image has one reference"):
+    with pytest.raises(DataError, match=r"first_references\[1\] is 2\.5 for image 'i1', .*an image must have one r"):
         run(Judge(by_quality), make([(0, 1), (1, 2)], first_quality=[1.0, 2.5]))
 
 

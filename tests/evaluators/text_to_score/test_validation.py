@@ -13,7 +13,7 @@ from eyechart.metrics.scoring.errors import SmallSampleWarning
 
 @pytest.fixture(scope="module")
 def validated(descriptions, settings):
-    with pytest.warns(SmallSampleWarning, match="plcc_fitted on n=24"):
+    with pytest.warns(SmallSampleWarning, match="with n=24 images, the fit inflates plcc_fitted"):
         return cross_validate(*descriptions, settings, folds=3)
 
 

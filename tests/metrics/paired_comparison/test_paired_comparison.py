@@ -197,7 +197,9 @@ def test_no_pool_is_defined(metric) -> None:
 
 def test_pools_of_five_images(metric) -> None:
     rows = _pools(*[_rows(n=5, rounds=12, seed=seed, noise=1) for seed in range(20)])
-    with pytest.warns(SmallSampleWarning, match="20 of 20 pools: plcc_fitted on n=5 images is inflated") as caught:
+    with pytest.warns(
+        SmallSampleWarning, match="20 of 20 pools: with n=5 images, the fit inflates plcc_fitted"
+    ) as caught:
         found = metric.compute(**rows, resamples=100)
     assert len(caught) == 1
     assert found["n_undefined_pools"] == 0 and 0.5 < found["srcc"] <= 1
@@ -277,15 +279,15 @@ def test_one_pair(metric) -> None:
         ),
         ({"predictions": ["A"] * 119 + [None]}, r"predictions\[119\] is None"),
         ({"reversed_predictions": ["A"] * 119 + [None]}, r"reversed_predictions\[119\] is None"),
-        ({"first_ids": ["0.png"] * 120, "second_ids": ["0.png"] * 120}, r"second_ids\[0\] is '0.png', and so is first"),
-        ({"first_references": list(range(120))}, "an image has one reference"),
+        ({"first_ids": ["0.png"] * 120, "second_ids": ["0.png"] * 120}, r"first_ids\[0\] and second_ids\[0\] are both"),
+        ({"first_references": list(range(120))}, "an image must have one reference"),
         ({"first_references": [float("nan")] * 120}, r"first_references\[0\] is nan"),
         ({"second_references": [1.0] * 119 + [float("inf")]}, r"second_references\[119\] is inf"),
         ({"pool_ids": "x" * 120}, "pool_ids must be a list with one value per row; it is 'xxx"),
         ({"pool_ids": ["x"] * 119 + [None]}, r"pool_ids\[119\] is None"),
         ({"pool_ids": ["x"]}, "pool_ids has 1 rows and first_ids has 120"),
         ({"aggregator": "mapp"}, "Did you mean 'map'"),
-        ({"order_seed": 1}, "order_seed is 1; it is for aggregator='trueskill' only"),
+        ({"order_seed": 1}, "order_seed is 1; it can be set only with aggregator='trueskill'"),
         ({"pool_weights": "images"}, "pool_weights is 'images'; it needs pool_ids"),
         ({"undefined_pools": "zero"}, "undefined_pools is 'zero'; it needs pool_ids"),
         ({"undefined_pools": "nan"}, "undefined_pools is 'nan'; allowed: 'leave_out', 'zero'"),
@@ -313,7 +315,7 @@ def test_released_keys_of_csiq(metric, reference: Path) -> None:
             values = ("A" if first else "B", "B" if first else "A", one, other, quality[one], quality[other], key)
             for column, value in zip(rows, values, strict=True):
                 rows[column].append(value)
-    with pytest.warns(SmallSampleWarning, match="20 of 20 pools: plcc_fitted on n=5"):
+    with pytest.warns(SmallSampleWarning, match="20 of 20 pools: with n=5 images, the fit inflates"):
         found = metric.compute(**rows, resamples=10)
     assert (found["n_pools"], found["n_images"], found["consistency"]) == (20, 100, 1.0)
     assert found["srcc"] > 0.9 and found["plcc_fitted"] > 0.9

@@ -26,7 +26,7 @@ RANKINGS = [
         ([0, 0.5], [1, 1], 2, r"winners\[1\] is 0.5; allowed"),
         ([0, float("nan")], [1, 0], 2, r"winners\[1\] is nan"),
         ([0, "x"], [1, 0], 2, r"winners must contain one number per row; winners\[1\] is 'x'"),
-        ([0, 1, 1], [1, 1, 1], 2, r"losers\[1\] is 1, and so is winners\[1\]; an item cannot meet itself"),
+        ([0, 1, 1], [1, 1, 1], 2, r"winners\[1\] and losers\[1\] are both 1; an item cannot be compared with itself"),
         ([0], [1], 0, "n_items is 0"),
         ([0], [1], 2.0, r"n_items is 2\.0"),
         ([0], [1], True, "n_items is True"),

@@ -113,7 +113,7 @@ def test_rounds_are_counted_by_size_and_nothing_is_undefined_aloud() -> None:
         (lambda pairs: convergence(winners_by_scores([1], [2]), pairs, [0, 1]), "rounds has 2 rows"),
         (lambda pairs: winners_by_scores([1, 2], [2]), "second_scores has 1 rows"),
         (lambda pairs: winners_by_scores([float("nan")], [2]), r"first_scores\[0\] is nan"),
-        (lambda pairs: score_limit({"a": 1}, pairs), "scores holds no score of image 'b'"),
+        (lambda pairs: score_limit({"a": 1}, pairs), "scores has no score for image 'b'"),
     ],
 )
 def test_bad_input(call, message: str) -> None:

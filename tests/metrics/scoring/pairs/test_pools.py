@@ -79,7 +79,7 @@ def test_nothing_to_rank_by() -> None:
         ((["a"], ["b", "c"], [1], [2]), "second_ids has 2 rows and first_ids has 1; row 1"),
         ((["a"], ["b"], [1], [2, 3]), "second_references has 2 rows"),
         ((["a"], ["b"], [1], [2], ["x", "y"]), "pool_ids has 2 rows"),
-        ((["a", "b"], ["b", "b"], [1, 2], [2, 2]), r"second_ids\[1\] is 'b', and so is first_ids\[1\]"),
+        ((["a", "b"], ["b", "b"], [1, 2], [2, 2]), r"first_ids\[1\] and second_ids\[1\] are both 'b'"),
         ((["a"], ["b"], [float("nan")], [2]), r"first_references\[0\] is nan"),
         ((["a"], ["b"], [1], ["x"]), r"second_references\[0\] is 'x'"),
     ],
@@ -91,7 +91,7 @@ def test_bad_columns(columns, message: str) -> None:
 
 def test_an_image_has_one_reference() -> None:
     pairs = check_pairs(["a", "c"], ["b", "a"], [1, 3], [2, 1.5])
-    message = r"second_references\[1\] is 1.5 for image 'a', and first_references\[0\] is 1; an image has one reference"
+    message = r"second_references\[1\] is 1.5 for image 'a', but first_references\[0\] is 1; an image must have one r"
     with pytest.raises(InputError, match=message):
         split_pools(pairs)
     apart = check_pairs(["a", "c"], ["b", "a"], [1, 3], [2, 1.5], ["x", "y"])
