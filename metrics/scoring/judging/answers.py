@@ -1,10 +1,10 @@
-"""Scores from 1 to 5 for open answers, by a judge that sees question and correct answer.
+"""Scores from 1 to 5 for open answers, given by a judge that sees the question and the correct answer.
 
 Protocol: MMBench, Appendix D.2 and Table 4 (https://arxiv.org/abs/2307.06281): a judge scores the agreement of answer
 and ground truth with an integer from 1 (completely wrong) to 5 (completely correct); the average is reported with the
-share of answers that equal the ground truth. The judge's wording is not published, so that of `mmbench_marking` is our
-own. Departures: "equal" ignores case, blanks and Markdown around the text, and final punctuation; several rounds are
-mean pooled, where the paper asks once; an empty answer gets 1; a row without a ground truth is left out.
+share of answers that equal the ground truth. The judge prompt is not published; `mmbench_marking` is our own wording.
+Departures: "equal" ignores case, surrounding blanks and Markdown, and final punctuation; several rounds are averaged
+(the paper asks once); an empty answer gets 1; a row without a ground truth is left out.
 """
 
 import warnings
@@ -42,7 +42,7 @@ SCALE = (1, 2, 3, 4, 5)
 
 
 def matches_exactly(answer: str, reference: str) -> bool:
-    """Whether an answer is the ground truth, up to case, blanks and Markdown around it, and final punctuation.
+    """Whether an answer equals the ground truth, ignoring case, surrounding blanks and Markdown, and final punctuation.
 
     Examples:
         >>> matches_exactly("**Right.**", "right"), matches_exactly("on the right side", "right")
@@ -57,19 +57,19 @@ def read_answers(
     """Ask a judge about n answers.
 
     Args:
-        predictions: Answers to n questions; "" for a failed or empty response. Reasoning in them is left out.
-        references: Correct answers; "" where it is private, and the row is left out.
+        predictions: Answers to n questions; "" for a failed or empty response. Reasoning is removed before judging.
+        references: Correct answers; "" if the answer is private. Such rows are left out.
         questions: The questions.
-        judge: `judge(messages, n)` returning n replies.
-        rounds: Replies asked for per answer.
+        judge: `judge(messages, n)`, which returns n replies.
+        rounds: Number of judge replies per answer.
 
     Returns:
-        `judge_score`: the mean over usable rounds in [1, 5], higher is better; None without one. `rounds`: a list of
-        one list, the score in each round, None for a failed one. `exact_match`. `empty_prediction`: whether there was
-        no text to judge. None throughout for a row that is left out.
+        `judge_score`: the mean over usable rounds in [1, 5], higher is better; None without a usable round. `rounds`: a
+        list that contains one list with the score of each round, None for a failed round. `exact_match`.
+        `empty_prediction`: whether there was no text to judge. All values are None for a row that is left out.
 
     Raises:
-        InputError: An argument is malformed.
+        InputError: An argument is invalid.
 
     Examples:
         >>> items = read_answers(["bicycle"], ["bike"], ["What does he ride?"], lambda messages, n: ["Score: 4"])
@@ -99,13 +99,13 @@ def answer_scores(
     settings: JudgeSettings,
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """All that `judge_answer` returns, overall and by group.
+    """Everything that `judge_answer` returns, overall and by group.
 
     Args:
-        items: Of n answers, from `read_answers`.
+        items: Items of n answers, from `read_answers`.
         groups: Group name to one value per question.
-        settings: The judge's name and rounds, and the bootstrap.
-        clusters: What each question shares with others, such as its image; None if they are independent.
+        settings: The judge's name, its rounds and the bootstrap.
+        clusters: Cluster of each question, such as its image; None if questions are independent.
 
     Returns:
         `mean_score` in [1, 5], higher is better, `mean_score_ci95`, `score_distribution` (score to share),

@@ -1,11 +1,11 @@
-"""Scores of free descriptions by a judge that compares them with golden ones.
+"""Scores of free-text descriptions, given by a judge that compares them with golden descriptions.
 
 Protocols: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181): completeness, preciseness
-and relevance, each 0, 1 or 2, mean pooled over rounds, and their sum. AesBench, Sec. 3.4 and Table 5
-(https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its judge's wording
-is not published, so that of `aesbench` is our own. Departures: intervals are an addition; an empty description, which
-says nothing, gets 0 in every dimension; a row without a golden description is left out. A description that was cut off
-or refused is judged by what it says; the scores come with the shares of such descriptions.
+and relevance, each 0, 1 or 2, averaged over rounds, and their sum. AesBench, Sec. 3.4 and Table 5
+(https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its judge
+prompts are not published; `aesbench` is our own wording. Departures: intervals are an addition; an empty description
+gets 0 in every dimension; a row without a golden description is left out. A description that was cut off or refused is
+judged as it is; the result contains the shares of such descriptions.
 """
 
 import warnings
@@ -45,7 +45,7 @@ DIMENSIONS = {
     "q_bench": ("completeness", "preciseness", "relevance"),
     "aesbench": ("relevance", "precision", "completeness"),
 }
-# Who worded the judge's prompts.
+# Whether the judge prompts are published or our own.
 WORDING = {"q_bench": "published", "aesbench": "eyechart"}
 
 
@@ -60,21 +60,21 @@ def read_descriptions(
     """Ask a judge about n descriptions.
 
     Args:
-        predictions: Descriptions of n images; "" for a failed or empty response. Reasoning in them is left out.
-        references: Golden descriptions; "" where it is private, and the row is left out.
-        judge: `judge(messages, n)` returning n replies.
-        rounds: Replies asked for per image and dimension.
+        predictions: Descriptions of n images; "" for a failed or empty response. Reasoning is removed before judging.
+        references: Golden descriptions; "" if the description is private. Such rows are left out.
+        judge: `judge(messages, n)`, which returns n replies.
+        rounds: Number of judge replies per image and dimension.
         template: "q_bench" or "aesbench".
-        finish_reasons: How each description ended, one of `reasoning.FINISH_REASONS`; None where that is not known.
+        finish_reasons: How each description ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
-        For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without
-        one. `rounds`: for each dimension in that order, the score in each round, None for a failed one.
-        `empty_prediction`: whether there was no text to judge. None throughout for a row that is left out. And
-        `finish_reason` of every row, "reasoning" where the text is unfinished reasoning alone.
+        For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without a
+        usable round. `rounds`: for each dimension, in this order, the score of each round, None for a failed round.
+        `empty_prediction`: whether there was no text to judge. All these values are None for a row that is left out.
+        `finish_reason`, for every row: "reasoning" if the text consists only of unfinished reasoning.
 
     Raises:
-        InputError: An argument is malformed.
+        InputError: An argument is invalid.
 
     Examples:
         >>> items = read_descriptions(["It is dark."], ["It is dark."], lambda messages, n: ["Score: 1"] * n, rounds=2)
@@ -105,9 +105,10 @@ def read_descriptions(
 
 
 def text_outcome(finish_reason: str | None, is_empty: bool) -> str | None:
-    """What became of a text that is not whole: one of `choices.replies.UNREAD`; None where it is whole.
+    """Why a text is incomplete: one of `choices.replies.UNREAD`; None if it is complete.
 
-    A text whose end is not known counts as whole. As with choices, an empty one that ended by itself is "unparseable".
+    A text with an unknown finish reason counts as complete. As for choices, an empty text that ended by itself is
+    "unparseable".
 
     Args:
         finish_reason: How the text ended, from `read_descriptions`.
@@ -127,20 +128,20 @@ def description_scores(
     template: str = "q_bench",
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """All that `judge_description` returns, overall and by group.
+    """Everything that `judge_description` returns, overall and by group.
 
     Args:
-        items: Of n descriptions, from `read_descriptions`.
+        items: Items of n descriptions, from `read_descriptions`.
         groups: Group name to one value per image.
-        settings: The judge's name and rounds, and the bootstrap.
+        settings: The judge's name, its rounds and the bootstrap.
         template: "q_bench" or "aesbench".
-        clusters: What each row shares with others, such as its image; None if they are independent.
+        clusters: Cluster of each row, such as its image; None if rows are independent.
 
     Returns:
         For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
         `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
         `unscored`, `empty_predictions`, `without_reference`; `outcomes`, the shares in [0, 1] of texts by
-        `text_outcome`, only where it is known how some text ended; `by_<group name>` for each group; and the settings.
+        `text_outcome`, only if a finish reason is known; `by_<group name>` for each group; and the settings.
 
     Raises:
         InputError: No row has a reference.
@@ -181,13 +182,13 @@ def description_scores(
 
 
 def wording_settings(template: str) -> dict[str, Any]:
-    """Who worded the judge's prompt, and its version.
+    """The template of the judge prompt, its version, and whether its wording is published.
 
     Examples:
         >>> wording_settings("aesbench")
         {'template': 'aesbench', 'template_version': 1, 'wording': 'eyechart'}
     """
-    # The three templates of a wording have one version.
+    # The three templates of one wording have the same version.
     version = template_version(f"{template}_relevance")
     return {"template": template, "template_version": version, "wording": WORDING[template]}
 
@@ -216,7 +217,7 @@ def _part(
     total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
     summed = score_interval(replicates.sum(axis=1), min(units), clusters)
     if summed.kind.startswith("bootstrap") and any(interval.kind == "constant" for interval in intervals.values()):
-        # Their resamples take the constant dimension for certain.
+        # The resamples treat the constant dimension as certain.
         summed = replace(Interval.undefined(summed.units), kind="constant-part")
     listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
     listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}

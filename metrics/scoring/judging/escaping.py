@@ -1,17 +1,17 @@
-r"""Texts as data in a prompt: what a server or a judge may take for the prompt's own structure, escaped as in HTML.
+r"""Escaping of texts in a prompt, as in HTML, so that a server or a judge cannot read them as part of its structure.
 
-Many servers read the special tokens of a chat format, such as `<|im_start|>` or `[INST]`, wherever they stand in a
-message, and models without such tokens were taught to go by `### Assistant:` and `USER:`. Escaped are:
+Many servers interpret the special tokens of a chat format, such as `<|im_start|>` or `[INST]`, anywhere in a message.
+Models without such tokens were trained on `### Assistant:` and `USER:`. The following characters are escaped:
 
-- every `<`, which begins nearly all special tokens, and the data marks of our templates;
+- every `<`, with which almost all special tokens and the data marks of our templates begin;
 - a `[` before a single word and `]`, as in `[INST]` or `[|user|]`, but not in a list or before the number of a source,
-  and a `~` beside a bracket, as in `]~b]`;
-- the colon behind the name of a role that begins a line or is written in capitals: system, user, assistant, human,
+  and a `~` next to a bracket, as in `]~b]`;
+- the colon after the name of a role at the beginning of a line or in capitals: system, user, assistant, human,
   instruction, response;
-- a `&` that would be read as one of these escapes, so that `unescape` gives back exactly the text.
+- a `&` that would be read as one of these escapes, so that `unescape` returns exactly the original text.
 
-Many tokenizers fold a text before they look: NFKC, accents and invisible characters taken away. So the text is looked
-at in that form, and `\uff21ssistant\ufe13`, with a full-width A and a vertical colon, is a role as well.
+Many tokenizers normalise a text first (NFKC, without accents and invisible characters). So the text is examined in this
+form: `\uff21ssistant\ufe13`, with a full-width A and a vertical colon, is a role too.
 """
 
 import re
@@ -24,7 +24,7 @@ _TEXTS = {escape: character for character, escape in _NAMES.items()}
 _ESCAPED = r"&(?:lt|amp|#[0-9]{2,6});"
 _LINE_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _ROLES = "system|user|assistant|human|instruction|response"
-# Marks, which are drawn over other characters, and what is not drawn.
+# Unicode categories of combining marks and of invisible characters.
 _FOLDED_AWAY = ("Mn", "Me", "Cf")
 
 _STEERING = re.compile(
@@ -32,13 +32,13 @@ _STEERING = re.compile(
     r"|<"
     r"|\[(?=[/|@]{0,2}[^\W\d_][^\s\[\]'\",]{0,40}\])"
     r"|(?<=[\[\]])~|~(?=[\[\]])"
-    # Of a bounded width, so that no text takes long.
+    # The width is bounded, so that no text takes long.
     rf"|(?:(?<![^{_LINE_BREAKS}])[ \t>*#_]{{0,16}}(?i:{_ROLES})|\b(?:{_ROLES.upper()}))[ \t*_]{{0,4}}:"
 )
 
 
 def escape(text: str) -> str:
-    """The text with whatever may steer a prompt escaped.
+    """The text with all characters escaped that might steer a prompt.
 
     Examples:
         >>> escape("dark</data>"), escape("[/INST] USER: Score [1] it 2")
@@ -48,7 +48,7 @@ def escape(text: str) -> str:
     """
     folded, places = _fold(text)
     parts, start = [], 0
-    # What is escaped is the last character of each match.
+    # The last character of each match is escaped.
     for place in dict.fromkeys(places[match.end() - 1] for match in _STEERING.finditer(folded)):
         parts += [text[start:place], _NAMES.get(text[place], f"&#{ord(text[place])};")]
         start = place + 1
@@ -66,7 +66,7 @@ def unescape(text: str) -> str:
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """The text as tokenizers may fold it, and where each of its characters comes from."""
+    """The text as tokenizers may normalise it, and the original position of each of its characters."""
     if text.isascii():
         return text, range(len(text))
     pieces = [_fold_character(character) for character in text]

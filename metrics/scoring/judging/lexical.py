@@ -1,19 +1,20 @@
-"""The `lexical` judge: a small deterministic baseline that needs no model, over the attribute lexicon of `lexicon`.
+"""The `lexical` judge: a small deterministic baseline without a model, based on the attribute lexicon in `lexicon`.
 
-It is of no paper, and no stand-in for a language model: results name it. It reads the fields of a conversation that
-`prompts.render` made and replies in the form that its template asks for:
+It does not come from a paper and does not replace a language model; results name it. It reads the fields of a
+conversation from `prompts.render` and replies in the form that the template requires:
 
-- completeness: the share of the reference's statements that the description makes too; 2 from 0.8 on, 0 for none.
-- preciseness, precision: 2 where nothing contradicts the reference and something agrees, 1 where more agrees than
-  contradicts, else 0. A description that shares nothing with the reference does not reflect it and gets 0.
-- relevance: the share of clauses with a statement; 2 from 0.8 on, 0 for none. Emotion, interest and originality count
-  for AesBench only.
-- choices: the option that exact matching finds, else the one whose statements or words agree best with the answer, or
-  X; a yes or a no follows from whether the answer agrees with the question's statements, or repeats its words.
-- grading from 1 to 5: 5 where the answer is or names the correct one, 4 where its statements agree, 1 where they
+- completeness: the share of the reference's statements that the description also makes; 2 if it is at least 0.8, 0 if
+  it is 0, else 1.
+- preciseness, precision: 2 if nothing contradicts the reference and something agrees with it, 1 if more agrees than
+  contradicts, else 0. A description that shares nothing with the reference gets 0.
+- relevance: the share of clauses with a statement; 2 if it is at least 0.8, 0 if it is 0, else 1. Emotion, interest and
+  originality count only for AesBench.
+- choices: the option that exact matching finds, else the option whose statements or words agree best with the answer,
+  else X. For yes or no, it matters whether the answer agrees with the question's statements or repeats its words.
+- scores from 1 to 5: 5 if the answer is or names the correct answer, 4 if its statements agree with it, 1 if they
   contradict it, else by the share of common words.
 
-Where a text makes no statement, its content words stand in for statements; words cannot contradict.
+If a text makes no statement, its content words are used instead; words cannot contradict each other.
 """
 
 import ast
@@ -36,7 +37,7 @@ from eyechart.metrics.scoring.judging.lexicon import (
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 
 LEXICAL = "lexical"
-"""What results call this judge."""
+"""The name of this judge in results."""
 _ALMOST_ALL = 0.8
 _FUNCTION_WORDS = frozenset(
     phrases(
@@ -46,22 +47,22 @@ _FUNCTION_WORDS = frozenset(
     )
 )
 _OTHER = {"yes": "No", "no": "Yes"}
-# "A. Dark B. Bright": each letter in turn, behind a blank.
+# "A. Dark B. Bright": each letter in turn, after a blank.
 _LABEL = "(?:^| ){letter}[.] "
 
 
 def lexical(messages: Messages, n: int) -> list[str]:
-    """Judge by the lexicon; the replies to one conversation are all the same.
+    """Judge by the lexicon. All replies to one conversation are the same.
 
     Args:
-        messages: A conversation that `render` made from one of the templates.
+        messages: A conversation that `render` created from one of the templates.
         n: Number of replies.
 
     Returns:
         The replies, such as "Score: 1", "Result: 0" or "B".
 
     Raises:
-        InputError: No template gives this conversation.
+        InputError: The conversation does not come from one of the templates.
 
     Examples:
         >>> from eyechart.metrics.scoring.judging.prompts import render
@@ -71,7 +72,9 @@ def lexical(messages: Messages, n: int) -> list[str]:
     """
     found = read_fields(messages)
     if found is None or found[0] not in _REPLIES:
-        raise InputError(f"the lexical judge reads conversations of its templates only: {', '.join(sorted(_REPLIES))}")
+        raise InputError(
+            f"the lexical judge only reads conversations from these templates: {', '.join(sorted(_REPLIES))}"
+        )
     template, fields = found
     return [_REPLIES[template](fields)] * n
 
@@ -93,7 +96,7 @@ def completeness(description: str, reference: str) -> int:
 
 
 def preciseness(description: str, reference: str) -> int:
-    """How far the description agrees with the reference and contradicts it nowhere: 0, 1 or 2.
+    """How far the description agrees with the reference without contradicting it: 0, 1 or 2.
 
     Examples:
         >>> preciseness("Bright and noisy.", "It is dark and noisy."), preciseness("Noisy.", "It is dark and noisy.")
@@ -123,7 +126,7 @@ def relevance(description: str, ignored: frozenset[str] = frozenset()) -> int:
 
 
 def best_option(question: str, options: Sequence[str], answer: str) -> str | None:
-    """Letter of the option that an answer names, or else of the one that agrees best with it; None where there is none.
+    """Letter of the option that an answer names, or else of the option that agrees best with it; None if there is none.
 
     Examples:
         >>> best_option("How is the light?", ["Bright", "Dark"], "The scene is quite dim.")
@@ -159,13 +162,13 @@ def rate(question: str, reference: str, answer: str) -> int:
         (5, 4)
     """
     if comparison_key(reference) in ("yes", "no"):
-        # An answer that takes no side has not answered.
+        # An answer that is neither yes nor no is incorrect.
         return 5 if best_option(question, [reference, _OTHER[comparison_key(reference)]], answer) == "A" else 1
     words = split_words(normalise(answer))
     if find_mentions(words, [reference]).texts:
         return 5
     said, stated = read_statements(answer), read_statements(reference)
-    # Where the correct answer stands there and is not named, it is denied.
+    # If the correct answer is in the text but not named as an option, it is denied.
     if _contradicting(said, stated) or option_phrase(reference) in words.joined:
         return 1
     if _agreeing(stated, said):
@@ -175,7 +178,7 @@ def rate(question: str, reference: str, answer: str) -> int:
 
 
 def _affirms(question: str, answer: str) -> bool | None:
-    """Whether an answer says what a question asks about; None where it says neither that nor the opposite."""
+    """Whether an answer affirms what a question asks; None if it neither affirms nor denies it."""
     asked, said = read_statements(question), read_statements(answer)
     agreed, contradicted = len(_agreeing(asked, said)), len(_contradicting(said, asked))
     if asked:
@@ -188,18 +191,18 @@ def _affirms(question: str, answer: str) -> bool | None:
 
 
 def _agreeing(stated: frozenset[Statement], said: frozenset[Statement]) -> set[Statement]:
-    """The statements of one text that another makes too; a mention without a judgement agrees with any."""
+    """The statements of one text that another text also makes; a mention without a judgement agrees with any."""
     mentioned = {attribute for attribute, _ in said}
     return {(a, value) for a, value in stated if (a, value) in said or (value == 0 and a in mentioned)}
 
 
 def _contradicting(said: frozenset[Statement], stated: frozenset[Statement]) -> set[Statement]:
-    """Judgements of which the other text holds only the opposite."""
+    """Judgements for which the other text contains only the opposite."""
     return {(a, value) for a, value in said if value and (a, -value) in stated and (a, value) not in stated}
 
 
 def _content_words(text: str) -> set[str]:
-    """Words that carry content: from three letters on, numbers, and CJK characters."""
+    """Content words: words of at least three letters, numbers, and CJK characters."""
     words = split_words(normalise(text)).folded
     return {
         word for word in words if (len(word) > 2 or word.isdecimal() or is_cjk(word)) and word not in _FUNCTION_WORDS
@@ -227,7 +230,7 @@ def _letter(fields: Mapping[str, str]) -> str:
 
 
 def _vote(fields: Mapping[str, str]) -> str:
-    # The template holds the list's `repr`, which this reads back; it takes literals only and runs nothing.
+    # The template contains the list's `repr`. literal_eval reads literals only and runs no code.
     options = ast.literal_eval(fields["options"])
     letter = best_option(fields["question"], options, fields["answer"])
     return f"Result: {int(letter is not None and options[ascii_uppercase.index(letter)] == fields['correct'])}"

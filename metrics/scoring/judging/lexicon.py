@@ -1,8 +1,9 @@
-"""What a text says about the look of an image: statements such as (sharpness, bad), read with an attribute lexicon.
+"""Statements of a text about the look of an image, such as (sharpness, bad), read with an attribute lexicon.
 
-A deterministic baseline of our own, of no paper. English only. A word of the lexicon states an attribute by itself
-("blurry", "vivid"), names one ("lighting") that the nearest judgement in its clause then values ("poor"), or turns a
-statement round ("not", "free of"). Irony, comparison between images and reasoning are not seen.
+This is a deterministic baseline of our own, not from a paper, and for English only. A word of the lexicon states an
+attribute by itself ("blurry", "vivid"), names an attribute ("lighting") that the nearest judgement in its clause
+("poor") rates, or reverses a statement ("not", "free of"). Irony, comparisons between images and reasoning are not
+recognised.
 """
 
 from bisect import bisect_left, bisect_right
@@ -100,7 +101,7 @@ _ATTRIBUTES = {
         "ordinary, cliched, unoriginal, mundane, commonplace",
     ),
 }
-# Attributes of aesthetics that are no low-level appearance.
+# Attributes of aesthetics that are not low-level appearance.
 AESTHETIC = frozenset({"emotion", "interest", "originality"})
 
 _GOOD = (
@@ -108,7 +109,7 @@ _GOOD = (
     "superb, decent, well, ample, accurate, ideal, outstanding, reasonable, impressive, remarkable"
 )
 _BAD = "poor, poorly, bad, badly, weak, terrible, improper, inappropriate, inaccurate, mediocre, awful, unsatisfactory"
-# Little of what a name names is bad, and little of a bad thing is good.
+# Little of a named attribute is bad, and little of something bad is good.
 _LITTLE = (
     "low, little, few, minimal, insufficient, inadequate, lack, lacks, lacking, lack of, lacks of, limited, less, "
     "free, absence of, devoid of"
@@ -117,24 +118,24 @@ _NEGATORS = (
     "not, no, never, without, neither, nor, cannot, hardly, barely, isn't, aren't, doesn't, don't, wasn't, weren't, "
     "free of, free from"
 )
-# These hold a negator and negate nothing.
+# These contain a negator but negate nothing.
 _NO_NEGATORS = "not only, not just, not merely, no doubt"
 _COPULAS = "is, are, was, were, remains, seems, appears"
 _BREAKS = frozenset({"but", "however", "although", "though", "while", "whereas", "yet", "because", "since", "despite"})
 _CLAUSE_MARKS = frozenset(".,;:!?()[]\n\u3002\u2014\u2013")
-# How many words may lie between a name and its judgement.
+# Maximum number of words between a name and its judgement.
 _REACH = 6
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What a phrase does.
+    """An entry of the lexicon.
 
     Attributes:
-        kind: What it is for.
-        statements: What it states.
-        names: The attributes it names.
-        value: 1 or -1, what it states or judges.
+        kind: The function of the phrase.
+        statements: The statements that it makes.
+        names: The attributes that it names.
+        value: 1 or -1, the value that it states or judges.
     """
 
     kind: Kind
@@ -148,8 +149,8 @@ class Clause:
     """A clause of a text.
 
     Attributes:
-        statements: What it says about the look of an image.
-        last: Whether a sentence ends with it.
+        statements: Its statements about the look of an image.
+        last: Whether it is the last clause of a sentence.
     """
 
     statements: frozenset[Statement]
@@ -176,14 +177,14 @@ def read_clauses(text: str) -> tuple[Clause, ...]:
 
 
 def read_statements(text: str) -> frozenset[Statement]:
-    """What a text says about the look of an image.
+    """The statements of a text about the look of an image.
 
     Args:
         text: Any string.
 
     Returns:
-        Attributes with 1 (good), -1 (bad), or 0 where the text only mentions it; an attribute may be good in one clause
-        and bad in another.
+        Attributes with 1 (good), -1 (bad), or 0 (only mentioned). An attribute may be good in one clause and bad in
+        another.
 
     Examples:
         >>> sorted(read_statements("It is not blurry and free of noise. The composition is shown."))
@@ -195,7 +196,7 @@ def read_statements(text: str) -> frozenset[Statement]:
 
 
 def _entries(words: Words, start: int, end: int) -> list[tuple[int, _Entry]]:
-    """The lexicon's phrases between two words with their positions, the longest one at each place."""
+    """The lexicon's phrases between two words, with their positions; the longest phrase at each place."""
     lexicon = _lexicon()
     found, position = [], start
     while position < end:
@@ -229,22 +230,22 @@ def _clause_statements(entries: list[tuple[int, _Entry]]) -> frozenset[Statement
         if (attribute, 1) in stated or (attribute, -1) in stated:
             continue
         place, value = _nearest(position, judgements)
-        # "No detail" is bad; any other bare mention says neither.
+        # "No detail" is bad; any other bare mention is neither good nor bad.
         stated.add((attribute, value * sign(max(position, place)) if value else min(sign(position), 0)))
     return frozenset(stated)
 
 
 def _nearest(position: int, judgements: list[tuple[int, int]]) -> tuple[int, int]:
-    """Place and value of the judgement that goes with a name; value 0 where none is within reach."""
+    """Place and value of the judgement that belongs to a name; value 0 if none is near enough."""
     first = bisect_left(judgements, (position - _REACH, -1))
     last = bisect_right(judgements, (position + _REACH, 1))
-    # Of two that are as near, the later one: "clarity is low and lighting is good".
+    # Of two equally near judgements, the later one: "clarity is low and lighting is good".
     near = judgements[first:last]
     return min(near, key=lambda judgement: (abs(judgement[0] - position), -judgement[0]), default=(position, 0))
 
 
 def _is_little(index: int, entries: list[tuple[int, _Entry]]) -> bool:
-    """Whether there is little of what an entry states: "low noise", "noise-free", "the noise level is low"."""
+    """Whether an entry is stated to be little: "low noise", "noise-free", "the noise level is low"."""
     place = entries[index][0]
     before = entries[index - 1] if index else None
     if before is not None and before[1].kind == "little" and place - before[0] <= 2:
@@ -256,7 +257,7 @@ def _is_little(index: int, entries: list[tuple[int, _Entry]]) -> bool:
 
 
 def phrases(listed: str) -> list[str]:
-    """The entries of a list that is written as one string.
+    """The entries of a comma-separated list.
 
     Examples:
         >>> phrases("dark, dimly lit")
@@ -267,7 +268,7 @@ def phrases(listed: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _lexicon() -> dict[str, _Entry]:
-    """Every phrase and what it does."""
+    """All phrases with their entries."""
     stated: dict[str, list[Statement]] = {}
     names: dict[str, list[str]] = {}
     for attribute, (name, good, bad) in _ATTRIBUTES.items():

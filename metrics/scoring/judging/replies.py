@@ -1,7 +1,7 @@
 """Asking a judge and reading its replies.
 
-A reply that does not have the expected form is a failed round, never a score. A closed block of reasoning before it is
-passed over; one that is never closed, as where the longest reply was too short for it, leaves no reply.
+A reply that is not in the expected form is a failed round, never a score. A closed block of reasoning before the reply
+is ignored. If the block is never closed, for example because the maximum length was reached, there is no reply.
 """
 
 import re
@@ -15,14 +15,14 @@ from eyechart.metrics.scoring.judging.prompts import Messages
 from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Judge = Callable[[Messages, int], Sequence[str | None]]
-"""`judge(messages, n)` returning n replies, None for one that was lost.
+"""`judge(messages, n)`, which returns n replies, None for a lost reply.
 
-A judge that also has a method `ask_all(conversations, n)`, which returns one such list for each conversation, is asked
-about all of them at once.
+A judge may also have a method `ask_all(conversations, n)`, which returns one such list for each conversation. It is
+then asked about all conversations at once.
 """
 
 NO_OPTION = "X"
-"""What a judge names where a reply matches no option (MMBench, Appendix D)."""
+"""The judge's answer if a reply matches no option (MMBench, Appendix D)."""
 
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
@@ -30,13 +30,13 @@ _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"'
 
 
 _LONGEST = 64
-"""Characters of a reply, without reasoning, that can have one of the expected forms."""
-_MOST_TOLD = 200
-"""Characters of an error's words that a warning repeats."""
+"""Maximum length of a reply in one of the expected forms, without reasoning."""
+_LONGEST_ERROR = 200
+"""Maximum number of characters of an error message that a warning repeats."""
 
 
 def check_judge(judge: object) -> None:
-    """Refuse a judge that cannot be called.
+    """Check that a judge can be called.
 
     Raises:
         InputError: It is not callable.
@@ -46,7 +46,7 @@ def check_judge(judge: object) -> None:
 
 
 def judge_name(judge: Judge) -> str:
-    """What a result calls its judge: the judge's `name`, or else that of its function or class.
+    """The judge's name in results: its attribute `name`, or else the name of its function or class.
 
     Examples:
         >>> def strict(messages, n):
@@ -59,32 +59,32 @@ def judge_name(judge: Judge) -> str:
 
 
 def name_or_none(judge: Judge | None) -> str | None:
-    """`judge_name`, or None where there is no judge."""
+    """`judge_name`, or None without a judge."""
     return None if judge is None else judge_name(judge)
 
 
 def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
     """Replies of a judge to several conversations.
 
-    A judge without a method `ask_all` is called once for each conversation, in their order; whatever it raises loses
-    the rounds of that conversation, and a warning tells the first of it. A judge with one loses single rounds by
-    itself, so what it raises is fatal.
+    A judge without a method `ask_all` is called once for each conversation, in order. If it raises an error, the rounds
+    of this conversation are lost, and a warning reports the first error. A judge with `ask_all` must handle lost rounds
+    itself, so its errors are fatal.
 
     Args:
-        judge: `judge(messages, n)` returning n replies, with or without `ask_all(conversations, n)`.
-        conversations: The conversations; where there are none, nothing is asked.
-        rounds: How many replies to ask for to each.
+        judge: `judge(messages, n)`, which returns n replies, with or without `ask_all(conversations, n)`.
+        conversations: The conversations; if there are none, the judge is not asked.
+        rounds: Number of replies to each conversation.
 
     Returns:
-        `rounds` replies to each conversation: all None where the judge raised or returned a wrong number of replies,
-        and None for a reply that is no string.
+        `rounds` replies to each conversation: all are None if the judge raised an error or returned a wrong number of
+        replies; a reply that is not a string is None.
 
     Raises:
-        InputError: The judge's `ask_all` answered another number of conversations.
-        Exception: What the judge's `ask_all` raised.
+        InputError: The judge's `ask_all` returned replies to a wrong number of conversations.
+        Exception: Any error of the judge's `ask_all`.
 
     Warns:
-        LostRoundsWarning: A judge without `ask_all` raised.
+        LostRoundsWarning: A judge without `ask_all` raised an error.
 
     Examples:
         >>> class Patient:
@@ -101,8 +101,8 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
     given = together(conversations, rounds) if conversations else []
     if len(given) != len(conversations):
         raise InputError(
-            f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations at once and answered "
-            f"{len(given)}; its ask_all must return one list of replies for each"
+            f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations and returned replies to "
+            f"{len(given)}; its method ask_all must return one list of replies per conversation"
         )
     return [_checked(replies, rounds) for replies in given]
 
@@ -114,35 +114,37 @@ def _ask_one_by_one(judge: Judge, conversations: Sequence[Messages], rounds: int
         try:
             replies.append(_checked(judge(messages, rounds), rounds))
         except Exception as error:
-            # A judge is anybody's function: whatever it fails with, its rounds are lost and counted, never a score.
+            # A judge can be any function. Whatever its error, the rounds are lost and counted, and never become a
+            # score.
             replies.append([None] * rounds)
             first = first or error
     if first is not None:
-        # Without a count, so that a judge that always fails alike warns once and not with each wave of questions.
-        message = f"the judge {judge_name(judge)!r} raised, and such rounds are lost; the first error: {_told(first)}"
-        warnings.warn(message, LostRoundsWarning, stacklevel=3)
+        # Without a count, so that a judge that always fails in the same way warns once, not with each wave of
+        # questions.
+        lost = f"the judge {judge_name(judge)!r} raised an error; the affected rounds are lost"
+        warnings.warn(f"{lost}; first error: {_error_text(first)}", LostRoundsWarning, stacklevel=3)
     return replies
 
 
-def _told(error: Exception) -> str:
-    """An error's kind and words, shortened, on one line and without control characters."""
-    words = repr(str(error)[:_MOST_TOLD])
+def _error_text(error: Exception) -> str:
+    """An error's class and message, shortened, on one line and without control characters."""
+    words = repr(str(error)[:_LONGEST_ERROR])
     return f"{type(error).__name__}: {words}" if str(error) else type(error).__name__
 
 
 def _checked(replies: Sequence[str | None], rounds: int) -> list[str | None]:
-    """The replies, None for each that cannot be one."""
+    """The replies, None for each that is invalid."""
     if isinstance(replies, str) or len(replies) != rounds:
         return [None] * rounds
     return [reply if isinstance(reply, str) else None for reply in replies]
 
 
 def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | None:
-    """Score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`.
+    """The score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`.
 
     Args:
         reply: A reply, or None for a failed round.
-        allowed: Scores on the scale.
+        allowed: The scores of the scale.
 
     Returns:
         The score, or None for any other reply.
@@ -159,7 +161,7 @@ def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | Non
 
 
 def parse_letter(reply: str | None, n_options: int) -> str | None:
-    """Letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option.
+    """The letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option.
 
     Args:
         reply: A reply, or None for a failed round.
@@ -178,10 +180,10 @@ def parse_letter(reply: str | None, n_options: int) -> str | None:
 
 
 def majority(votes: Sequence[str | int | None]) -> str | int | None:
-    """The most frequent vote; None where there is no vote or no single most frequent one.
+    """The most frequent vote; None without a vote, or with a tie.
 
     Args:
-        votes: Parsed replies; None is a failed round and no vote.
+        votes: Parsed replies; None, a failed round, is not a vote.
 
     Examples:
         >>> majority([1, 0, 1, None])
@@ -196,7 +198,7 @@ def majority(votes: Sequence[str | int | None]) -> str | int | None:
 
 
 def _bare(reply: str | None) -> str:
-    """The reply without reasoning before it, decoration and blanks around it; "" where it is lost or none of these."""
+    """The reply without reasoning, decoration and surrounding blanks; "" if it is lost, unfinished or too long."""
     if reply is None:
         return ""
     found = split_reasoning(reply)

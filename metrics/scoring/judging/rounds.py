@@ -1,8 +1,8 @@
-"""Scores of a judge over several rounds: asking, frequencies and mean pooling.
+"""Scores of a judge over several rounds: asking the judge, frequencies and means.
 
 Protocol: Q-Bench, Sec. 2.3.2 and Table 3 (https://arxiv.org/abs/2309.14181): P_i is the frequency of score i over all
-(image, round) pairs, and the score is the sum of i * P_i. A failed round is no pair, so an item none of whose rounds
-succeeded is not scored. Departure: a text without a word is not put to the judge; it gets the lowest score.
+(image, round) pairs, and the score is the sum of i * P_i. A failed round does not count as a pair, so an item is not
+scored if all its rounds failed. Departure: an empty text is not sent to the judge; it gets the lowest score.
 """
 
 import math
@@ -21,16 +21,16 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
 Rounds = Sequence[int | None]
-"""Scores of one item in each round; None is a failed one."""
+"""Scores of one item in each round; None for a failed round."""
 
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """Who judged, how often, and how intervals are drawn.
+    """The judge, its number of rounds, and the bootstrap of the intervals.
 
     Attributes:
         judge: The judge's name.
-        rounds: Replies asked for per item.
+        rounds: Number of judge replies per item.
         resamples: Bootstrap resamples of the intervals.
         seed: Seed of the bootstrap.
 
@@ -44,7 +44,7 @@ class JudgeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses wrong settings before a judge is asked, which may cost."""
+        """Check the settings before a judge is asked, which may cost money."""
         check_count("rounds", self.rounds)
         check_count("resamples", self.resamples)
         check_seed(self.seed)
@@ -62,12 +62,13 @@ def ask_scores(
     Args:
         template: Name of the judge's template.
         fields: Fields of the template for each item; None for an item without a text to judge.
-        scale: The scores there are, lowest first.
-        judge: `judge(messages, n)` returning n replies.
-        rounds: Replies asked for per item.
+        scale: The possible scores, lowest first.
+        judge: `judge(messages, n)`, which returns n replies.
+        rounds: Number of judge replies per item.
 
     Returns:
-        `rounds` scores for each item, None for a failed round; the lowest score throughout for an item without a text.
+        `rounds` scores for each item, None for a failed round. An item without a text gets the lowest score in every
+        round.
 
     Examples:
         >>> judge = lambda messages, n: ["Score: 2", "two"]
@@ -84,7 +85,7 @@ def ask_scores(
 
 
 def mean_score(rounds: Rounds) -> float | None:
-    """Mean over the rounds that gave a score; None where none did.
+    """Mean over the rounds with a score; None if there are none.
 
     Examples:
         >>> mean_score([2, None, 1]), mean_score([None])
@@ -99,7 +100,7 @@ def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int
 
     Args:
         items: Scores of each item in each round.
-        scale: The scores there are.
+        scale: The possible scores.
 
     Returns:
         Each score's share, in [0, 1]; they sum to 1.
@@ -118,7 +119,7 @@ def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int
 
 
 def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
-    """The mean score that frequencies stand for: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
+    """The mean score from frequencies: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
 
     Examples:
         >>> round(mean_of_frequencies({0: 0.2748, 1: 0.5474, 2: 0.1778}), 2)
@@ -128,14 +129,14 @@ def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
 
 
 def summed_score(columns: Sequence[Sequence[Rounds]], scale: Sequence[int]) -> float:
-    """The sum of the mean scores of k questions to the judge.
+    """The sum of the mean scores for k questions to the judge.
 
     Args:
-        columns: For each question, the scores of the same items in each round.
-        scale: The scores there are.
+        columns: For each question to the judge, the scores of the same items in each round.
+        scale: The possible scores.
 
     Raises:
-        UndefinedScoreError: Every round of a question failed.
+        UndefinedScoreError: All rounds of a question failed.
 
     Examples:
         >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]], (0, 1, 2))
@@ -155,24 +156,24 @@ def count_failed(items: Sequence[Rounds]) -> int:
 
 
 def is_scored(rounds: Rounds) -> bool:
-    """Whether any round of an item gave a score."""
+    """Whether at least one round of an item gave a score."""
     return any(score is not None for score in rounds)
 
 
 def bootstrap_scores(
     columns: Sequence[Sequence[Rounds]], resamples: int, rng: np.random.Generator, clusters: Clusters | None = None
 ) -> tuple[FloatArray, list[int]]:
-    """Bootstrap replicates of mean scores, over items, because the rounds of one item are not independent.
+    """Bootstrap replicates of mean scores. Items are resampled, because the rounds of one item are not independent.
 
     Args:
         columns: For each of k questions to the judge, the scores of the same n items in each round.
         resamples: Number of resamples.
-        rng: Source of the draws.
+        rng: Random generator.
         clusters: Which items belong together and are resampled together; None if they are independent.
 
     Returns:
-        Replicates, shape (resamples, k), each row on one resample; nan where it holds no score. And how many of the
-        units that were resampled, items or clusters, have a score in each column, length k.
+        Replicates, shape (resamples, k), one row per resample; nan if a resample contains no score. Also the number of
+        resampled units (items or clusters) with a score in each column, length k.
     """
     sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
     counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
@@ -186,13 +187,13 @@ def score_interval(replicates: FloatArray, units: int, clusters: Clusters) -> In
     """Interval of a mean score.
 
     Args:
-        replicates: Of it alone, from `bootstrap_scores`, shape (resamples,).
-        units: How many units have a score, likewise.
+        replicates: Its replicates from `bootstrap_scores`, shape (resamples,).
+        units: Number of units with a score, from `bootstrap_scores`.
         clusters: Which items belong together.
 
     Returns:
-        See `percentile_interval`; of the kind "bootstrap-clustered" where items share a cluster, and "bootstrap-unread"
-        where what they share is not known.
+        The interval from `percentile_interval`, but of kind "bootstrap-clustered" if items share a cluster, and of kind
+        "bootstrap-unread" if clusters are not known.
     """
     found = percentile_interval(replicates, units)
     if found.kind != "bootstrap" or (clusters.are_known and clusters.n_clusters == len(clusters.numbers)):
@@ -208,26 +209,26 @@ def bootstrap_difference(
     resamples: int = RESAMPLES,
     clusters: Clusters | None = None,
 ) -> PairedTest:
-    """Paired bootstrap of the difference of two models' summed scores, over items.
+    """Paired bootstrap test of the difference of two models' summed scores; items are resampled.
 
     Args:
         first: For each of k questions to the judge, the first model's scores of the same n items in each round.
-        second: The same of the second model.
-        scale: The scores there are.
-        rng: Source of the draws.
+        second: The same for the second model.
+        scale: The possible scores.
+        rng: Random generator.
         resamples: Number of resamples.
         clusters: Which items belong together and are resampled together; None if they are independent.
 
     Raises:
         InputError: There are no items.
-        UndefinedScoreError: Every round of a question failed, or items belong to fewer than 3 clusters.
+        UndefinedScoreError: All rounds of a question failed, or there are fewer than 3 clusters.
 
     Examples:
         >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], (0, 1, 2), np.random.default_rng(0)).difference
         1.0
     """
     if clusters is not None and clusters.n_clusters < min(3, len(first[0])):
-        raise UndefinedScoreError(f"a test over clusters needs at least 3 of them; there are {clusters.n_clusters}")
+        raise UndefinedScoreError(f"a test over clusters needs at least 3 clusters; there are {clusters.n_clusters}")
     replicates, units = bootstrap_scores([*first, *second], resamples, rng, clusters)
     gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
     difference = summed_score(first, scale) - summed_score(second, scale)

@@ -1,4 +1,4 @@
-"""The texts that a judge compares: which rows have something to compare with, and which have nothing to judge."""
+"""Checks of the texts that a judge compares, and rows without a reference."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from eyechart.metrics.scoring.inputs import check_lengths
 
 
 def check_texts(**columns: Sequence[str]) -> int:
-    """Number of rows of columns of texts.
+    """Check columns of texts and return their number of rows.
 
     Args:
         columns: Columns by argument name; the first one sets the length.
 
     Raises:
-        InputError: The lengths differ, there are no rows, or a value is no string.
+        InputError: The lengths differ, there are no rows, or a value is not a string.
 
     Examples:
         >>> check_texts(predictions=["dark"], references=[""])
@@ -29,10 +29,10 @@ def check_texts(**columns: Sequence[str]) -> int:
 
 
 def kept_rows(rounds: Sequence[object]) -> list[int]:
-    """Rows that a judge was to score; the others have a private reference.
+    """Rows with a reference, which a judge can score.
 
     Args:
-        rounds: The item column `rounds`, None where the reference is empty.
+        rounds: The item column `rounds`, None for rows with an empty (private) reference.
 
     Returns:
         Row numbers, in order.
@@ -41,7 +41,7 @@ def kept_rows(rounds: Sequence[object]) -> list[int]:
         InputError: No row has a reference.
 
     Warns:
-        LeftOutWarning: Some rows have none.
+        LeftOutWarning: Some rows have no reference.
 
     Examples:
         >>> kept_rows([[[1, 1]], [[0, None]]])
@@ -49,10 +49,10 @@ def kept_rows(rounds: Sequence[object]) -> list[int]:
     """
     rows = [row for row, scores in enumerate(rounds) if scores is not None]
     if not rows:
-        raise InputError(f"all {len(rounds)} references are empty; without one there is nothing to judge by")
+        raise InputError(f"all {len(rounds)} references are empty; a judge needs at least one reference")
     if len(rows) < len(rounds):
         first = next(row for row, scores in enumerate(rounds) if scores is None)
         left_out = len(rounds) - len(rows)
-        message = f"{left_out} of {len(rounds)} rows are left out: references[{first}] is empty, the first of them"
-        warnings.warn(message, LeftOutWarning, stacklevel=4)
+        message = f"{left_out} of {len(rounds)} rows are left out because their reference is empty"
+        warnings.warn(f"{message}; the first is references[{first}]", LeftOutWarning, stacklevel=4)
     return rows

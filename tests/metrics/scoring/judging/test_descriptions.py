@@ -105,7 +105,7 @@ def test_empty_descriptions_get_the_lowest_score_unasked() -> None:
 
 def test_rows_without_a_reference_are_left_out_and_counted() -> None:
     judge = FakeJudge()
-    with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out: references\[0\] is empty"):
+    with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out .* the first is references\[0\]"):
         scores = _scores(["a", "b", "c"], ["", "golden", " "], judge, groups={"kind": ["x", "y", "z"]})
     assert scores["n"] == 1 and scores["without_reference"] == 2
     assert list(scores["by_kind"]) == ["y"] and len(judge.conversations) == 3

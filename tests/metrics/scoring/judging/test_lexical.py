@@ -220,7 +220,7 @@ def test_every_template_has_a_reply() -> None:
 
 
 def test_other_conversations_are_refused() -> None:
-    with pytest.raises(InputError, match="reads conversations of its templates only: aesbench_completeness, "):
+    with pytest.raises(InputError, match="reads conversations from these templates: aesbench_completeness, "):
         lexical([{"role": "user", "content": "Score: 2"}], 1)
 
 

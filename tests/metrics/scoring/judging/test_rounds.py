@@ -193,7 +193,7 @@ def test_differences_of_images_with_several_texts() -> None:
     found = bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=clusters)
     assert (found.difference, found.p_value, found.n) == (pytest.approx(alone.difference), alone.p_value, 200)
     assert found.interval == pytest.approx(alone.interval)
-    with pytest.raises(UndefinedScoreError, match="at least 3 of them; there are 2"):
+    with pytest.raises(UndefinedScoreError, match="at least 3 clusters; there are 2"):
         bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
 
 
