@@ -1,4 +1,4 @@
-"""Judges on a server: asked many at once, stored, within a limit on spending."""
+"""Judges on a server: concurrent requests, stored replies and a spending limit."""
 
 from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
 from eyechart.evaluators.judging.options import JudgeOptions

@@ -1,17 +1,17 @@
 """A judge behind an OpenAI-compatible chat-completions server.
 
-What becomes of failures:
+How failures are handled:
 
-- A request that fails after its retries (408, 409, 429, 5xx, a timeout, a broken connection, an answer of another
-  form) loses the rounds that it asked for, and the others are asked all the same.
-- What no other request would change (a wrong key, an unknown model, no server, no money), and many failures in a row,
-  stop the asking. If the server has given no reply to this task before, the error is raised, as it is the user's to
-  mend; otherwise the rounds that are left are lost. Want of money also ends with what is stored, if anything is.
-- The limit on spending stops before the request that would pass it, and loses the rounds that are left.
+- A request that still fails after its retries (408, 409, 429, 5xx, a timeout, a broken connection, a malformed
+  response) loses the rounds that it asked for; the other requests are still sent.
+- Errors that every request would meet (a wrong key, an unknown model, no server, no credit), and many failures in a
+  row, stop all requests. If the server has not yet replied in this task, the error is raised, because the user has to
+  fix it; otherwise the remaining rounds are lost. If credit runs out, stored replies are used too, if there are any.
+- Requests stop before one would exceed the spending limit; the remaining rounds are lost.
 
-Lost rounds are not stored: the same command run again asks for them. A result with lost rounds says `incomplete` and
-why. A reply that was cut off or refused, or has another form than asked for, is a reply: stored, and a failed round of
-the metric that reads it. One that was cut off or refused fails even where what it says could be read.
+Lost rounds are not stored; running the same command again asks for them. A result with lost rounds is marked
+`incomplete`, with the reason. A reply that was cut off, refused or malformed is still a reply: it is stored, and the
+metric counts a failed round. A reply that was cut off or refused fails even if its text could be parsed.
 """
 
 import copy
@@ -37,31 +37,31 @@ from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
 
 MOST_FAILURES = 16
-"""Conversations in a row that may get no reply before the server counts as gone."""
+"""After this many conversations in a row without a reply, the server counts as unavailable."""
 
 Progress = Callable[[int, int], None]
-"""Called with (done, total) conversations that have to be asked."""
+"""Called with (done, total), counting the conversations that are not in the store."""
 
-# Conversations between two exchanges of processes: the others wait meanwhile, and what waits for long is given up.
+# Conversations between two exchanges with the other processes, which wait meanwhile and may time out.
 _CONVERSATIONS_PER_ROUND = 64
 
 
 @dataclass
 class _Totals:
-    """What a task had of its judge.
+    """A judge's totals for one task.
 
     Attributes:
         used: The replies, by key.
-        from_store: How many of them were stored.
-        requests: Requests that were answered now.
-        cost: US dollars spent now.
+        from_store: Number of replies from the store.
+        requests: Number of requests that were answered in this run.
+        cost: US dollars spent in this run.
         seconds: Time taken.
-        lost: Rounds without a reply.
-        failures: Rounds with a reply that was cut off or refused, by which it is.
-        reason: Why the first of them was lost.
-        is_answered: Whether the server gave a reply now.
-        in_vain: Conversations without a reply since the last one with one.
-        stopped: Why nothing is asked any more.
+        lost: Number of rounds without a reply.
+        failures: Number of rounds with a reply that was cut off or refused, by reason.
+        reason: Why the first round was lost.
+        is_answered: Whether the server replied in this run.
+        in_vain: Conversations without a reply since the last reply.
+        stopped: Why no more requests are sent; None while they are.
     """
 
     used: dict[bytes, Reply] = field(default_factory=dict)
@@ -77,30 +77,30 @@ class _Totals:
     stopped: ModelError | str | None = None
 
     def stop(self, reason: ModelError | str) -> None:
-        """Ask nothing any more; the first reason counts."""
+        """Send no more requests; the first reason is kept."""
         self.stopped = self.stopped or reason
         self.reason = self.reason or str(reason)
 
 
 class EndpointJudge:
-    """Asks a judge on a server, many conversations at once; a metric's `judge`.
+    """A judge on a server, asked about many conversations at once; can be passed to a metric as `judge`.
 
-    Equal conversations are asked once and have the same replies, as they would with a store. `for_task()` gives the
-    judge of each task of a run.
+    Equal conversations are asked once and get the same replies, as with a store. `for_task()` returns the judge for one
+    task of a run.
 
     Args:
-        options: The judge and how it is asked.
-        store: Gives the replies of earlier runs and keeps those of this one; None asks for all of them.
-        processes: All processes of the run, of which the main one asks for all; None for this one alone.
+        options: The judge and its request settings.
+        store: Supplies the replies of earlier runs and keeps the new ones; None asks for all of them.
+        processes: All processes of the run, of which the main one sends all requests; None for a single process.
     """
 
     def __init__(
         self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes | None = None
     ) -> None:
-        """Check address and key; nothing is sent.
+        """Check the address and the key; nothing is sent.
 
         Raises:
-            UsageError: One of them is not allowed.
+            UsageError: The address or the key is not valid.
         """
         self._options = options
         self._store = store
@@ -124,33 +124,33 @@ class EndpointJudge:
         return self._options.model
 
     def for_task(self, progress: Progress | None = None) -> "EndpointJudge":
-        """The same judge with totals of its own, for one task; the limit on spending holds for all tasks together.
+        """The same judge with separate totals, for one task; the spending limit applies to all tasks together.
 
         Args:
-            progress: Called with (done, total) conversations after each one that was asked.
+            progress: Called with (done, total) conversations after each conversation.
         """
         judge = copy.copy(self)
         judge._progress, judge._totals = progress, _Totals()
         return judge
 
     def __call__(self, messages: Messages, n: int) -> list[str | None]:
-        """Replies to one conversation, as `ask_all` gives them."""
+        """Replies to one conversation, as from `ask_all`."""
         return self.ask_all([messages], n)[0]
 
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
-        """Replies to several conversations, from the store where it has them; in every process the same.
+        """Replies to several conversations, from the store where available; the same in every process.
 
         Args:
-            conversations: Chat messages each.
-            n: Number of replies to each.
+            conversations: The chat messages of each conversation.
+            n: Number of replies per conversation.
 
         Returns:
-            `n` replies to each conversation, None for those that were lost, cut off or refused.
+            `n` replies per conversation, None for those that were lost, cut off or refused.
 
         Raises:
-            ModelError: The server refuses the key or the model or cannot be reached, and has given no reply so far; or
-                the main process failed.
-            StoreError: The store cannot be read or written; what it holds is kept.
+            ModelError: The server refuses the key or the model or cannot be reached, and has not replied so far; or the
+                main process failed.
+            StoreError: The store cannot be read or written; its contents are kept.
 
         Warns:
             LostRoundsWarning: Replies were lost.
@@ -161,19 +161,19 @@ class EndpointJudge:
         replies: list[list[str | None]] = []
         for start in range(0, len(conversations), _CONVERSATIONS_PER_ROUND):
             part = conversations[start : start + _CONVERSATIONS_PER_ROUND]
-            # The others take part in the exchange alone.
+            # The other processes only take part in the exchange.
             ask = partial(self._ask_all, part if processes.is_main else [], n)
             replies += processes.gather(processes.together(ask))[0]
         return replies
 
     def settings(self) -> dict[str, Any]:
-        """The judge, its decoding, and what the replies cost that have a part in the task, stored ones included.
+        """The judge, its decoding, and the cost of the task's replies, stored ones included.
 
-        `cost` is in US dollars, None without a price. `requests_without_usage` are those whose tokens the server did
-        not count, or not as can be true, and which are estimated. `lost_rounds` are rounds without any reply; where
-        there are some, the result is `incomplete`, and `reason` is that of the first one; it is so too where replies
-        cannot be read in any round about a text, which the evaluation adds. `cut_off_rounds` and `refused_rounds` have
-        a reply that was cut off or refused. With several processes, complete in the main one alone.
+        `cost` is in US dollars, None without a price. `requests_without_usage` counts requests whose token counts were
+        missing or impossible and are estimated. `lost_rounds` counts rounds without any reply; if there are any, the
+        result is `incomplete` and `reason` says why the first was lost. The evaluation also sets `incomplete` if no
+        round about a text has a usable reply. `cut_off_rounds` and `refused_rounds` count rounds whose reply was cut
+        off or refused. With several processes, only the main one has the complete values.
         """
         totals, options = self._totals, self._options
         replies = totals.used.values()
@@ -201,7 +201,7 @@ class EndpointJudge:
         }
 
     def timings(self) -> dict[str, float]:
-        """What this run took for the task: seconds, replies from the store, requests, and US dollars where known."""
+        """What the task took in this run: seconds, replies from the store, requests, and US dollars if known."""
         totals = self._totals
         spent = {} if self._options.price is None else {"judge_cost": round(totals.cost, 6)}
         return {
@@ -235,7 +235,7 @@ class EndpointJudge:
         return [[replies[key].usable_text if key in replies else None for key in of_each] for of_each in keys]
 
     def _ask(self, missing: Mapping[tuple[bytes, ...], Messages], replies: dict[bytes, Reply]) -> None:
-        """Ask for what is missing, store it and add it to the replies."""
+        """Ask for the missing replies, store them and add them to `replies`."""
         totals = self._totals
 
         def put(item: tuple[tuple[bytes, ...], Messages]) -> tuple[tuple[bytes, ...], Conversed]:
@@ -244,7 +244,7 @@ class EndpointJudge:
                 return keys, Conversed()
             found = converse(client, self._options, self._spending, messages, len(keys))
             if found.is_limited:
-                totals.stop(f"the next request might pass the limit of {self._options.max_cost} US dollars")
+                totals.stop(f"the next request might exceed the limit of {self._options.max_cost} US dollars")
             elif isinstance(found.error, ModelError):
                 totals.stop(type(found.error)(f"the judge {self.name!r} cannot be asked: {found.error}"))
             return keys, found
@@ -253,7 +253,7 @@ class EndpointJudge:
             with ChatClient(self.name, self._options.endpoint, self._record, key=_read_key()) as client:
                 found = map_unordered(put, list(missing.items()), self._options.endpoint.concurrency)
                 for done, (keys, conversed) in enumerate(found, 1):
-                    # Not from the threads: the store belongs to this one.
+                    # Not in the worker threads: the store belongs to this thread.
                     had = dict(zip(keys, conversed.replies, strict=False))
                     replies |= had
                     totals.used |= had
@@ -278,10 +278,10 @@ class EndpointJudge:
         elif found.error is not None:
             totals.in_vain += 1
             if totals.in_vain >= MOST_FAILURES:
-                reason = f"{totals.in_vain} conversations in a row got no reply, the last of them as {found.error}"
+                reason = f"{totals.in_vain} conversations in a row got no reply; the last error: {found.error}"
                 totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))
 
 
 def _read_key() -> str:
-    # Not kept, so that nothing that shows a judge shows it.
+    # Not kept as an attribute, so that it is never shown with the judge.
     return read_key(KEY_VARIABLE) or read_key()

@@ -1,4 +1,4 @@
-"""How a judge on a server is asked."""
+"""Settings of a judge on a server."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,24 +7,25 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 
 KEY_VARIABLE = "EYECHART_JUDGE_API_KEY"
-"""The environment variable with the judge's key, where it is another than the model's."""
+"""The environment variable with the judge's key, if it differs from the model's key."""
 
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """A judge on a server, and how it is asked.
+    """A judge on a server and its request settings.
 
-    The API key is no option: it is the environment variable `EYECHART_JUDGE_API_KEY`, or else `OPENAI_API_KEY`.
+    The API key is not a setting: it is read from the environment variable `EYECHART_JUDGE_API_KEY`, or else from
+    `OPENAI_API_KEY`.
 
     Attributes:
         model: The judge's name on its server.
-        endpoint: Address, requests at once, seconds to wait, retries.
-        temperature: The sampling temperature, at least 0. The papers print none; 1.0 is the servers' own default, and
-            several rounds of a judge at 0 would be one.
-        max_tokens: The longest reply wanted, in tokens, at least 1. A judge that thinks first needs more.
-        price: US dollars per million tokens of a prompt and of a reply, at least 0; None if unknown.
-        max_cost: US dollars that may be spent, at least 0; None for no limit. Stored replies cost nothing. No request
-            is sent once what was charged, what is in flight and the request itself would pass the limit.
+        endpoint: Address, concurrent requests, timeout in seconds, retries.
+        temperature: The sampling temperature, at least 0. The papers state none; 1.0 is the servers' default. At 0, all
+            rounds of a judge would be equal.
+        max_tokens: Maximum length of a reply in tokens, at least 1. A judge that reasons first needs more.
+        price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
+        max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
+            not sent if it, the charges so far and the requests in flight could together exceed the limit.
     """
 
     model: str
@@ -35,23 +36,22 @@ class JudgeOptions:
     max_cost: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse values that are out of range."""
         if not self.model:
-            raise UsageError("model='' is not allowed; it is the judge's name on its server.")
+            raise UsageError("model='' is not allowed; expected the judge's name on its server.")
         if not 0 <= self.temperature < math.inf:
-            raise UsageError(f"temperature={self.temperature} is not allowed; it is at least 0 and finite.")
+            raise UsageError(f"temperature={self.temperature} is not allowed; expected a finite number of at least 0.")
         least = {"max_tokens": 1, "max_cost": 0}
         for name, allowed in least.items():
             value = getattr(self, name)
             if value is not None and not value >= allowed:
-                raise UsageError(f"{name}={value} is not allowed; it is at least {allowed}.")
+                raise UsageError(f"{name}={value} is not allowed; expected at least {allowed}.")
         if self.price is not None and not all(0 <= value < math.inf for value in self.price):
-            raise UsageError(f"price={self.price} is not allowed; it is two numbers of at least 0.")
+            raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")
         if self.max_cost is not None and self.price is None:
             raise UsageError(
-                "max_cost is given without price, so it cannot be kept. Give US dollars per million "
-                "tokens of prompts and of replies (--judge-price 2.5 10; 0 0 for a server of your own), or leave out "
-                "max_cost."
+                "max_cost needs a price. Give US dollars per million prompt tokens and per million reply tokens "
+                "(--judge-price 2.5 10; 0 0 for your own server), or leave out max_cost."
             )
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:

@@ -1,4 +1,4 @@
-"""A judge's replies: how they are asked for, what they cost, and under which keys they are stored."""
+"""A judge's replies: how they are requested, what they cost, and the keys under which they are stored."""
 
 import hashlib
 import threading
@@ -15,11 +15,11 @@ from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread
 from eyechart.metrics.scoring.judging.prompts import Messages
 
-# Of English four or more, of Chinese about three.
+# English has four or more, Chinese about three.
 _BYTES_PER_TOKEN = 3
-# What no text of any length has on average, so that counts of fewer tokens are wrong.
+# No text has more bytes per token on average, so a lower count of tokens is wrong.
 _LONGEST_TOKEN = 16
-# Tokens of a chat template, and of what a server puts before a prompt.
+# Tokens of a chat template and of anything that a server puts before a prompt.
 _MOST_HIDDEN = 10_000
 
 
@@ -28,14 +28,14 @@ class Reply:
     """A judge's reply in one round, stored under a key of its own.
 
     Attributes:
-        text: What it says; None where the server gave a reply without a text, for example because a filter took it.
-        reasoning: What the judge wrote before it, where the server separates the two.
-        finish_reason: How it ended, one of `reasoning.FINISH_REASONS` or another word of the server's; None where that
-            is not known, as for replies that earlier versions stored.
-        served: The name that the server gives the judge, where it gives one.
+        text: The text; None if the server sent none, for example because of a content filter.
+        reasoning: The judge's reasoning, if the server separates it from the text.
+        finish_reason: How the reply ended: one of `reasoning.FINISH_REASONS` or another word of the server's; None if
+            unknown, as for replies stored by earlier versions.
+        served: The name that the server reports for the judge, if any.
         usage: Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and
-            "estimated" where the server did not count tokens. They stand with the first reply alone, so that sums over
-            replies count each request once.
+            "estimated" if the server did not count tokens. Only the first reply has them, so that sums over replies
+            count each request once.
     """
 
     text: str | None
@@ -46,17 +46,17 @@ class Reply:
 
     @property
     def failure(self) -> str | None:
-        """Why it is a failed round whatever it says: `CUT_OFF`, as unfinished reasoning is too, or `REFUSED`."""
+        """Why the round failed, whatever the text: `CUT_OFF` (also for unfinished reasoning) or `REFUSED`."""
         failures = {CUT_OFF: CUT_OFF, UNFINISHED_REASONING: CUT_OFF, REFUSED: REFUSED}
         return failures.get(why_unread(self.text or "", self.finish_reason))
 
     @property
     def usable_text(self) -> str | None:
-        """What it says; None for a failed round."""
+        """The text; None for a failed round."""
         return self.text if self.failure is None else None
 
     def to_value(self) -> dict[str, Any]:
-        """The reply as a JSON value, from which `Reply(**value)` makes it again."""
+        """The reply as a JSON value, from which `Reply(**value)` restores it."""
         value = {**vars(self), "usage": dict(self.usage)}
         return {name: item for name, item in value.items() if item or name == "text"}
 
@@ -65,9 +65,9 @@ def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> 
     """Keys of the replies to a conversation, one for each round, 32 bytes each.
 
     Args:
-        identity: All that a reply depends on besides the conversation.
+        identity: Everything that a reply depends on other than the conversation.
         messages: The conversation.
-        rounds: Number of replies wanted; the keys of fewer rounds are the first of those of more.
+        rounds: Number of replies; the keys for fewer rounds are the first of those for more rounds.
 
     Examples:
         >>> keys = reply_keys({"name": "judge"}, [{"role": "user", "content": "Is it dark?"}], 2)
@@ -86,10 +86,10 @@ def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> 
 
 
 class Spending:
-    """US dollars charged so far and in flight, within a limit; several threads use it at once.
+    """US dollars charged so far and in flight, with a limit; several threads may use it at once.
 
     Args:
-        limit: US dollars that may be spent.
+        limit: Spending limit in US dollars.
     """
 
     def __init__(self, limit: float) -> None:
@@ -100,7 +100,7 @@ class Spending:
         self._lock = threading.Lock()
 
     def begin(self, estimate: float) -> bool:
-        """Whether a request of this estimated cost may be sent; `end` then has to follow."""
+        """Whether a request of this estimated cost may be sent; if so, `end` must follow."""
         with self._lock:
             if self._charged + sum(self._in_flight) + estimate > self._limit:
                 return False
@@ -108,7 +108,7 @@ class Spending:
             return True
 
     def end(self, estimate: float, charged: float) -> None:
-        """Count what a request cost in place of its estimate."""
+        """Replace the estimated cost of a request by its actual cost."""
         with self._lock:
             self._in_flight.remove(estimate)
             self._charged += charged
@@ -116,13 +116,13 @@ class Spending:
 
 @dataclass
 class Conversed:
-    """What came of putting a conversation to the judge.
+    """The outcome of asking the judge about a conversation.
 
     Attributes:
-        replies: The replies, in the order they came.
-        error: Why there are no more; None where the limit on spending is why, or where they are all there.
-        is_limited: Whether the limit on spending is why.
-        requests: Requests that were answered.
+        replies: The replies, in the order of arrival.
+        error: Why replies are missing; None if all arrived or the spending limit is the reason.
+        is_limited: Whether the spending limit is the reason.
+        requests: Number of requests that were answered.
         cost: What the requests cost, in US dollars; 0 without a price.
     """
 
@@ -134,17 +134,17 @@ class Conversed:
 
 
 def converse(client: ChatClient, options: JudgeOptions, spending: Spending, messages: Messages, n: int) -> Conversed:
-    """Ask for replies to a conversation, unless the limit on spending forbids it.
+    """Ask for replies to a conversation, unless the spending limit forbids it.
 
-    Tokens that the server does not count, or not as can be true, are estimated. A request without an answer that could
-    be read may be charged all the same, so it counts as estimated; one that was refused counts nothing.
+    Token counts that are missing or impossible are estimated. A request without a readable answer may be charged
+    anyway, so its estimated cost is counted; a refused request costs nothing.
 
     Args:
         client: The judge's server.
         options: The judge.
-        spending: What may be spent.
+        spending: The spending so far and its limit.
         messages: The conversation.
-        n: How many replies.
+        n: Number of replies.
     """
     prompts = 1 if client.record.several_at_once else n
     prompt_bytes = sum(len(_sendable(message["content"]).encode()) for message in messages)
@@ -184,7 +184,7 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
 
 
 def _is_possible(completion: Completion, prompt_bytes: int, max_tokens: int) -> bool:
-    """Whether a server's counts of tokens can be true, so that they may stand for the cost of a request."""
+    """Whether a server's token counts are possible, so that the cost can be computed from them."""
     usage, replies = completion.usage or Usage(), len(completion.choices)
     written = [f"{choice.message.text or ''}{choice.message.reasoning or ''}" for choice in completion.choices]
     reply_bytes = sum(len(_sendable(text).encode()) for text in written)
@@ -194,5 +194,5 @@ def _is_possible(completion: Completion, prompt_bytes: int, max_tokens: int) -> 
 
 
 def _sendable(text: str) -> str:
-    """The text without halves of surrogate pairs, which a model may have written and UTF-8 does not have."""
+    """The text without lone surrogates, which a model may have written and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")

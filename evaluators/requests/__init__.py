@@ -1,1 +1,1 @@
-"""What is asked of a backend and what it answers; the store of answers."""
+"""Requests to a backend, its responses, and the store of responses."""

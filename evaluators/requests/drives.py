@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 MOUNTS = Path("/proc/self/mounts")
-"""Linux's list of file systems: device, place and type, one a line. Other systems have none there."""
+"""Linux's list of mounted file systems, one per line: device, mount point, type. Other systems do not have it."""
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
     r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
@@ -13,10 +13,10 @@ _NETWORK = re.compile(
 
 
 def network_drive(folder: str | Path, mounts: Path | None = None) -> str:
-    """The type of the network file system that holds a folder, such as "nfs4"; "" on local disks, or if unknown.
+    """The type of a folder's network file system, such as "nfs4"; "" on local disks, or if unknown.
 
     Args:
-        folder: It need not be there.
+        folder: The folder; it need not exist.
         mounts: The list of file systems; `MOUNTS` by default.
     """
     try:
@@ -29,10 +29,10 @@ def network_drive(folder: str | Path, mounts: Path | None = None) -> str:
         fields = line.split()
         if len(fields) < 3:
             continue
-        # Blanks and the like stand as octal numbers.
+        # Spaces and similar characters are written as octal numbers.
         mounted = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
-        holds = path == mounted or path.startswith(mounted.rstrip("/") + "/")
-        # The later of two at one place lies on top.
-        if holds and len(mounted) >= len(place):
+        contains = path == mounted or path.startswith(mounted.rstrip("/") + "/")
+        # Of two mounts at the same place, the later one hides the earlier one.
+        if contains and len(mounted) >= len(place):
             place, kind = mounted, fields[2]
     return kind if _NETWORK.fullmatch(kind) else ""

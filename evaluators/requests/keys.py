@@ -1,4 +1,4 @@
-"""What makes two requests the same question: the key under which an answer is stored."""
+"""The keys under which answers are stored: requests with equal keys are the same question."""
 
 import hashlib
 import os
@@ -20,11 +20,11 @@ class RequestKeys:
     """Makes keys for the requests to one model.
 
     A key is the SHA-256 of everything that an answer depends on: the backend's identity and the request's prompt,
-    images, beginning of the reply, words, continuations, length and repeat. Row id and pass name are no part of it. An
-    image counts by the bytes of its file; one that was decoded before it came here by its mode, size and pixels.
+    images, prefill, words, continuations, length and repeat. Row id and pass name are not part of it. An image is
+    represented by the bytes of its file, or, if it is already decoded, by its mode, size and pixels.
 
     Args:
-        identity: From `Backend.identity`.
+        identity: The result of `Backend.identity`.
 
     Examples:
         >>> asked = Request("row 1", ("Is it sharp?",), images=())
@@ -35,13 +35,13 @@ class RequestKeys:
     def __init__(self, identity: dict[str, Any]) -> None:
         """Keep the identity."""
         self._identity = identity
-        # Requests about the same row hold the same image objects, which are kept so that no other takes their id.
+        # Requests about a row share image objects, which are kept here so that no other object gets their id.
         self._digests: dict[int, tuple[Any, str]] = {}
 
     def read_images(self, requests: Sequence[Request]) -> None:
-        """Read the images of some requests in threads: files keep the disk busy, and hashes the processor, not Python.
+        """Read the images of some requests in threads, as reading files and hashing release Python's lock.
 
-        An image that cannot be read is left to `key`, which says what is wrong with it.
+        An image that cannot be read is skipped; `key` raises its error.
         """
         sources = {id(source): source for request in requests for source in request.images}
         unread = [source for number, source in sources.items() if number not in self._digests]
@@ -58,15 +58,15 @@ class RequestKeys:
             BadImageError: One of its images cannot be read.
         """
         asked = {
-            # An image place is null, which no text is.
+            # null marks the place of an image.
             "prompt": [None if part is IMAGE else part for part in request.prompt],
             "images": [self._digest(source) for source in request.images],
             "prefill": request.prefill,
-            # Which of them are needed, and which come first, changes no logit.
+            # Logits depend neither on the order of the words nor on which of them are required.
             "words": sorted(request.all_words),
             "continuations": request.continuations,
             "max_new_tokens": request.max_new_tokens,
-            # The first one has the key of a request that is asked once.
+            # The first repeat has the same key as a request that is asked once.
             **({"repeat": request.repeat} if request.repeat > 1 else {}),
         }
         return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
@@ -92,7 +92,7 @@ def image_digest(source: Any) -> str:
         return f"file {hashlib.sha256(data).hexdigest()}"
     try:
         pixels = hashlib.sha256(source.tobytes()).hexdigest()
-    # Pillow decodes on first use, and its decoders raise whatever the damage led them to.
+    # Pillow decodes on first use, and damaged files can raise any exception.
     except Exception as error:
         raise BadImageError(f"the image cannot be decoded: {type(error).__name__}: {error}") from error
     palette = hashlib.sha256(bytes(source.getpalette() or ())).hexdigest()

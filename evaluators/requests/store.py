@@ -1,9 +1,9 @@
 """The response store: answers of models, kept in one SQLite database so that no question is paid for twice.
 
 The database is `responses.sqlite` under `EYECHART_HOME`, in WAL mode: readers and one writer do not wait for each
-other, and what a transaction wrote survives the end of its process, however sudden. (A loss of power may take the last
-transactions along, but leaves the database whole.) WAL mode needs a disk of this machine: no network share that several
-machines write to. Values are JSON; there is no pickle, and of a request only its hash is kept.
+other, and committed transactions survive a crash of the process. (A power failure may lose the last transactions, but
+does not damage the database.) WAL mode needs a local disk, not a network share that several machines write to. Values
+are JSON, nothing is pickled, and only the hash of a request is kept.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ FILE = "responses.sqlite"
 SCHEMA = 1
 """Version of the tables; a store of a higher one is left alone."""
 
-# "eyec": tells the store from other programs' databases.
+# "eyec": distinguishes the store from other programs' databases.
 _APPLICATION_ID = 0x65796563
 _TABLE = """
     CREATE TABLE responses (
@@ -42,16 +42,16 @@ _BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_I
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a store holds of one model."""
+    """The contents of a store for one model."""
 
     name: str
     answers: int
     bytes: int
-    """Size of the answers; the database adds some."""
+    """Size of the answers, without the overhead of the database."""
     first: float
-    """When its oldest answer was stored, seconds since 1970."""
+    """When its oldest answer was stored, in seconds since 1970."""
     last: float
-    """When its newest answer was stored, likewise."""
+    """When its newest answer was stored, in seconds since 1970."""
 
 
 class ResponseStore:
@@ -69,15 +69,15 @@ class ResponseStore:
 
     @classmethod
     def open(cls, path: Path | None = None, *, timeout: float = 60.0) -> "ResponseStore":
-        """Open a store, which is created if absent.
+        """Open a store; create it if it does not exist.
 
         Args:
             path: The database; by default the one under `EYECHART_HOME`.
-            timeout: How long to wait for other processes that write, in seconds.
+            timeout: How long to wait for other writing processes, in seconds.
 
         Raises:
-            StoreError: It cannot be created, read or written, is damaged, is no response store, or was written by a
-                newer version.
+            StoreError: The database cannot be created, read or written, is damaged, is not a response store, or was
+                written by a newer version.
         """
         path = path or default_path()
         with explained(path):
@@ -99,21 +99,21 @@ class ResponseStore:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
 
     def get(self, keys: Iterable[bytes], form: Form = ANSWER) -> dict[bytes, dict[str, Any]]:
-        """Look answers up.
+        """Look up answers.
 
         Args:
-            keys: From `RequestKeys`.
-            form: That of their values.
+            keys: Keys from `RequestKeys`.
+            form: The form of their values.
 
         Returns:
-            Key to value, of those that are there.
+            The stored values by key; keys that are not in the store are absent.
 
         Raises:
-            StoreError: The store cannot be read, or a value is of another form.
+            StoreError: The store cannot be read, or a value does not have this form.
         """
         wanted = list(dict.fromkeys(keys))
         found: dict[bytes, object] = {}
@@ -128,11 +128,11 @@ class ResponseStore:
             raise store_errors.unreadable(self.path, str(error)) from error
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
-        """Store answers in one transaction: all of them or none. What is there already stays as it is.
+        """Store answers in one transaction: all of them or none. Existing answers are not changed.
 
         Args:
             model: The model's name, for `info` and `prune`.
-            values: Key to JSON value.
+            values: JSON values by key.
 
         Raises:
             StoreError: The store cannot be written.
@@ -143,7 +143,7 @@ class ResponseStore:
             self._connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
 
     def models(self) -> list[StoredModel]:
-        """What is in the store, by model.
+        """The contents of the store, by model.
 
         Raises:
             StoreError: The store cannot be read, or a name or time in it is not valid.
@@ -156,16 +156,16 @@ class ResponseStore:
             models = [StoredModel(*row) for row in self._connection.execute(query)]
         for model in models:
             if not (isinstance(model.name, str) and is_time(model.first) and is_time(model.last)):
-                raise store_errors.unreadable(self.path, f"the model {brief(model.name)} has no name or no time")
+                raise store_errors.unreadable(self.path, f"the model {brief(model.name)} has an invalid name or time")
         return models
 
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Size on the disk, in bytes."""
         files = (self.path, *_companions(self.path))
         return sum(file.stat().st_size for file in files if file.exists())
 
     def check(self) -> None:
-        """Read the whole database.
+        """Check the entire database.
 
         Raises:
             StoreError: It is damaged.
@@ -178,17 +178,17 @@ class ResponseStore:
             raise store_errors.unreadable(self.path, reason)
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
-        """Remove answers. `compact` then gives their space back to the disk.
+        """Remove answers. Call `compact` afterwards to free their disk space.
 
         Args:
-            model: Only this model's.
-            older_than: Only those stored more than N days ago.
+            model: Remove only the answers of this model.
+            older_than: Remove only answers stored more than N days ago.
 
         Returns:
-            Model to the number of answers removed.
+            Number of removed answers, by model.
 
         Raises:
-            UsageError: There is no such model in the store.
+            UsageError: The model is not in the store.
             StoreError: The store cannot be written.
         """
         if model is not None and model not in (names := [stored.name for stored in self.models()]):
@@ -203,7 +203,7 @@ class ResponseStore:
         return removed
 
     def remove_unreadable(self) -> int:
-        """Remove the answers that cannot be read; gives their number. The others stay.
+        """Remove only the answers that cannot be read, and return their number.
 
         Raises:
             StoreError: The store cannot be read or written.
@@ -214,7 +214,7 @@ class ResponseStore:
         return len(keys)
 
     def compact(self) -> None:
-        """Write the database anew without its gaps.
+        """Rewrite the database without its gaps.
 
         Raises:
             StoreError: The disk has no room for the copy, or another process is using the store.
@@ -232,16 +232,16 @@ class ResponseStore:
 
 
 def clear(path: Path | None = None) -> dict[str, int]:
-    """Remove all answers, and the database itself where it is damaged or the disk too full to write to it.
+    """Remove all answers. If the database is damaged or the disk is too full to write to it, remove the database.
 
     Args:
         path: The database; by default the one under `EYECHART_HOME`.
 
     Returns:
-        Model to the number of answers removed, empty where the database could not tell.
+        Number of removed answers, by model; empty if the database could not be read.
 
     Raises:
-        StoreError: The store is of a newer version, no response store, or cannot be written.
+        StoreError: The store was written by a newer version, is not a response store, or cannot be written.
     """
     path = path or default_path()
     try:
@@ -264,18 +264,18 @@ def default_path() -> Path:
 
 
 def _companions(path: Path) -> tuple[Path, Path]:
-    """The files that SQLite keeps beside a database while it is in use."""
+    """The files that SQLite keeps next to a database while it is in use."""
     return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
-    """Create the table in a new database, and see that it can be written."""
-    # Before anything is written: the file may be another program's. As one reading: another process may be creating it.
+    """Create the table in a new database, and check that it can be written."""
+    # Before writing, as the file may be another program's; in a transaction, as another process may be creating it.
     with _transaction(connection, "BEGIN"):
         _check_kind(connection, path)
     _use_wal(connection, path, timeout)
     connection.execute("PRAGMA synchronous = NORMAL")
-    # Also where there is nothing to create: only a transaction tells whether the file can be written.
+    # Also if there is nothing to create: only a transaction shows whether the file can be written.
     with _transaction(connection):
         if _check_kind(connection, path):
             connection.execute(_TABLE)
@@ -295,7 +295,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
     if application == _APPLICATION_ID and columns != list(_COLUMNS):
         raise store_errors.other_columns(path, columns, _COLUMNS)
-    # A trigger may remove what is stored, and a view takes nothing.
+    # A trigger may remove stored answers, and a view cannot be written to.
     others = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone()
     if application == _APPLICATION_ID and others is not None:
         raise store_errors.other_contents(path, *others)
@@ -303,7 +303,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
-    """Switch to WAL mode. SQLite does not wait for others here, as it does for a transaction."""
+    """Switch to WAL mode. Unlike for a transaction, SQLite does not wait for other processes here."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -319,16 +319,16 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Write all or nothing, or read all as of one moment with "BEGIN".
+    """Write all or nothing; with "BEGIN", read a consistent state.
 
-    Taken for writing at once, as a reader that turns writer cannot wait for another writer.
+    "BEGIN IMMEDIATE" locks for writing at once, because a reader that becomes a writer cannot wait for another writer.
     """
     connection.execute(begin)
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # SQLite has rolled back by itself where the disk is full or failing.
+        # SQLite has already rolled back if the disk is full or failing.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

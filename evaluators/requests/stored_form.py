@@ -1,4 +1,4 @@
-"""The forms that stored values have, checked when they are written and read: a store may be edited, or a disk fail."""
+"""The forms of stored values. They are checked on writing and reading, as a store may be edited or a disk may fail."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 from eyechart.evaluators.requests.values import brief, decode
 
 Form = Mapping[str, Callable[[Any], bool]]
-"""What a value may hold, and what tells whether it is of the right kind."""
+"""The fields that a value may have, each with a check of its type."""
 
 
 def _is_text(value: object) -> bool:
@@ -19,7 +19,7 @@ def _is_number(value: object) -> bool:
         return False
     try:
         return math.isfinite(value)
-    # A whole number of hundreds of digits.
+    # An integer with hundreds of digits.
     except OverflowError:
         return False
 
@@ -67,21 +67,21 @@ REPLY: Form = {
 
 
 def read_value(stored: object, form: Form) -> dict[str, Any]:
-    """What a row of the store holds.
+    """The value in a row of the store.
 
     Args:
-        stored: Its value, JSON as bytes, or as the text that a hand writes into a database.
+        stored: Its value: JSON as bytes, or as text if the database was edited by hand.
         form: `ANSWER` or `REPLY`.
 
     Raises:
-        ValueError: It is no JSON, or of another form; the message says what is wrong.
+        ValueError: It is not JSON or does not have this form; the message says why.
     """
     if not isinstance(stored, bytes | str):
         raise ValueError(f"an answer is {brief(stored)}; expected JSON")
     try:
         value = decode(stored.encode("utf-8", "surrogatepass") if isinstance(stored, str) else stored)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"an answer is no JSON: {error}") from error
+        raise ValueError(f"an answer is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"an answer is {brief(value)}; expected a JSON object")
     if (reason := misfit(value, form)) is not None:
@@ -90,17 +90,17 @@ def read_value(stored: object, form: Form) -> dict[str, Any]:
 
 
 def misfit(value: Mapping[str, Any], form: Form) -> str | None:
-    """What in a value is not of a form; None where all is."""
+    """Which field of a value does not have the form; None if all have it."""
     for name, item in value.items():
         if name not in form or not form[name](item):
-            return f"an answer holds {brief(name)} as {brief(item)}"
+            return f"an answer has the invalid field {brief(name)}: {brief(item)}"
     return None
 
 
 def why_unreadable(key: object, model: object, stored_at: object, value: object) -> str | None:
-    """What is wrong with a row of the store; None for one that can be read."""
+    """Why a row of the store cannot be read; None if it can."""
     if not (isinstance(key, bytes) and isinstance(model, str) and is_time(stored_at)):
-        return f"a row has the key {brief(key)}, the model {brief(model)} and the time {brief(stored_at)}"
+        return f"a row has an invalid key {brief(key)}, model {brief(model)} or time {brief(stored_at)}"
     try:
         read_value(value, {**ANSWER, **REPLY})
     except ValueError as error:
@@ -109,5 +109,5 @@ def why_unreadable(key: object, model: object, stored_at: object, value: object)
 
 
 def is_time(value: object) -> bool:
-    """Whether this can be when an answer was stored: seconds since 1970, as far as dates go that Python can show."""
+    """Whether a value is a valid storage time: seconds since 1970, within the range of Python's dates."""
     return isinstance(value, float) and 0 <= value < 2.5e11

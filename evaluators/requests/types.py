@@ -1,4 +1,4 @@
-"""The types that travel from a protocol to a backend and back: `Request`, `Response`, `RowResponses`, `Backend`."""
+"""The types passed between protocols and backends: `Request`, `Response`, `RowResponses`, `Backend`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 from eyechart.datasets_scripts.common.errors import DataError
 
 Row = Mapping[str, Any]
-"""One row of a dataset, in the columns of its kind; images are still encoded."""
+"""One row of a dataset, with the columns of its kind; images are still encoded."""
 
 
 class ImagePlace(Enum):
-    """Where an image stands in a prompt."""
+    """The place of an image in a prompt."""
 
     IMAGE = "image"
 
@@ -21,7 +21,7 @@ IMAGE = ImagePlace.IMAGE
 
 
 class OutputType(Enum):
-    """What a request wants of a model."""
+    """What a request asks of a model."""
 
     TEXT = "text"
     LOGITS = "next-token logits"
@@ -41,45 +41,45 @@ class Request:
     prompt: Prompt
     images: tuple[Any, ...]
     """One for each image place of the prompt: a PIL image, a path, `{"bytes", "path"}`, or an object whose `read()`
-    gives that."""
+    returns one of these."""
     options: tuple[str, ...] = ()
-    """The options as the prompt shows them, in that order; empty where there are none."""
+    """The options as the prompt shows them, in that order; empty if there are none."""
     prefill: str = ""
-    """How the reply begins, given to the model."""
+    """Beginning of the reply, given to the model."""
     words: tuple[str, ...] = ()
-    """Words whose next-token logits are wanted; empty otherwise."""
+    """Words whose next-token logits are requested; empty otherwise."""
     optional_words: tuple[str, ...] = ()
-    """Further words, whose logits are wanted as well where they can be had."""
+    """Further words, whose logits are requested if available."""
     continuations: tuple[str, ...] = ()
-    """Texts whose losses as what follows the prompt and `prefill` are wanted; empty otherwise."""
+    """Texts whose losses as continuations of the prompt and `prefill` are requested; empty otherwise."""
     max_new_tokens: int = 32
-    """The longest text wanted, in tokens."""
+    """Maximum length of the reply, in tokens."""
     image_ids: tuple[str, ...] = ()
-    """What the data call the images, where scores of single images can answer; empty elsewhere."""
+    """Ids of the images in the data, if scores of single images can answer the request; empty otherwise."""
     pass_name: str = "main"
     """Which of several passes over the same row: "main", "rotation:1", "forced", "reversed"."""
     repeat: int = 1
-    """Which of several replies to the same request, where these are drawn at random."""
+    """Which of several replies to the same request, if replies are sampled."""
     optional: bool = False
-    """Whether the row can be scored without an answer to this."""
+    """Whether the row can be scored without an answer to this request."""
 
     def __post_init__(self) -> None:
-        """Refuse a request for two things at once, or for none."""
+        """Refuse contradictory fields."""
         if self.words and self.continuations:
-            raise ValueError(f"request {self.id!r} wants logits and losses; it may want one of them")
+            raise ValueError(f"request {self.id!r} asks for logits and losses; expected only one of them")
         if self.optional_words and not self.words:
-            raise ValueError(f"request {self.id!r} wants logits of optional words alone; it has to need some")
+            raise ValueError(f"request {self.id!r} has only optional words; expected at least one required word")
         if self.output_type is OutputType.TEXT and self.max_new_tokens < 1:
-            raise ValueError(f"request {self.id!r} wants a text of {self.max_new_tokens} tokens; it is at least 1 long")
+            raise ValueError(f"request {self.id!r} has max_new_tokens={self.max_new_tokens}; expected at least 1")
 
     @property
     def all_words(self) -> tuple[str, ...]:
-        """The words that are needed, then the optional ones."""
+        """The required words, then the optional ones."""
         return self.words + self.optional_words
 
     @property
     def output_type(self) -> OutputType:
-        """Losses where there are continuations, logits where there are words, else text."""
+        """Losses if there are continuations, logits if there are words, else text."""
         if self.continuations:
             return OutputType.LOSSES
         return OutputType.LOGITS if self.words else OutputType.TEXT
@@ -105,54 +105,54 @@ class Loss:
 
 @dataclass(frozen=True)
 class Response:
-    """A backend's answer to one request: text, logits, losses, or the error in their place."""
+    """A backend's answer to one request: text, logits, losses, or an error."""
 
     request: Request
     text: str | None = None
-    """The answer, without the reasoning before it; "" where the model said nothing else."""
+    """The answer, without the reasoning before it; "" if the model wrote only reasoning."""
     reasoning: str | None = None
     """What a reasoning model wrote before its answer."""
     finish_reason: str | None = None
-    """How the text ended: one of `reasoning.FINISH_REASONS`, or another word of the server's; None where unknown."""
+    """How the text ended: one of `reasoning.FINISH_REASONS`, or another word of the server's; None if unknown."""
     logits: Mapping[str, float] | None = None
-    """Next-token logit of each word needed, and of the optional ones that could be had, up to a constant that all words
-    share (so log-probabilities too)."""
+    """Next-token logit of each required word and of the available optional words, up to a constant shared by all words
+    (log-probabilities are allowed)."""
     losses: tuple[Loss, ...] | None = None
-    """Loss of each continuation asked for."""
+    """Loss of each continuation."""
     score: float | None = None
-    """A quality score in place of logits, from a file of precomputed ones; higher is better."""
+    """A quality score instead of logits, from a file of precomputed predictions; higher is better."""
     image_scores: tuple[float, ...] | None = None
-    """Quality scores of the request's images, where the text comes from comparing them; higher is better."""
+    """Quality scores of the request's images, if the text comes from comparing them; higher is better."""
     upper_bound_words: tuple[str, ...] = ()
-    """Words whose logit is only an upper bound, as the server returned no more than its most probable tokens."""
+    """Words whose logit is only an upper bound, because the server returned only its most probable tokens."""
     usage: Mapping[str, int] = field(default_factory=dict)
     """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown, where the backend knows better than the request (precomputed predictions)."""
+    """The options as they were shown, if the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
-    """The prompt as the model's chat template writes it, images as their placeholders, or the texts that an image was
-    compared with, one a line; None where a server renders it."""
+    """The prompt as the model's chat template renders it, with placeholders for images, or the texts that an image was
+    compared with, one per line; None if a server renders it."""
     images_downscaled: int | None = None
-    """How many of the request's images the model saw with fewer pixels than they have; None where unknown."""
+    """How many of the request's images were downscaled for the model; None if unknown."""
     response_metadata: Mapping[str, str] = field(default_factory=dict)
-    """Settings known only from the answer, such as the name under which a server answered."""
+    """Settings known only from the response, such as the model name that a server reports."""
     stored: bool = field(default=False, compare=False)
-    """Whether it comes from the response store and was not asked for now."""
+    """Whether it comes from the response store instead of a new request."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
     item: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What the protocol read from it: columns of predictions.parquet."""
+    """What the protocol parsed from it: columns of predictions.parquet."""
 
 
 @dataclass(frozen=True)
 class RowResponses:
-    """A row with the responses to its requests, in the order in which they were asked."""
+    """A row with the responses to its requests, in the order of the requests."""
 
     row: Row
     responses: tuple[Response, ...]
 
     def of_pass(self, name: str) -> Response | None:
-        """The response to the request of that pass; None where it was not asked."""
+        """The response to the request of this pass; None if it was not asked."""
         return next((response for response in self.responses if response.request.pass_name == name), None)
 
 
@@ -163,11 +163,11 @@ class Backend(Protocol):
     needs_images: bool = True
     """Whether requests have to carry their images."""
     writes_replies: bool = True
-    """Whether it writes replies when asked, which then may be longer ones; predictions are there already."""
+    """Whether it generates replies, so that longer ones can be requested; precomputed predictions cannot change."""
     billed_per_request: bool = False
-    """Whether each request is asked and paid for by itself, so that asking fewer of them saves."""
+    """Whether each request is sent and billed separately, so that fewer requests cost less."""
     samples: bool = False
-    """Whether it draws its replies at random, so that the repeats of a request differ."""
+    """Whether it samples its replies, so that the repeats of a request differ."""
 
     @property
     def name(self) -> str:
@@ -177,13 +177,13 @@ class Backend(Protocol):
         """Raise `ModelError` if the backend can't give this."""
 
     def for_data(self, dataset: str) -> "Backend":
-        """What answers about the rows of a dataset, whose ids need be unique in it alone."""
+        """The backend for the rows of one dataset; row ids are unique only within a dataset."""
         return self
 
     def identity(self) -> dict[str, Any] | None:
-        """All that an answer depends on besides its request, as JSON values: the key of stored answers.
+        """Everything that an answer depends on other than its request, as JSON values: part of the key in the store.
 
-        None where that is unknown, as for a function: such answers are never stored.
+        None if this is unknown, as for a Python function; such answers are never stored.
         """
         return None
 
@@ -193,5 +193,5 @@ class Backend(Protocol):
     def settings(self) -> dict[str, Any]:
         """Everything about the model and its use that can change an answer; complete after `answer`.
 
-        What differs between answers belongs into the `Response`, as stored ones are not asked for again.
+        Values that differ between answers belong in the `Response`, because stored answers are not requested again.
         """

@@ -1,4 +1,4 @@
-"""JSON values: spelled exactly for the store, and checked or shown where others wrote them."""
+"""JSON values: encoded exactly for the store; checked and shown safely if others wrote them."""
 
 import json
 import math
@@ -6,19 +6,18 @@ import re
 from typing import Any, TypeGuard
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""All but tab and line feed: what a terminal or a page obeys instead of showing, and what none can encode."""
+"""Control characters except tab and line feed, which a terminal or a page would obey, and lone surrogates."""
 
 
 def encode(value: Any, *, sort_keys: bool = False) -> bytes:
-    """Spell a JSON value so that `decode` gives back exactly what was put in.
+    """Encode a JSON value so that `decode` restores it exactly.
 
-    Floats keep all their digits; nan and the infinities are spelled as Python spells them. Halves of surrogate pairs,
-    which a model may write, are encoded as they are: the JSON escapes of two of them in a row would be read as one
-    character.
+    Floats keep all their digits; nan and the infinities are written as in Python. Lone surrogates, which a model may
+    write, are encoded as they are: the JSON escapes of two of them in a row would be read as one character.
 
     Args:
         value: None, booleans, numbers, texts, and lists and string-keyed dicts of these; tuples become lists.
-        sort_keys: Give dicts that are equal the same spelling.
+        sort_keys: Encode equal dicts equally.
 
     Examples:
         >>> encode({"b": 0.1, "a": "é"}, sort_keys=True).decode()
@@ -29,10 +28,10 @@ def encode(value: Any, *, sort_keys: bool = False) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The value that `encode` spelled.
+    """The value that `encode` encoded.
 
     Raises:
-        ValueError: The bytes are no JSON.
+        ValueError: The bytes are not JSON.
     """
     return json.loads(data.decode("utf-8", "surrogatepass"))
 
@@ -46,30 +45,30 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written to a file: JSON can spell halves of characters."""
+    """Whether a text can be written to a file: JSON can contain lone surrogates, UTF-8 cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects lie within each other on more levels than these."""
+    """Whether lists and objects are nested more than `levels` deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return inner is not None and (levels == 0 or any(is_deeper(one, levels - 1) for one in inner))
 
 
 def brief(value: object) -> str:
-    """A value as text of one line, without anything that a terminal would obey."""
+    """A value as one line of text, without characters that a terminal would obey."""
     try:
         text = repr(value)
     except ValueError:
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
 
 def printable(text: str) -> str:
-    r"""A text of unknown origin for a terminal or a page.
+    r"""A text of unknown origin, made safe for a terminal or a page.
 
-    Control characters, marks that turn the direction of writing and halves of characters become their escapes; tabs
-    and line feeds stay.
+    Control characters, characters that change the writing direction and lone surrogates are escaped; tabs and line
+    feeds stay.
 
     Examples:
         >>> printable("a\x1b[2Jb\n"), printable("\u202egnp.exe")

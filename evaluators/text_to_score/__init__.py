@@ -1,15 +1,16 @@
 """Text to score: a regressor turns the description of an image into a quality score.
 
-AesBench, Sec. 3.3 (https://arxiv.org/abs/2401.08276) compares models that describe, and do not score, with expert
-scores "via a BERT-based regressor". The paper's settings are not public; ours are the fine-tuning settings of the BERT
-paper (https://arxiv.org/abs/1810.04805, Appendix A.3), and every result names them. Here any encoder that
-transformers has for sequence classification is trained with its `Trainer` on (description, score) pairs.
+AesBench, Sec. 3.3 (https://arxiv.org/abs/2401.08276), compares models that give descriptions instead of scores with
+expert scores "via a BERT-based regressor". The paper's settings are not public; the defaults here are the fine-tuning
+settings of the BERT paper (https://arxiv.org/abs/1810.04805, Appendix A.3), and every result records them. Any encoder
+that transformers supports for sequence classification can be trained, with its `Trainer`, on (description, score)
+pairs.
 
-`train` makes a `TextToScore`, which is saved, loaded and applied to other descriptions; `cross_validate` says how well
-scores of unseen images are predicted. They are loaded on first use, as they bring NumPy and pydantic.
+`train` returns a `TextToScore`, which can be saved, loaded and applied to other descriptions; `cross_validate` measures
+how well it predicts the scores of unseen images. They are loaded on first use, because they import NumPy and pydantic.
 
-The question of `aes_bench/interpretation` states the true aesthetic level. Scores made from its answers say how closely
-these follow what the model was told, so they are no measure of what it saw.
+The question of `aes_bench/interpretation` states the true aesthetic level. Scores predicted from its answers measure
+how closely the model follows the stated level, not what it sees in the image.
 """
 
 import importlib

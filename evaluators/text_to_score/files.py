@@ -1,4 +1,4 @@
-"""The files of `eyechart text-to-score`: descriptions with scores, a run's texts, and the scores made of them."""
+"""The files of `eyechart text-to-score`: descriptions with scores, a run's texts, and the predicted scores."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ LEVEL_TOLD = "aes_bench/interpretation"
 
 @dataclass(frozen=True)
 class Pairs:
-    """Descriptions with their scores, an image's several times if it has several."""
+    """Descriptions with their scores; an image may have several descriptions."""
 
     ids: list[str]
     descriptions: list[str]
@@ -47,21 +47,21 @@ class Texts:
     ids: list[str]
     texts: list[str]
     empty: list[str]
-    """Ids of images whose description is empty; they are in neither of the lists above."""
+    """Ids of images whose description is empty; they are not in the lists above."""
     task: str | None
-    """The task that the texts answer, None for a file that names none."""
+    """The task that the texts answer; None for a file without task names."""
 
 
 def read_pairs(path: str | Path) -> Pairs:
-    """Read (id, description, score) from CSV or JSON Lines; other columns are passed over.
+    """Read (id, description, score) from CSV or JSON Lines; other columns are ignored.
 
     Args:
-        path: A file whose name ends in .csv or .jsonl.
+        path: A .csv or .jsonl file.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file does not exist.
         BadAnnotationError: It is malformed; the message names the row.
-        UsageError: The file's name ends otherwise.
+        UsageError: The file has another suffix.
     """
     file = str(path)
     pairs = Pairs([], [], [])
@@ -76,13 +76,13 @@ def read_texts(path: str | Path, task: str | None = None) -> Texts:
     """Read descriptions from a run, or (id, description) from CSV or JSON Lines.
 
     Args:
-        path: A run's folder or its predictions.parquet; or a file whose name ends in .csv or .jsonl.
-        task: Which of a run's `DESCRIPTION_TASKS` to take; None takes the only one there is.
+        path: A run's folder or its predictions.parquet; or a .csv or .jsonl file.
+        task: Which of a run's `DESCRIPTION_TASKS` to take; None if the run has only one.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file does not exist.
         BadAnnotationError: It is malformed, or an id appears twice.
-        UsageError: The file's name ends otherwise, or the task is not named or not in the run.
+        UsageError: The file has another suffix, the task is not in the run, or the run has several and none is named.
     """
     path = Path(path)
     if path.is_dir() or path.suffix == ".parquet":
@@ -90,7 +90,7 @@ def read_texts(path: str | Path, task: str | None = None) -> Texts:
         task, rows = _answers(file, task)
     else:
         if task is not None:
-            raise UsageError(f"task={task!r} is for predictions of a run, and '{path}' names no tasks; leave it out.")
+            raise UsageError(f"task={task!r} applies only to predictions of a run; leave it out for '{path}'.")
         file = str(path)
         rows = [
             (
@@ -103,16 +103,14 @@ def read_texts(path: str | Path, task: str | None = None) -> Texts:
     texts: dict[str, str] = {}
     for number, identifier, text in rows:
         if identifier in texts:
-            raise BadAnnotationError(
-                f"id '{identifier}' was there before; expected one text each", path=file, row=number
-            )
+            raise BadAnnotationError(f"duplicate id '{identifier}'; expected one text per id", path=file, row=number)
         texts[identifier] = text
     kept = {identifier: text for identifier, text in texts.items() if text.strip()}
     return Texts(list(kept), list(kept.values()), [name for name in texts if name not in kept], task)
 
 
 def write_scores(path: str | Path, ids: Sequence[str], scores: Sequence[float]) -> None:
-    """Write a CSV of the columns id and score, which `eyechart score q_bench/assessment` reads.
+    """Write a CSV file with the columns id and score, which `eyechart score q_bench/assessment` reads.
 
     Raises:
         UsageError: The file cannot be written.
@@ -129,8 +127,8 @@ def write_validation(path: str | Path, pairs: Pairs, found: "CrossValidation") -
 
     Args:
         path: The file.
-        pairs: What was validated on.
-        found: What came out.
+        pairs: The descriptions and scores of the validation.
+        found: The results of the validation.
 
     Raises:
         UsageError: The file cannot be written.
@@ -146,7 +144,7 @@ def write_validation(path: str | Path, pairs: Pairs, found: "CrossValidation") -
 
 
 def make_parent(path: Path) -> None:
-    """Create the folder of a file that is written after much work.
+    """Create the folder of a file before the long work whose result it will contain.
 
     Raises:
         UsageError: It cannot be created, or the path is a folder itself.
@@ -169,7 +167,7 @@ def _write(path: str | Path, text: str) -> None:
 def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".jsonl"):
-        raise UsageError(f"'{path}' is not allowed; expected a CSV (.csv) or JSON Lines (.jsonl) file.")
+        raise UsageError(f"'{path}' is not supported; expected a CSV (.csv) or JSON Lines (.jsonl) file.")
     rows = read_csv_rows(path, columns) if suffix == ".csv" else read_jsonl_rows(path)
     for number, row in rows:
         if ROW_ERROR in row:
@@ -178,12 +176,12 @@ def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
 
 
 def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str]]]:
-    """The task, and (row number, id, text) of each of its answers; a missing text is an empty one."""
+    """The task, and (row number, id, text) of each of its answers; a missing text counts as empty."""
     import pyarrow
     from pyarrow import parquet
 
     if not Path(path).is_file():
-        raise MissingFileError("there are no predictions; a run of `eyechart run` writes them", path=path)
+        raise MissingFileError("missing predictions; `eyechart run` writes them", path=path)
     columns = ["task", "id", "text"]
     try:
         there = parquet.read_schema(path).names
@@ -191,9 +189,9 @@ def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str
         columns += [REPEAT] if REPEAT in there else []
         rows = [] if missing else parquet.read_table(path, columns=columns).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise BadAnnotationError(f"no Parquet file: {error}", path=path) from error
+        raise BadAnnotationError(f"not a Parquet file: {error}", path=path) from error
     if missing:
-        raise BadAnnotationError(f"no predictions of a run: it lacks the columns {', '.join(missing)}", path=path)
+        raise BadAnnotationError(f"not the predictions of a run: missing columns {', '.join(missing)}", path=path)
     task = _one_task(path, task, {row["task"] for row in rows})
     numbered = [(n, row) for n, row in enumerate(rows, 1) if row["task"] == task and is_first(row.get(REPEAT))]
     return task, [(n, row["id"], row["text"] or "") for n, row in numbered]
@@ -204,6 +202,8 @@ def _one_task(path: str, task: str | None, tasks: set[str]) -> str:
     if task is not None and task not in there:
         raise unknown_name(f"task with descriptions in '{path}'", task, there)
     if task is None and len(there) != 1:
-        found = f"answers of {' and '.join(there)}" if there else f"no answers of {' or '.join(DESCRIPTION_TASKS)}"
-        raise UsageError(f"'{path}' holds {found}; {'say which by the task' if there else 'run one of these first'}.")
+        found = f"answers to {' and '.join(there)}" if there else f"no answers to {' or '.join(DESCRIPTION_TASKS)}"
+        raise UsageError(
+            f"'{path}' contains {found}; {'choose one with --task' if there else 'run one of these first'}."
+        )
     return task or there[0]

@@ -25,10 +25,10 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
         texts: The texts.
 
     Raises:
-        UsageError: One text instead of several, or an item that is no text or blank; the message names its place.
+        UsageError: A single text instead of a list, or a blank item or one that is not text; the message names it.
     """
     if isinstance(texts, str):
-        raise UsageError(f"{name} is one text; expected a list of texts, so write [{name}] for a single one.")
+        raise UsageError(f"{name} is a single text; expected a list of texts: write [{name}].")
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
             found = f"{text!r}" if isinstance(text, str) else f"a {type(text).__name__}"
@@ -44,21 +44,23 @@ def check_scores(scores: Sequence[float], n_texts: int) -> FloatArray:
         n_texts: Number of descriptions.
 
     Raises:
-        UsageError: Another number of scores than of descriptions, a score that is no finite number, or scores that are
-            all equal, from which nothing can be learnt.
+        UsageError: The numbers of scores and descriptions differ, a score is not a finite number, or all scores are
+            equal, so that there is nothing to learn.
     """
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(f"scores must be numbers: {error}.") from error
     if values.shape != (n_texts,):
-        raise UsageError(f"scores have the shape {values.shape}; expected one for each of {n_texts} descriptions.")
+        raise UsageError(
+            f"scores have the shape {values.shape}; expected one score for each of {n_texts} descriptions."
+        )
     unusable = np.flatnonzero(~np.isfinite(values))
     if unusable.size:
         raise UsageError(f"scores[{unusable[0]}] is {values[unusable[0]]}; expected a finite number.")
     if n_texts == 0 or values.min() == values.max():
-        found = f"all {values[0]}" if n_texts else "none"
-        raise UsageError(f"scores are {found}; expected at least two that differ, as nothing can be learnt otherwise.")
+        found = f"all {values[0]}" if n_texts else "empty"
+        raise UsageError(f"scores are {found}; expected at least two different scores to learn from.")
     return values
 
 
@@ -68,13 +70,15 @@ def encode(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], max_lengt
     Args:
         tokenizer: The encoder's.
         texts: Texts from `check_texts`.
-        max_length: Tokens that are read of each text.
+        max_length: Maximum number of tokens read of each text.
 
     Warns:
-        TruncatedTextWarning: Texts are longer.
+        TruncatedTextWarning: Texts are longer than that.
     """
     longer = sum(len(ids) > max_length for ids in tokenizer(list(texts), verbose=False)["input_ids"])
     if longer:
-        message = f"{longer} of {len(texts)} texts are longer than max_length={max_length} tokens; the rest is not read"
+        message = (
+            f"{longer} of {len(texts)} texts are longer than max_length={max_length} tokens; their ends are not read"
+        )
         warnings.warn(message, TruncatedTextWarning, stacklevel=3)
     return tokenizer(list(texts), truncation=True, max_length=max_length)

@@ -22,32 +22,32 @@ Progress = Callable[[int, int], None]
 
 
 class Record(BaseModel):
-    """The contents of `text_to_score.json`: what the weights do not tell."""
+    """The contents of `text_to_score.json`: what the weights do not contain."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     mean: float
-    """Of the training scores, in their unit."""
+    """Mean of the training scores, in their unit."""
     standard_deviation: float = Field(gt=0)
-    """Of the training scores, in their unit. The model's output is in standard deviations from the mean."""
+    """Standard deviation of the training scores, in their unit; the model outputs standard deviations from the mean."""
     descriptions: int
-    """How many the regressor was trained on."""
+    """Number of descriptions that the regressor was trained on."""
     settings: dict[str, Any]
-    """Those of the training, as in `TrainingSettings`."""
+    """The training settings, as in `TrainingSettings`."""
     base_model: dict[str, Any]
-    """Name, architecture and fingerprint of the encoder that training began with."""
+    """Name, architecture and fingerprint of the encoder that was fine-tuned."""
     versions: dict[str, str]
-    """Of the packages that trained it."""
+    """Versions of the packages used for training."""
 
     @property
     def max_length(self) -> int:
-        """Tokens that are read of each text."""
+        """Maximum number of tokens read of each text."""
         return int(self.settings["max_length"])
 
 
 class TextToScore:
-    """Predicts the score that a description stands for.
+    """Predicts a score from a description.
 
     Args:
         model: A sequence classifier with one output, in standard deviations of the training scores.
@@ -57,7 +57,7 @@ class TextToScore:
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", record: Record) -> None:
         """Keep the parts; `train` and `TextToScore.load` make them."""
-        # torch's switch: training leaves dropout on.
+        # Switches off dropout, which is on after training.
         self._model = model.eval()
         self._tokenizer = tokenizer
         self.record = record
@@ -68,10 +68,10 @@ class TextToScore:
 
         Args:
             folder: The folder.
-            cpu_only: Run on the CPU even where there is an accelerator.
+            cpu_only: Run on the CPU even if there is an accelerator.
 
         Raises:
-            ModelError: The folder holds no regressor, or a damaged one.
+            ModelError: The folder does not contain a regressor, or it is damaged.
         """
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -82,7 +82,7 @@ class TextToScore:
                 folder, use_safetensors=True, trust_remote_code=False, output_loading_info=True
             )
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        # Loading runs code of many libraries; whatever it raises, the user needs the folder's name beside it.
+        # Loading runs code of many libraries; whatever it raises, the user needs the folder's name with it.
         except Exception as error:
             raise ModelError(f"regressor '{folder}' cannot be loaded: {type(error).__name__}: {error}") from error
         if found["missing_keys"]:
@@ -98,7 +98,7 @@ class TextToScore:
             folder: Created if absent; must be empty.
 
         Raises:
-            UsageError: The folder holds files or cannot be written.
+            UsageError: The folder is not empty or cannot be written.
         """
         target = make_empty_folder(folder)
         try:
@@ -110,11 +110,11 @@ class TextToScore:
             raise unwritable(f"the folder {folder}", error) from error
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32, progress: Progress | None = None) -> FloatArray:
-        """Scores of texts.
+        """Predict the scores of texts.
 
         Args:
             texts: Descriptions, none of them blank.
-            batch_size: Texts per forward pass. It changes scores by rounding errors alone.
+            batch_size: Texts per forward pass. It changes scores only by rounding errors.
             progress: Called after each pass with texts (done, total).
 
         Returns:
@@ -124,7 +124,7 @@ class TextToScore:
             UsageError: A text is blank, or the batch size is not a whole number of at least 1.
 
         Warns:
-            TruncatedTextWarning: Texts are longer than training allowed for.
+            TruncatedTextWarning: Texts are longer than the `max_length` of the training.
         """
         import torch
         from transformers import DataCollatorWithPadding
@@ -135,7 +135,7 @@ class TextToScore:
             return np.zeros(0)
         encoded = encode(self._tokenizer, texts, self.record.max_length)
         pad = DataCollatorWithPadding(self._tokenizer)
-        # Texts of like length share a batch, so that little is padded.
+        # Texts of similar length share a batch, so that there is little padding.
         order = np.argsort([len(ids) for ids in encoded["input_ids"]], kind="stable")
         outputs = np.zeros(len(texts))
         for start in range(0, len(order), batch_size):
@@ -150,16 +150,16 @@ class TextToScore:
 
 
 def make_empty_folder(folder: str | Path) -> Path:
-    """Create a folder where nothing is overwritten.
+    """Create a folder, or accept an empty one, so that nothing is overwritten.
 
     Raises:
-        UsageError: It holds files or cannot be created.
+        UsageError: It is not empty or cannot be created.
     """
     path = Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise UsageError(f"the folder {folder} is not empty; name one that does not exist or is empty.")
+            raise UsageError(f"the folder {folder} is not empty; name a new or an empty folder.")
     except OSError as error:
         raise unwritable(f"the folder {folder}", error) from error
     return path
@@ -169,7 +169,7 @@ def _read_record(folder: Path) -> Record:
     try:
         return Record.model_validate_json((folder / RECORD_FILE).read_bytes())
     except FileNotFoundError as error:
-        reason = f"'{folder}' holds no {RECORD_FILE}, so no regressor; `eyechart text-to-score train` makes one."
+        reason = f"'{folder}' is not a regressor: missing {RECORD_FILE}. Train one with `eyechart text-to-score train`."
         raise ModelError(reason) from error
     except (OSError, ValidationError) as error:
         raise ModelError(f"'{folder / RECORD_FILE}' cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""What defines a training of a regressor, besides its data."""
+"""The settings that, together with the data, define the training of a regressor."""
 
 import math
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from typer import Option
 from eyechart.datasets_scripts.common.errors import UsageError
 
 DEFAULT_FOLDS = 5
-"""Parts of a cross-validation."""
+"""Number of folds of a cross-validation."""
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a regressor is trained; the fields are options of the commands too.
+    """How a regressor is trained; the fields are also options of the commands.
 
     Raises:
         UsageError: A setting is out of its range.
     """
 
-    model: Annotated[str, Option(help="Model id or folder of the encoder to begin with, with its tokenizer.")] = (
+    model: Annotated[str, Option(help="Model id or folder of the encoder to fine-tune, with its tokenizer.")] = (
         "google-bert/bert-base-uncased"
     )
     revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hub.")] = None
-    epochs: Annotated[int, Option(help="How often training sees every description.")] = 4
-    learning_rate: Annotated[float, Option(help="Highest rate of AdamW, after the warm-up; then it falls to 0.")] = 3e-5
-    warmup: Annotated[float, Option(help="Share of the steps, from 0 to 1, in which the learning rate rises.")] = 0.1
+    epochs: Annotated[int, Option(help="Number of passes over the descriptions.")] = 4
+    learning_rate: Annotated[float, Option(help="Peak rate of AdamW, after the warm-up; then it decays to 0.")] = 3e-5
+    warmup: Annotated[float, Option(help="Share of the steps, from 0 to 1, in which the learning rate warms up.")] = 0.1
     weight_decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.01
     batch_size: Annotated[int, Option(help="Descriptions per step on each device.")] = 16
-    max_length: Annotated[int, Option(help="Tokens read of each description, special tokens included.")] = 256
-    seed: Annotated[int, Option(help="Seed of the new head, dropout, the order of training and the folds.")] = 0
-    cpu_only: Annotated[bool, Option("--cpu-only", help="Use the CPU even where there is an accelerator.")] = False
+    max_length: Annotated[int, Option(help="Maximum tokens read of a description, special tokens included.")] = 256
+    seed: Annotated[int, Option(help="Seed of the new head, dropout, training order and folds.")] = 0
+    cpu_only: Annotated[bool, Option("--cpu-only", help="Use the CPU even if there is an accelerator.")] = False
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""

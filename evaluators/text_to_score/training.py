@@ -35,14 +35,14 @@ def train(
 ) -> TextToScore:
     """Fine-tune an encoder on (description, score) pairs.
 
-    The scores are standardised for training by their own mean and standard deviation, and the loss is the mean squared
-    error. Nothing is left behind but `out`.
+    The scores are standardised by their mean and standard deviation, and the loss is the mean squared error. No files
+    other than `out` are left behind.
 
     Args:
         descriptions: n texts, none of them blank.
         scores: n finite numbers in any unit, not all equal.
         settings: How to train; None is the defaults.
-        out: Folder to save the regressor in, which must not exist or be empty; None saves nothing.
+        out: New or empty folder to save the regressor in; None saves nothing.
         progress: Called after each step with (done, total).
 
     Raises:
@@ -81,12 +81,12 @@ def train(
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of the packages that a training depends on."""
+    """Versions of the packages that affect training."""
     return {package: metadata.version(package) for package in _PACKAGES}
 
 
 def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase, dict[str, Any]]":
-    """The encoder with a new head of one output, its tokenizer, and what a record says of it."""
+    """The encoder with a new one-output head, its tokenizer, and its description for the record."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     name = settings.model
@@ -95,12 +95,12 @@ def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrai
     origin = {"revision": settings.revision, "trust_remote_code": False}
     try:
         with _errors_only():
-            # Training needs the digits of float32, in whatever format the weights are kept.
+            # Training needs float32, in whatever format the weights are stored.
             model = AutoModelForSequenceClassification.from_pretrained(
                 name, num_labels=1, problem_type="regression", dtype="float32", **origin
             )
             tokenizer = AutoTokenizer.from_pretrained(name, **origin)
-    # Loading runs code of many libraries; whatever it raises, the user needs the model's name beside it.
+    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
     except Exception as error:
         raise ModelError(f"encoder '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     _check_length(model, tokenizer, settings)
@@ -117,18 +117,18 @@ def _check_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
         raise UsageError(
             f"max_length={settings.max_length} is not allowed; encoder '{settings.model}' reads at most {known} tokens."
         )
-    # RoBERTa and its like use up some of the positions that their configuration names, so a text is tried.
+    # RoBERTa and similar encoders reserve some of the positions in their configuration, so a text is tried.
     longest = tokenizer(
         "a " * settings.max_length, truncation=True, max_length=settings.max_length, return_tensors="pt"
     )
     try:
         with torch.inference_mode():
-            # torch's switch: a trial needs no dropout.
+            # Without dropout, which a trial does not need.
             model.eval()(**longest)
     except (IndexError, RuntimeError) as error:
         raise UsageError(
-            f"max_length={settings.max_length} is not allowed; encoder '{settings.model}' cannot read as many tokens "
-            f"({error}). Try a smaller one, such as {settings.max_length - 2}."
+            f"max_length={settings.max_length} is not allowed; encoder '{settings.model}' cannot read that many tokens "
+            f"({error}). Try a smaller value, such as {settings.max_length - 2}."
         ) from error
 
 
@@ -142,7 +142,7 @@ def _fit(
     import torch
     from transformers import DataCollatorWithPadding, PrinterCallback, Trainer
 
-    # The Trainer wants a folder, even where it is to write nothing.
+    # The Trainer requires a folder even if it writes nothing.
     with tempfile.TemporaryDirectory(prefix="eyechart-") as folder:
         trainer = Trainer(
             model=model,
@@ -154,7 +154,7 @@ def _fit(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     if not all(bool(torch.isfinite(values).all()) for values in model.parameters()):
-        raise ModelError(f"training diverged with learning_rate={settings.learning_rate}; try a smaller one.")
+        raise ModelError(f"training diverged with learning_rate={settings.learning_rate}; try a smaller value.")
 
 
 def _arguments(settings: TrainingSettings, n_rows: int, folder: str) -> "TrainingArguments":
@@ -192,7 +192,7 @@ def _progress_callback(progress: Progress) -> "TrainerCallback":
 
 @contextlib.contextmanager
 def _own_randomness(seed: int) -> Iterator[None]:
-    """Seed the generators of the whole process, which the Trainer and new heads draw from, and restore them after."""
+    """Seed the process-wide generators, which the Trainer and new heads use, and restore them afterwards."""
     import torch
     from transformers import set_seed
 
@@ -208,7 +208,7 @@ def _own_randomness(seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Keep transformers from telling that the head is new, which it is meant to be."""
+    """Keep transformers from warning that the head is new, which is intended."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()

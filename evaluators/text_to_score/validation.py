@@ -19,15 +19,15 @@ from eyechart.metrics.scoring.inputs import FloatArray
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """Predictions of every description by the one regressor that has not seen its image, and their scores.
+    """The prediction for each description, by the regressor that was not trained on its image, and the metric's scores.
 
     Attributes:
-        scores: Exactly what `softmax_iqa` (configuration "scores") returned on all predictions: `srcc`, `plcc`, their
-            intervals and more, and in `by_fold` the same for each fold. Folds come from different regressors, so that
-            the overall correlations can be lower than those of every fold.
+        scores: Exactly what `softmax_iqa` (configuration "scores") returned for all predictions: `srcc`, `plcc`, their
+            intervals and more, and in `by_fold` the same for each fold. Each fold has a different regressor, so the
+            overall correlations can be lower than those of every fold.
         predictions: Shape (n,), in the unit of the scores.
-        folds: Which fold each description is in, shape (n,), from 1.
-        settings: Those of the training, and the numbers of folds and images.
+        folds: The fold of each description, shape (n,), counted from 1.
+        settings: The training settings, and the numbers of folds and images.
     """
 
     scores: dict[str, Any]
@@ -45,24 +45,25 @@ def cross_validate(
     image_ids: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Train one regressor for each fold, on all others, and correlate its predictions of the fold with the scores.
+    """Train one regressor for each fold on the other folds, predict the fold, and correlate predictions with scores.
 
     Args:
         descriptions: n texts, none of them blank.
-        scores: n finite numbers in any unit, higher is better; those of the other folds must not be all equal.
+        scores: n finite numbers in any unit, higher is better; the scores outside each fold must not be all equal.
         settings: How to train, and the seed; None is the defaults.
         folds: Number of parts, at least 2.
-        image_ids: The image that each description is of. All descriptions of an image are in one fold, as a regressor
-            would else know the score of an image it is asked about. None if each is of another image.
+        image_ids: The image of each description. All descriptions of an image are in the same fold; otherwise a
+            regressor would know the score of an image that it is tested on. None if every description has an image of
+            its own.
         progress: Called after each training step of all folds with (done, total).
 
     Raises:
         UsageError: Texts, scores, ids or settings are unusable, or there are fewer images than folds.
-        ModelError: As `train` does.
+        ModelError: As for `train`.
 
     Warns:
-        UndefinedScoreWarning: A correlation is nan, as scores or predictions of a fold are all equal.
-        SmallSampleWarning: `plcc_fitted` of a fold rests on fewer than 30 descriptions.
+        UndefinedScoreWarning: A correlation is nan, because scores or predictions of a fold are all equal.
+        SmallSampleWarning: `plcc_fitted` of a fold is computed from fewer than 30 descriptions.
         TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
     """
     settings = settings or TrainingSettings()
@@ -70,7 +71,7 @@ def cross_validate(
     targets = check_scores(scores, len(texts))
     ids = [str(place) for place in range(len(texts))] if image_ids is None else list(image_ids)
     if len(ids) != len(texts):
-        raise UsageError(f"image_ids are {len(ids)}; expected one for each of {len(texts)} descriptions.")
+        raise UsageError(f"image_ids has {len(ids)} items; expected one for each of {len(texts)} descriptions.")
     fold_of = assign_folds(ids, folds, settings.seed)
     predictions = np.zeros(len(texts))
     for fold in range(1, folds + 1):
@@ -79,7 +80,7 @@ def cross_validate(
         try:
             regressor = train([texts[row] for row in known], targets[known].tolist(), settings, progress=report)
         except UsageError as error:
-            error.add_note(f"It was to be trained on the {len(known)} descriptions outside fold {fold}.")
+            error.add_note(f"This concerns the training on the {len(known)} descriptions outside fold {fold}.")
             raise
         predictions[asked] = regressor.predict([texts[row] for row in asked])
     found = metrics.load("softmax_iqa", "scores").compute(
@@ -94,15 +95,15 @@ def cross_validate(
 
 
 def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
-    """Deal images into folds of nearly equal size, whatever their order.
+    """Assign images to folds of nearly equal size, independent of their order.
 
     Args:
-        image_ids: The image that each description is of.
+        image_ids: The image of each description.
         folds: Number of folds, at least 2.
-        seed: Of the generator that shuffles the images.
+        seed: Seed of the shuffle.
 
     Returns:
-        Each description's fold, from 1.
+        The fold of each description, counted from 1.
 
     Raises:
         UsageError: There are fewer images than folds, or fewer than two folds.
@@ -120,5 +121,5 @@ def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.
 
 
 def _part_of(progress: Progress, part: int, parts: int) -> Progress:
-    """Report the steps of one part as those of all; every part is taken to have as many."""
+    """Report the steps of one part as part of the total, assuming that all parts have the same number of steps."""
     return lambda done, total: progress(part * total + done, parts * total)

@@ -1,6 +1,6 @@
 """The bundled tiny model: a LLaVA-architecture model of one million parameters.
 
-`README.md` beside this file is its card; `train.py` made it, `measure.py` measures it.
+`README.md` next to this file is its card; `train.py` trains it, `measure.py` measures it.
 """
 
 from eyechart.evaluators.backends.bundled import NAME, folder
@@ -8,4 +8,4 @@ from eyechart.evaluators.backends.bundled import NAME, folder
 __all__ = ["IMAGE_SIZE", "NAME", "folder"]
 
 IMAGE_SIZE = 64
-"""Width and height, in pixels, that the model sees."""
+"""Width and height of the images that the model sees, in pixels."""

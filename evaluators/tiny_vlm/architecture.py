@@ -16,7 +16,7 @@ PATCH_SIZE = 16
 WIDTH = 96
 VISION_LAYERS = 3
 TEXT_LAYERS = 5
-HEADS = 3  # of 32 each, the least that vLLM serves
+HEADS = 3  # of 32 dimensions each, the minimum for vLLM
 IMAGE_TOKENS = (IMAGE_SIZE // PATCH_SIZE) ** 2 + 1  # the patches and the class token
 CONTEXT = 2048
 VOCABULARY = 1280
@@ -71,7 +71,7 @@ def build_tokenizer(texts: Iterable[str]) -> "PreTrainedTokenizerFast":
 
 
 def build_processor(tokenizer: "PreTrainedTokenizerFast") -> "LlavaProcessor":
-    """The processor: the shorter side becomes `IMAGE_SIZE`, then the middle square is cut out."""
+    """The processor: it resizes the shorter side to `IMAGE_SIZE` and crops the middle square."""
     from transformers import LlavaProcessor
     from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 

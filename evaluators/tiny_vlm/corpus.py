@@ -1,7 +1,7 @@
-"""What the tiny model is taught: conversations about procedural scenes, in the wording of the five protocols.
+"""The training conversations of the tiny model: about procedural scenes, with the prompts of the five protocols.
 
-Open questions with a short answer come first, together with lettered ones whose answer stands in the text; lettered
-questions about what is seen follow. Without the open ones a model of this size does not learn what a letter stands for.
+Open questions with a short answer come first, together with multiple choice whose answer is in the text. Multiple
+choice about the image follows. Without the open questions, a model of this size does not learn what a letter means.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
 from eyechart.evaluators.tiny_vlm.samples import Pair, Sample, known_facts
 
 ENGLISH_SHARE = 0.65
-"""Of the questions of the mini MMBench; the rest is asked in Chinese."""
+"""Share of English among the questions of MMBench's synthetic demo data; the others are in Chinese."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Conversation:
 
     prompt: Prompt
     prefill: str
-    """How the reply begins, given and not learnt; "" for none."""
+    """Beginning of the reply, which is given and not learnt; "" for none."""
     reply: str
-    """What is learnt, with its leading blank."""
+    """The text that is learnt, with its leading space."""
     answer: str = ""
-    """The right option's text, where the reply is its letter; "" elsewhere."""
+    """The text of the correct option if the reply is its letter; else ""."""
     wrong: tuple[str, ...] = ()
-    """The other options' texts, where the reply is a letter."""
+    """The texts of the other options if the reply is a letter."""
 
 
 def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -> Conversation:
@@ -52,9 +52,9 @@ def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -
 
     Args:
         sample: The image and its facts.
-        rng: Chooses kind and wording.
-        early: In the first part of training, options are only asked for where the text gives the answer away: what an
-            option letter stands for is learnt apart from seeing, and then meets it.
+        rng: Chooses kind and prompt.
+        early: Whether this is the first part of training, in which multiple choice has the answer in its text: the
+            model learns what a letter stands for before it has to use the image.
     """
     kinds = (_multiple_choice, _aesthetics, _matching, _open_question, _rating, _description)
     shares = (0.0, 0.0, 0.40, 0.42, 0.13, 0.05) if early else (0.37, 0.14, 0.05, 0.23, 0.15, 0.06)
@@ -62,7 +62,7 @@ def converse(sample: Sample, rng: np.random.Generator, *, early: bool = False) -
 
 
 def converse_on_ability(sample: Sample, rng: np.random.Generator, *, early: bool = False) -> Conversation:
-    """A question of the mini MMBench about a picture that `draw_ability_sample` drew; `early` as for `converse`."""
+    """A question of MMBench's demo data about a picture from `draw_ability_sample`; `early` as for `converse`."""
     row, answer = ask_ability(sample, rng)
     if rng.random() < (0.5 if early else 0.2):
         return Conversation(mmbench.open_prompt(row), "", f" {answer}")
@@ -75,10 +75,10 @@ def converse_on_ability(sample: Sample, rng: np.random.Generator, *, early: bool
 def ask_ability(
     sample: Sample, rng: np.random.Generator, english_share: float = ENGLISH_SHARE
 ) -> tuple[dict[str, Any], str]:
-    """Question, hint and options of the mini MMBench for a picture, as a row has them, and the right option's text."""
+    """Question, hint and options of MMBench's demo data for a picture, as in a row, and the correct option's text."""
     facts = known_facts(sample)
     names = [name for name, asked in QUESTIONS.items() if asked.fact in facts]
-    # A pristine scene can be asked for all that a treatment would have changed, too: less often, for balance.
+    # Questions about treatments also fit a pristine scene; they are asked less often, for balance.
     weights = np.array([0.4 if QUESTIONS[name].fact in TREATMENTS else 1.0 for name in names])
     asked = QUESTIONS[names[int(rng.choice(len(names), p=weights / weights.sum()))]]
     language = "en" if rng.random() < english_share else "cn"
@@ -95,7 +95,7 @@ def ask_ability(
 
 
 def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversation:
-    """Which of two images of different level is better, asked in the wordings of 2AFC."""
+    """Which of two images with different levels is better, with the prompts of 2AFC."""
     first_better = first.level < second.level
     if rng.random() < 0.7:
         return Conversation(released_prompt({}), "", " A" if first_better else " B")
@@ -114,7 +114,7 @@ def converse_on_pair(pair: Pair, rng: np.random.Generator, *, early: bool = Fals
 
 
 def _question(sample: Sample, rng: np.random.Generator) -> Question:
-    # Distortions are what the benchmarks ask for most, and the hardest.
+    # The benchmarks ask most often about distortions, which are also the hardest.
     kind = QUESTION_TYPES[int(rng.choice(3, p=[0.3, 0.4, 0.3]))]
     concern = CONCERNS[int(rng.choice(4, p=[0.4, 0.2, 0.2, 0.2]))]
     return ask(sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern)
@@ -125,7 +125,7 @@ def _multiple_choice(sample: Sample, rng: np.random.Generator) -> Conversation:
 
 
 def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator) -> Conversation:
-    """The wordings of Q-Bench, MMBench and AesBench; now and then with a refusal option (QL-Bench)."""
+    """The prompts of Q-Bench, MMBench and AesBench, sometimes with a refusal option (QL-Bench)."""
     options = list(question.options)
     if rng.random() < 0.08:
         options.append("I don't know")
@@ -174,7 +174,7 @@ def _aesthetics(sample: Sample, rng: np.random.Generator) -> Conversation:
 
 
 def _matching(sample: Sample, rng: np.random.Generator) -> Conversation:
-    """A question whose answer stands in the text, without an image: only the letter is to be found."""
+    """A question without an image whose answer is in the text: the model only has to find the letter."""
     return _choice_prompt(_stated(_question(sample, rng)), (), rng)
 
 
@@ -192,7 +192,7 @@ def _open_question(sample: Sample, rng: np.random.Generator) -> Conversation:
 
 
 def _rating(sample: Sample, rng: np.random.Generator) -> Conversation:
-    """A word whose odds follow the level, so that the two logits order the levels; or a number from 1 to 5."""
+    """A word whose odds depend on the level, so that the two logits rank the levels; or a number from 1 to 5."""
     if rng.random() < 0.15:
         text = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest."
         return Conversation((text + "\n", IMAGE), "", f" {6 - sample.level}")

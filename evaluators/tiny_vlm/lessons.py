@@ -1,4 +1,4 @@
-"""What the tiny model is trained on: all images, and batches of tokenized conversations about them."""
+"""The training data of the tiny model: all images, and batches of tokenized conversations about them."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -28,8 +28,8 @@ SCENES, SAMPLES_PER_SCENE = 12_000, 4
 ABILITY_SAMPLES, PAIRS = 24_000, 24_000
 BATCH, BATCHES_AT_ONCE = 64, 4
 PAIR_SHARE, ABILITY_SHARE, QUESTION_SHARE = 0.3, 0.3, 0.6
-"""Shares of pairs among all conversations, of abilities among those on one image, of questions among those on a pair;
-the rest of these is 2AFC."""
+"""Shares of pairs among all conversations, of abilities among those about one image, and of questions among those about
+a pair; the other conversations about pairs are 2AFC."""
 EARLY_SHARE = 0.25
 IGNORED = -100
 
@@ -41,16 +41,16 @@ class Example:
     images: list[int]
     """Indices of its images."""
     prompt: list[int]
-    """Tokens that are given."""
+    """Tokens of the prompt, which is given."""
     reply: list[int]
-    """Tokens that are learnt."""
+    """Tokens of the reply, which is learnt."""
     answer: int
-    """A token that tells the right option from the others, where the reply is its letter; `IGNORED` elsewhere."""
+    """A token that distinguishes the correct option from the others, if the reply is its letter; else `IGNORED`."""
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """What the conversations are about."""
+    """The images that the conversations are about."""
 
     distorted: list[Sample]
     abilities: list[Sample]
@@ -82,10 +82,10 @@ def corpus_texts(lessons: Lessons, count: int) -> Iterator[str]:
 
 
 class Batches(Dataset[list[list[Example]]]):
-    """The batches of a training, `BATCHES_AT_ONCE` in an item, from a random state of its own, whoever makes it."""
+    """The training batches, `BATCHES_AT_ONCE` per item; each item has its own random state in any process."""
 
     def __init__(self, lessons: Lessons, processor: "LlavaProcessor", steps: int) -> None:
-        """Of `steps` batches, rounded up to whole items, the first `EARLY_SHARE` are early ones."""
+        """Plan `steps` batches, rounded up to full items; the first `EARLY_SHARE` of them are early ones."""
         self.lessons, self.processor = lessons, processor
         self.items = -(-steps // BATCHES_AT_ONCE)
 
@@ -94,7 +94,7 @@ class Batches(Dataset[list[list[Example]]]):
         return self.items
 
     def __getitem__(self, item: int) -> list[list[Example]]:
-        """Batches of examples of like length, so that little is padded, in random order."""
+        """Batches in random order, each of examples of similar length, to reduce padding."""
         rng = np.random.default_rng([TRAINING_SEED, 3, item])
         early = item < EARLY_SHARE * self.items
         talks = [_converse(self.lessons, rng, early=early) for _ in range(BATCH * BATCHES_AT_ONCE)]
@@ -118,12 +118,12 @@ def tokenize(talk: Conversation, images: list[int], processor: "LlavaProcessor")
         images=images,
         prompt=tokenizer.encode(prompt, add_special_tokens=False),
         reply=tokenizer.encode(f"{talk.reply}</s>", add_special_tokens=False),
-        answer=_telling_token(talk, tokenizer) if talk.answer else IGNORED,
+        answer=_distinguishing_token(talk, tokenizer) if talk.answer else IGNORED,
     )
 
 
 def _converse(lessons: Lessons, rng: np.random.Generator, *, early: bool) -> tuple[Conversation, list[int]]:
-    """A conversation and the places, in `Lessons.samples`, of the images it shows."""
+    """A conversation, and the indices of its images in `Lessons.samples`."""
     distorted, on_abilities = len(lessons.distorted), len(lessons.abilities)
     if rng.random() >= PAIR_SHARE:
         if rng.random() < ABILITY_SHARE:
@@ -144,8 +144,8 @@ def _converse(lessons: Lessons, rng: np.random.Generator, *, early: bool) -> tup
     return compare(lessons.distorted[one], lessons.distorted[other], rng), [one, other]
 
 
-def _telling_token(talk: Conversation, tokenizer: "PreTrainedTokenizerFast") -> int:
-    """The first token of the right option that stands in none of the others."""
+def _distinguishing_token(talk: Conversation, tokenizer: "PreTrainedTokenizerFast") -> int:
+    """The first token of the correct option that is in none of the others."""
     right, *wrong = (tokenizer.encode(f" {text}", add_special_tokens=False) for text in (talk.answer, *talk.wrong))
     elsewhere = {token for tokens in wrong for token in tokens}
     return next((token for token in right if token not in elsewhere), right[0])

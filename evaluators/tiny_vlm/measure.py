@@ -1,7 +1,7 @@
 """Measures the tiny model on held-out scenes: `python -m eyechart.evaluators.tiny_vlm.measure [FOLDER]`.
 
-Prints the figures of the model's card. Every measure has its own scenes, from seeds that neither the training nor the
-mini releases use; all ten distortions and five levels are drawn with equal odds.
+Prints the values of the model's card. Every measure has its own scenes, from seeds that neither the training nor the
+synthetic demo data use; all ten distortions and five levels are equally likely.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval, wilson_interval
 
 _Asked = tuple[Image.Image, dict[str, Any], str]
-"""An image, question and options as a row has them, and the right option's text."""
+"""An image, question and options as in a row, and the text of the correct option."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure with its 95 % interval."""
+    """One value with its 95 % interval."""
 
     name: str
     value: float
@@ -51,9 +51,9 @@ def measure(backend: Backend, n: int = 600) -> list[Measure]:
         n: Items per measure: questions, images or pairs.
 
     Returns:
-        Accuracies (fractions), under CircularEval where all rotations of the options are asked and must be right, the
-        SRCC of the softmax score with the known level (counted downwards, so that +1 is best), and the pair accuracy
-        with both orders right.
+        Accuracies (fractions; with CircularEval, all rotations of the options must be answered correctly), the SRCC of
+        the softmax score with the known level (counted downwards, so that +1 is best), and the pair accuracy (both
+        orders must be correct).
     """
     return [
         _questions(backend, "what-questions", ("what",), n, part=1),
@@ -124,7 +124,7 @@ def _circular(backend: Backend, n: int, part: int) -> Measure:
         (sample.image, {"question": question.question, "options": list(question.options)}, question.answer)
         for sample, question in _draw_questions(("what", "how"), n, part)
     ]
-    name = "CircularEval, questions of 3 and 4 options"
+    name = "CircularEval, questions with 3 or 4 options"
     return _in_all_rotations(backend, name, drawn, lambda row: perception_prompt({**row, "images": [None]}))
 
 
@@ -138,7 +138,7 @@ def _abilities(backend: Backend, name: str, n: int, part: int, english_share: fl
 def _in_all_rotations(
     backend: Backend, name: str, drawn: Sequence[_Asked], make_prompt: Callable[[dict[str, Any]], Prompt]
 ) -> Measure:
-    """MMBench, Sec. 4.1: a question counts only if it is answered right under every rotation of its options."""
+    """MMBench, Sec. 4.1: a question counts only if it is answered correctly in every rotation of its options."""
     requests = []
     for i, (image, row, _) in enumerate(drawn):
         for r, _ in enumerate(row["options"]):
@@ -201,7 +201,7 @@ def _quality(backend: Backend, n: int, part: int) -> Measure:
 
 
 def _pairs(backend: Backend, n: int, part: int) -> Measure:
-    """2AFC: both orders of each pair are asked, and both answers must be right."""
+    """2AFC: both orders of each pair are asked, and both answers must be correct."""
     samples = _samples(3 * n, part)
     drawn = [(a, b) for a, b in zip(samples[::2], samples[1::2], strict=False) if a.level != b.level]
     pairs = drawn[:n]
@@ -216,7 +216,7 @@ def _pairs(backend: Backend, n: int, part: int) -> Measure:
         expected = ("A", "B") if first.level < second.level else ("B", "A")
         options = ["The first image.", "The second image."]
         right.append(all(extract_choice(texts[str(i), f"order:{o}"], options) == expected[o] for o in (0, 1)))
-    return _accuracy("pair comparison, right in both orders", right)
+    return _accuracy("pair comparison, correct in both orders", right)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pictures that the tiny model is taught on and measured with, each with all that is known about it."""
+"""The pictures that the tiny model is trained and measured on, each with the facts about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Sample:
     level: int = 0
     """1 to 5; 0 for no distortion."""
     digit: str = ""
-    """The digit that is written in it; "" for none."""
+    """The digit in the picture; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
 
 
 def draw_ability_sample(seed: int, index: int) -> Sample:
-    """A picture as the mini MMBench has them: a pristine scene, one that is treated, or one with a digit."""
+    """A picture as in MMBench's synthetic demo data: a pristine scene, a treated scene, or a scene with a digit."""
     rng = np.random.default_rng([seed, index, 1])
     scene = draw_scene(rng, IMAGE_SIZE)
     turn = rng.random()
@@ -69,7 +69,7 @@ def draw_ability_sample(seed: int, index: int) -> Sample:
 
 
 def draw_pair(seed: int, index: int) -> Pair:
-    """Two pictures and a question about them; question types and concerns take turns."""
+    """Two pictures and a question about them; question types and concerns alternate."""
     rng = np.random.default_rng([seed, index, 2])
     kind, concern = QUESTION_TYPES[index % 3], PAIR_CONCERNS[index // 3 % len(PAIR_CONCERNS)]
     asked = ask_pair(rng, question_type=kind, concern=concern)

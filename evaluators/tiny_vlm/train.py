@@ -1,9 +1,9 @@
 """Trains the bundled tiny model: `python -m eyechart.evaluators.tiny_vlm.train --out FOLDER`.
 
-Three phases, about an hour on two CPU cores: draw the images; train the vision tower alone to tell the facts of
-a scene; freeze it and train the projector and the language model on conversations. A prototype that was trained jointly
-from scratch learnt nothing in that time. Seeds are fixed: equal versions on equal hardware give equal weights, and
-other hardware differs only by floating-point rounding.
+There are three phases, about an hour on two CPU cores: draw the images; train only the vision tower, to recognize the
+facts of a scene; freeze it and train the projector and the language model on conversations. A prototype that was
+trained jointly from scratch learnt nothing in that time. Seeds are fixed: equal versions on equal hardware give equal
+weights, and other hardware differs only by floating-point rounding.
 """
 
 import argparse
@@ -43,8 +43,8 @@ TOKENIZER_TEXTS = 12_000
 VISION_STEPS, VISION_BATCH, VISION_RATE = 5_000, 96, 2e-3
 LANGUAGE_STEPS, LANGUAGE_RATE = 12_000, 1.2e-3
 
-# The output of this layer is taught the answer's word wherever the reply is a letter, which leaves the layers above to
-# find the letter. Left to itself, the model learnt letters for what it sees, but for yes and no stayed at chance.
+# If the reply is a letter, this layer is also trained to predict the word of the answer, and the layers above find the
+# letter. Without this loss, the model learnt letters for what it sees, but stayed at the chance level for yes and no.
 ANSWER_LAYER, ANSWER_WEIGHT = 3, 0.5
 
 Facts = dict[str, torch.Tensor]
@@ -54,7 +54,9 @@ def main() -> None:
     """Reads the command line, trains and saves."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write the model to")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the images and steps, for a trial run")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="share of the images and steps to use, for a trial run"
+    )
     arguments = parser.parse_args()
     train(arguments.out, arguments.scale)
 
@@ -80,13 +82,13 @@ def train(out: Path, scale: float = 1.0) -> None:
     print(f"vision tower trained after {time.monotonic() - start:.0f} s", flush=True)
     features = _features(model, images, processor)
     _train_language(model, processor, lessons, features, int(LANGUAGE_STEPS * scale))
-    # torch's switch: saved as it is used, without dropout.
+    # Saved as it is used, without dropout.
     _save(model.eval().cpu(), processor, out)
     print(f"saved to {out} after {time.monotonic() - start:.0f} s", flush=True)
 
 
 def _facts(samples: list[Sample]) -> Facts:
-    """The classes that the vision tower learns to tell, one tensor of indices each."""
+    """The classes that the vision tower learns to distinguish, as one tensor of indices per fact."""
     classes: dict[str, tuple[Sequence[object], list[object]]] = {
         "distortion_type": (("", *DISTORTION_TYPES), [s.distortion_type for s in samples]),
         "level": ((0, *LEVELS), [s.level for s in samples]),
@@ -126,13 +128,13 @@ def _train_vision(
     parameters = [p for module in (tower, heads, norm) for p in module.parameters()]
     optimizer, schedule = _optimizer(parameters, VISION_RATE, steps)
     rng = np.random.default_rng([TRAINING_SEED, 2])
-    # In the order of a fixed shuffle, so that the images held out are of all kinds.
+    # Shuffled with a fixed seed, so that the held-out images are of all kinds.
     order = torch.from_numpy(rng.permutation(len(images))).to(DEVICE)
     fitted, held_out = order[len(images) // 24 :], order[: len(images) // 24]
     for step in range(steps):
         chosen = fitted[torch.from_numpy(rng.integers(len(fitted), size=VISION_BATCH)).to(DEVICE)]
         tokens = norm(tower(pixel_values=_normalize(images[chosen], processor)).last_hidden_state)
-        # The class token gives the language model one place to look; the mean keeps the patches telling, too.
+        # The class token gives the language model one place to look; the mean keeps the patches informative, too.
         states = torch.cat([tokens[:, 0], tokens[:, 1:].mean(dim=1)])
         losses = {
             name: functional.cross_entropy(heads[name](states), values[chosen].repeat(2))
@@ -167,7 +169,7 @@ def _features(
     model: "LlavaForConditionalGeneration", images: torch.Tensor, processor: "LlavaProcessor"
 ) -> torch.Tensor:
     """The frozen tower's output for every image, shape (images, tokens, width), in half precision to save memory."""
-    # Frozen from here on, and without dropout, which is what torch's switch is for.
+    # Frozen from here on, and without dropout.
     tower = model.model.vision_tower.requires_grad_(False).eval()
     chunks = [tower(pixel_values=_normalize(chunk, processor)).last_hidden_state.half() for chunk in images.split(512)]
     return torch.cat(chunks)
@@ -183,7 +185,7 @@ def _train_language(
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer, schedule = _optimizer(parameters, LANGUAGE_RATE, steps + BATCHES_AT_ONCE)
     running = torch.zeros((), device=DEVICE)
-    # Batches are made by other processes, so that they are there when the model is.
+    # Other processes make the batches, so that the model does not wait for them.
     items = DataLoader(
         Batches(lessons, processor, steps),
         batch_size=None,
@@ -220,12 +222,12 @@ def _language_loss(
     embeddings = model.get_input_embeddings()(ids)
     places = (ids == model.config.image_token_id).unsqueeze(-1).expand_as(embeddings)
     embeddings = embeddings.masked_scatter(places, projected)
-    # Padding stands on the right, where a causal model cannot see it: no mask is needed.
+    # Padding is on the right, where a causal model does not see it, so no mask is needed.
     states = model.model.language_model(inputs_embeds=embeddings, output_hidden_states=True).hidden_states
     learnt = labels[:, 1:] != IGNORED
     logits = model.lm_head(states[-1][:, :-1][learnt])
     losses = functional.cross_entropy(logits, labels[:, 1:][learnt], reduction="none")
-    # By the root of the length, so that a description does not outweigh twenty letters.
+    # Divided by the square root of the length, so that a description does not outweigh twenty letters.
     loss = (losses / learnt.sum(dim=1)[learnt.nonzero()[:, 0]].float().sqrt()).sum()
     answers = torch.tensor([example.answer for example in batch]).to(DEVICE)
     ends = torch.tensor([len(example.prompt) - 1 for example in batch])
@@ -238,7 +240,7 @@ def _save(model: "LlavaForConditionalGeneration", processor: "LlavaProcessor", o
     model.save_pretrained(out)
     processor.save_pretrained(out)
     file = out / "model.safetensors"
-    # The vision tower's weights by the names of the original LLaVA, which vLLM loads; transformers knows both.
+    # The vision tower's weights get the names of the original LLaVA, which vLLM loads; transformers knows both names.
     inner, outer = "vision_tower.vision_model.", "vision_tower."
     weights = {
         name if name.startswith(inner) else name.replace(outer, inner, 1): tensor

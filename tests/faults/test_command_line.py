@@ -157,7 +157,7 @@ def test_arguments(arguments, message):
         row("an infinite judge temperature", REFUSED, {"temperature": float("inf")}, "temperature=inf"),
         row("a cost limit that is not a number", REFUSED, {"max_cost": float("nan")}, "max_cost=nan"),
         row("an infinite price", REFUSED, {"price": (1.0, float("inf"))}, r"price=\(1.0, inf\)"),
-        row("a cost limit without a price", REFUSED, {"max_cost": 1.0}, "max_cost is given without price"),
+        row("a cost limit without a price", REFUSED, {"max_cost": 1.0}, "max_cost needs a price"),
         row("a judge without a name", REFUSED, {"model": ""}, "model='' is not allowed"),
     ],
 )

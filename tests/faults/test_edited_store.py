@@ -32,17 +32,29 @@ READ_ON = "the error names the store and the command that removes only this answ
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        row("a stored answer is not JSON", READ_ON, "value = x'7b'", "an answer is no JSON"),
+        row("a stored answer is not JSON", READ_ON, "value = x'7b'", "an answer is not JSON"),
         row("a stored answer is a number", READ_ON, "value = 7", "an answer is 7; expected JSON"),
         row("a stored answer is a JSON list", READ_ON, "value = '[1]'", r"an answer is \[1\]; expected a JSON object"),
-        row("a stored answer has a field from another version", READ_ON, """value = '{"a": 1}'""", "holds 'a' as 1"),
-        row("the text of a stored answer is a number", READ_ON, """value = '{"text": 5}'""", "holds 'text' as 5"),
+        row(
+            "a stored answer has a field from another version",
+            READ_ON,
+            """value = '{"a": 1}'""",
+            "invalid field 'a': 1",
+        ),
+        row("the text of a stored answer is a number", READ_ON, """value = '{"text": 5}'""", "invalid field 'text': 5"),
         row("a stored logit is infinite", READ_ON, """value = '{"logits": {"good": 1e999}}'""", "'good': inf"),
-        row("a stored loss covers no tokens", READ_ON, """value = '{"losses": [[0.5, 0]]}'""", "holds 'losses'"),
-        row("a stored count of tokens is negative", READ_ON, """value = '{"usage": {"n": -1}}'""", "holds 'usage'"),
-        row("a stored answer nests lists deeply", READ_ON, f"value = '{'[' * 9000}'", "no JSON"),
-        row("the time of a stored answer is infinite", READ_ON, "stored_at = 9e999", "the time inf"),
-        row("the model of a stored answer is not text", READ_ON, "model = x'00'", "the model b"),
+        row(
+            "a stored loss covers no tokens", READ_ON, """value = '{"losses": [[0.5, 0]]}'""", "invalid field 'losses'"
+        ),
+        row(
+            "a stored count of tokens is negative",
+            READ_ON,
+            """value = '{"usage": {"n": -1}}'""",
+            "invalid field 'usage'",
+        ),
+        row("a stored answer nests lists deeply", READ_ON, f"value = '{'[' * 9000}'", "not JSON"),
+        row("the time of a stored answer is infinite", READ_ON, "stored_at = 9e999", "or time inf"),
+        row("the model of a stored answer is not text", READ_ON, "model = x'00'", ", model b"),
     ],
 )
 def test_answers_that_were_edited(path, change, reason):
@@ -65,7 +77,7 @@ def test_answers_that_were_edited(path, change, reason):
 def test_a_reply_that_is_an_answer(path):
     with ResponseStore.open(path) as store:
         store.put("a/b", {b"one": {"logits": {"good": 1.0}}})
-        with pytest.raises(StoreError, match="holds 'logits'"):
+        with pytest.raises(StoreError, match="invalid field 'logits'"):
             store.get([b"one"], REPLY)
 
 
@@ -102,22 +114,22 @@ def test_an_answer_that_is_empty(path):
             "the store's table lacks a column",
             NAMED,
             "ALTER TABLE responses DROP COLUMN model",
-            "key, stored_at, value",
+            "its table has the columns key, stored_at, value",
         ),
         row(
             "the store's table has another column",
             NAMED,
             "ALTER TABLE responses ADD COLUMN note",
-            "key, model, stored_at, value, note",
+            "its table has the columns key, model, stored_at, value, note",
         ),
-        row("the store has no table", NAMED, "DROP TABLE responses", "of no table"),
+        row("the store has no table", NAMED, "DROP TABLE responses", "its table is missing"),
     ],
 )
 def test_a_table_that_was_changed(path, change, reason):
     fill(path, 3)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(change)
-    assert f"its answers have the columns {reason}; expected key, model, stored_at, value" in open_error(path)
+    assert f"{reason}; expected the columns key, model, stored_at, value" in open_error(path)
     before = path.read_bytes()
     with pytest.raises(StoreError):
         responses.clear(path)
@@ -145,7 +157,7 @@ def test_what_would_lose_answers(path, change, reason):
     fill(path, 3)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.executescript(change)
-    assert f"was changed: it has the {reason}. " in open_error(path)
+    assert f"was changed: it contains the {reason}. " in open_error(path)
 
 
 @fault("answers in edited rows are removed with `eyechart store prune --unreadable`", "the other answers are kept")

@@ -66,7 +66,7 @@ def test_the_database_of_another_program_is_left_alone(path):
     other.execute("CREATE TABLE diary (day)")
     other.close()
     before = path.read_bytes()
-    assert "no response store" in open_error(path)
+    assert "not a response store" in open_error(path)
     with pytest.raises(StoreError):
         responses.clear(path)
     assert path.read_bytes() == before
@@ -173,7 +173,7 @@ def test_a_full_disk_loses_nothing(disk):
     (disk / "others").write_bytes(bytes(1_000_000))
     count, message = put_until_full(path)
     assert count > 100
-    assert "What was stored before is kept" in message and "--no-store" in message and "Free some space" in message
+    assert "Stored answers are kept" in message and "--no-store" in message and "Free some space" in message
     with ResponseStore.open(path) as store:
         store.check()
         assert set(store.get(keys(count + 1))) == set(keys(count))
@@ -202,7 +202,7 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(path):
     fill(path, 3)
     with ResponseStore.open(path) as store:
         store._connection.execute("PRAGMA max_page_count = 20")
-        with pytest.raises(StoreError, match=r"full.*What was stored before is kept"):
+        with pytest.raises(StoreError, match=r"full.*Stored answers are kept"):
             for start in range(100, 200):
                 store.put("a/b", {keys(1, start)[0]: {"text": "x" * 3000}})
         assert len(store.get(keys(3))) == 3

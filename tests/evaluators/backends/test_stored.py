@@ -174,7 +174,7 @@ def test_a_store_that_fails_in_the_middle_loses_none_of_its_answers(store):
     requests = make_requests(200)
     store._connection.execute("PRAGMA max_page_count = 8")
     got = []
-    with pytest.raises(StoreError, match=r"full.*What was stored before is kept.*--no-store"):
+    with pytest.raises(StoreError, match=r"full.*Stored answers are kept.*--no-store"):
         for response in StoredBackend(LoggingModel(IDENTITY), store).answer(requests):
             got.append(response.request.id)
     assert len(got) > 10

@@ -141,7 +141,7 @@ def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
         (("--judge-max-cost", 3), "--judge-max-cost has no effect without --judge"),
         (("--judge-timeout", 3), "--judge-timeout has no effect without --judge"),
         (("--judge", "x", "--judge-timeout", 0), "--judge-timeout"),
-        (("--judge", "x", "--judge-max-cost", 3), "max_cost is given without price"),
+        (("--judge", "x", "--judge-max-cost", 3), "max_cost needs a price"),
         (("--judge", "x", "--judge-base-url", "nowhere"), "base_url='nowhere' is not allowed"),
         (("--judge-price", 1, 2), "--judge-price has no effect without --judge"),
     ],

@@ -157,7 +157,7 @@ def test_a_run_on_a_disk_that_becomes_full_can_be_finished_later(disk, tmp_path,
     done = invoke(*options)
     assert done.exit_code == 1
     message = "".join(done.output.split("\n"))
-    assert "What was stored before is kept" in message and "--no-store" in message
+    assert "Stored answers are kept" in message and "--no-store" in message
     assert "store" in read_results(tmp_path / "out").failed[0].error
     stored = stored_answers()
     assert 0 < stored < 60

@@ -26,7 +26,7 @@ def test_it_stops_before_the_request_that_would_pass_the_limit(script, limited, 
     script.say(always(prompt_tokens=20, completion_tokens=10))
     asked = limited(limit, concurrency=1)
     lost = 8 - answered
-    with pytest.warns(LostRoundsWarning, match=f"in {2 * lost} rounds; .*might pass the limit of {limit} US dollars"):
+    with pytest.warns(LostRoundsWarning, match=f"in {2 * lost} rounds; .*might exceed the limit of {limit} US dollars"):
         replies = asked.ask_all(CONVERSATIONS, 2)
     assert replies == [["Score: 2"] * 2] * answered + [[None] * 2] * lost and len(script.bodies) == answered
     told = asked.settings()
@@ -53,7 +53,7 @@ def test_many_at_once_do_not_pass_the_limit_together(script, limited):
 
 def test_a_long_text_is_in_the_estimate(script, limited):
     script.say(always())
-    with pytest.warns(LostRoundsWarning, match="might pass the limit"):
+    with pytest.warns(LostRoundsWarning, match="might exceed the limit"):
         limited(10_000)([{"role": "user", "content": "\u6697" * 10_000}], 1)
     assert not script.bodies
 

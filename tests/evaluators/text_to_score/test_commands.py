@@ -82,7 +82,7 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     out = tmp_path / "scores.csv"
     apply = ["apply", tmp_path / "regressor", tmp_path, "--out", out, "--cpu-only"]
     done = invoke(*apply)
-    assert done.exit_code == 2 and f"answers of {aesthetics} and {quality}; say which" in done.output
+    assert done.exit_code == 2 and f"answers to {aesthetics} and {quality}; choose one" in done.output
     done = invoke(*apply, "--task", quality)
     assert done.exit_code == 1 and "2 texts are empty, the first with id 'b'; --skip-bad leaves them out" in done.output
     assert not out.exists()
@@ -151,7 +151,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
         ("pairs.csv", "id,description,score\na,good,high\n", 1, "row 2: field 'score' must be a number, found 'high'"),
         ("pairs.csv", "id,description,score\na,,1\n", 1, "row 2: field 'description' is empty"),
         ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: expected 3 fields, as in the header; found 2"),
-        ("pairs.csv", "id,description,score\n", 2, "scores are none"),
+        ("pairs.csv", "id,description,score\n", 2, "scores are empty"),
         ("pairs.jsonl", '{"id": "a"\n', 1, "row 1: not valid JSON"),
         ("pairs.jsonl", '{"id": "a", "description": "good", "score": NaN}\n', 1, "must be a finite number, found nan"),
         ("pairs.jsonl", '{"id": 3, "description": "good", "score": 1}\n', 1, "field 'id' must be text, found 3"),
@@ -177,20 +177,20 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
         assert done.exit_code in (1, 2) and not (tmp_path / "scores.csv").exists()
         return done.output
 
-    assert "there are no predictions" in refused(tmp_path)
+    assert "missing predictions" in refused(tmp_path)
     rows = [("q_bench/perception", "a", "A")]
-    assert "no answers of aes_bench/interpretation or" in refused(write_predictions(tmp_path / "p.parquet", rows))
+    assert "no answers to aes_bench/interpretation or" in refused(write_predictions(tmp_path / "p.parquet", rows))
     rows = [(DESCRIPTION_TASKS[1], "a", "good")] * 2
-    assert "row 2: id 'a' was there before" in refused(write_predictions(tmp_path / "p.parquet", rows))
+    assert "row 2: duplicate id 'a'" in refused(write_predictions(tmp_path / "p.parquet", rows))
     assert "unknown task" in refused(tmp_path / "p.parquet", "--task", "q_bench/descriptions")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
-    assert "no Parquet file" in refused(tmp_path / "p.parquet")
+    assert "not a Parquet file" in refused(tmp_path / "p.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"id": ["a"]}), tmp_path / "p.parquet")
     assert "it lacks the columns task, text" in refused(tmp_path / "p.parquet")
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
-    assert "names no tasks; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
+    assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
     done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
-    assert done.exit_code == 1 and "holds no text_to_score.json" in done.output
+    assert done.exit_code == 1 and "is not a regressor: missing text_to_score.json" in done.output
     done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path)
     assert done.exit_code == 2 and "is a folder; name a file in it" in done.output
 

@@ -115,15 +115,15 @@ def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
 @pytest.mark.parametrize(
     ("texts", "scores", "message"),
     [
-        (["a", "b"], [1.0], "scores have the shape (1,); expected one for each of 2 descriptions"),
+        (["a", "b"], [1.0], "scores have the shape (1,); expected one score for each of 2 descriptions"),
         (["a", "b"], [1.0, float("nan")], "scores[1] is nan; expected a finite number"),
         (["a", "b"], [float("inf"), 1.0], "scores[0] is inf"),
         (["a", "b"], ["good", 1.0], "scores must be numbers"),
-        (["a", "b"], [2.0, 2.0], "scores are all 2.0; expected at least two that differ"),
-        ([], [], "scores are none"),
+        (["a", "b"], [2.0, 2.0], "scores are all 2.0; expected at least two different scores"),
+        ([], [], "scores are empty"),
         (["a", " \n"], [1.0, 2.0], "descriptions[1] is ' \\n'; expected a text that is not empty"),
         (["a", None], [1.0, 2.0], "descriptions[1] is a NoneType"),
-        ("ab", [1.0, 2.0], "descriptions is one text; expected a list of texts"),
+        ("ab", [1.0, 2.0], "descriptions is a single text; expected a list of texts"),
     ],
 )
 def test_unusable_pairs_are_refused_before_anything_is_loaded(texts, scores, message):
@@ -170,7 +170,7 @@ def test_other_families_and_number_formats_are_trained_in_float32(descriptions, 
     RobertaModel(config).to(torch.bfloat16).save_pretrained(tmp_path)
     short = dataclasses.replace(settings, model=str(tmp_path), epochs=1)
     # Its configuration names 64 positions, of which the first is that of padding.
-    with pytest.raises(UsageError, match=r"max_length=64 is not allowed; encoder .* cannot read as many tokens"):
+    with pytest.raises(UsageError, match=r"max_length=64 is not allowed; encoder .* cannot read that many tokens"):
         train(*descriptions, short)
     regressor = train(*descriptions, dataclasses.replace(short, max_length=63))
     regressor.save(tmp_path / "saved")
@@ -181,7 +181,7 @@ def test_other_families_and_number_formats_are_trained_in_float32(descriptions, 
 
 
 def test_a_training_that_diverges_says_so(descriptions, settings):
-    with pytest.raises(ModelError, match=r"training diverged with learning_rate=1e\+30; try a smaller one"):
+    with pytest.raises(ModelError, match=r"training diverged with learning_rate=1e\+30; try a smaller value"):
         train(*descriptions, dataclasses.replace(settings, epochs=1, learning_rate=1e30, warmup=0.0))
 
 
@@ -199,7 +199,7 @@ def test_damaged_folders_are_refused(regressor, tmp_path):
     def load():
         return TextToScore.load(tmp_path / "saved")
 
-    with pytest.raises(ModelError, match=f"holds no {RECORD_FILE}"):
+    with pytest.raises(ModelError, match=f"is not a regressor: missing {RECORD_FILE}"):
         load()
     regressor.save(tmp_path / "saved")
     record = tmp_path / "saved" / RECORD_FILE

@@ -88,7 +88,12 @@ def test_images_with_several_descriptions_are_validated_image_by_image(descripti
     [
         (["a", "b"], [1.0, 2.0], None, "folds=3 is not allowed; expected 2 to 2, the number of images"),
         (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed; expected 2 to 2"),
-        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y"], "image_ids are 2; expected one for each of 3 descriptions"),
+        (
+            ["a", "b", "c"],
+            [1.0, 2.0, 3.0],
+            ["x", "y"],
+            "image_ids has 2 items; expected one for each of 3 descriptions",
+        ),
         (["a", "b", "c"], [1.0, 1.0, 1.0], None, "scores are all 1.0"),
         (["a", "b", "c"], [1.0, 2.0], None, "scores have the shape (2,)"),
         (["a", "b", ""], [1.0, 2.0, 3.0], None, "descriptions[2] is ''"),

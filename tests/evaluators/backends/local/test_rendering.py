@@ -108,6 +108,6 @@ def test_continuations_are_scored_by_their_own_tokens():
 
 
 def test_a_text_of_no_tokens_is_refused():
-    with pytest.raises(ValueError, match="request '1' wants a text of 0 tokens"):
+    with pytest.raises(ValueError, match="request '1' has max_new_tokens=0"):
         ask(max_new_tokens=0)
     assert ask(max_new_tokens=0, words=("good", "poor")).words
