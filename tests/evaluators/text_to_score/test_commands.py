@@ -186,7 +186,7 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     assert "not a Parquet file" in refused(tmp_path / "p.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"id": ["a"]}), tmp_path / "p.parquet")
-    assert "it lacks the columns task, text" in refused(tmp_path / "p.parquet")
+    assert "missing columns task, text" in refused(tmp_path / "p.parquet")
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
     assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
     done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
