@@ -25,7 +25,7 @@ export function boardTable(board, withParts, onSort) {
     { label: "Plot", head: axis.head(), className: "plot", takesRest: true, wide: 16, narrow: 7.2 },
     ...shownOthers.map((column) => ({ ...heading(column), wide: 9, narrow: 8.2 })),
     ...(hasJudge ? [{ label: "Judge", className: "judge", wide: 9, narrow: 8 }] : []),
-    ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 9.5, narrow: 9 }] : []),
+    ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 10.5, narrow: 10 }] : []),
   ];
   const entries = [
     ...board.rows.map((row) => ({ row, isReference: false })),
