@@ -38,7 +38,7 @@ def test_readme_is_a_front_page() -> None:
     assert len(README.splitlines()) <= 120
 
 
-@pytest.mark.parametrize("block", blocks("shell", "python"), ids=str)
+@pytest.mark.parametrize("block", blocks("shell", "python", "yaml", "json", "bibtex"), ids=str)
 def test_code_fits_the_width_of_the_site(block: Block) -> None:
     """At a browser width of 1,280 px, longer lines scroll sideways."""
     assert [line for line in block.text.splitlines() if len(line) > 88] == []
