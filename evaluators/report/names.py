@@ -1,4 +1,4 @@
-"""What results and their data are called in reports: as the papers name them."""
+"""Names of results and their data in reports, as in the papers."""
 
 from eyechart.evaluators.published.names import OWN, paper_of, task_title
 from eyechart.evaluators.results.evaluation import AVERAGE
@@ -21,7 +21,7 @@ _ONLY = ("mmbench", "aesbench", "two_afc")
 
 
 def data_title(key: TaskKey) -> str:
-    """The data that a result is of; the split alone where a paper has one data set, which has its name.
+    """The data set and split of a result; only the split if the paper has a single data set of the same name.
 
     Examples:
         >>> data_title(TaskKey("q_bench/assessment", "koniq10k", "test"))
@@ -33,7 +33,7 @@ def data_title(key: TaskKey) -> str:
 
 
 def heading(key: TaskKey) -> str:
-    """A result by its paper, task and data, for lists over all papers.
+    """Paper, task, data set and split of a result, for lists across papers.
 
     Examples:
         >>> heading(TaskKey("q_bench/perception", "llvisionqa", "dev"))

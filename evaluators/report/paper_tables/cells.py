@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eyechart.evaluators.report.names import OWN, data_title, paper_of, task_title
+from eyechart.evaluators.published.names import OWN, paper_of, task_title
+from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables.published import are_comparable, published_rows, published_table, source_of
 from eyechart.evaluators.report.scores import number
 from eyechart.evaluators.results.finished_runs import TaskKey
