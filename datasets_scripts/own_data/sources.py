@@ -127,8 +127,8 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
     # Damaged data can raise errors of pyarrow, of pandas or of `datasets`.
     except Exception as error:
         # The message of `datasets` is generic; the cause has the details.
-        reason = error.__cause__ or error
-        raise BadAnnotationError(f"cannot be read: {type(reason).__name__}: {reason}", path=path) from error
+        cause = error.__cause__ or error
+        raise BadAnnotationError(f"cannot be read: {type(cause).__name__}: {cause}", path=path) from error
     if isinstance(found, datasets.Dataset):
         return found, split or str(found.split or "test")
     if split is None:
