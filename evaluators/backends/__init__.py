@@ -1,4 +1,4 @@
-"""What can answer requests: a transformers model, a server, a file of precomputed predictions, a Python function."""
+"""Backends answer requests: a transformers model, a server, a file of precomputed predictions, a Python function."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,20 +25,21 @@ def resolve_backend(
     endpoint: "EndpointOptions | None" = None,
     chat: "ChatOptions | None" = None,
 ) -> Backend:
-    """Make a backend of what the user gave.
+    """Make a backend from a model, whichever way the model is given.
 
     Args:
-        model: A transformers "image-text-to-text" or "zero-shot-image-classification" pipeline, a model id or folder
-            for either (CLIP and its like, for the latter), a backend, or a callable that takes chat messages (and the
-            words, where logits are wanted) and returns text (or {word: logit}). None is the bundled tiny model, whose
-            name is `eyechart/tiny-vlm`.
-        batch_size: Requests per forward pass of a transformers model; None is automatic.
-        options: How to load a model given by id or folder.
-        chat: What is asked of a transformers model in every chat; a server has this in `endpoint`.
-        endpoint: Ask a server for the model of that name, and how; None loads the model here.
+        model: A transformers "image-text-to-text" or "zero-shot-image-classification" pipeline; the id or folder of a
+            model for one of these (for the latter, CLIP and similar models); a backend; or a callable. A callable takes
+            chat messages and returns text, or takes messages and words and returns {word: logit}. None is the bundled
+            tiny model `eyechart/tiny-vlm`.
+        batch_size: Requests per forward pass of a transformers model; None chooses it automatically.
+        options: How to load a model that is given by id or folder.
+        chat: Options for every chat with a transformers model; for a server they are part of `endpoint`.
+        endpoint: Options of the server to use; `model` is then the model's name on that server. None loads the model on
+            this machine.
 
     Raises:
-        UsageError: `model` is none of these, or "".
+        UsageError: `model` is of another type, or "".
         ModelError: The model cannot be loaded.
     """
     if isinstance(model, str):
@@ -47,7 +48,7 @@ def resolve_backend(
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
         if not isinstance(model, str):
-            raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; allowed is a model's name.")
+            raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; give the model's name.")
         return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
         from eyechart.evaluators.backends.local.loading import LoadOptions, load_pipeline, model_fingerprint
@@ -64,7 +65,7 @@ def resolve_backend(
         return model
     if hasattr(model, "generate") and hasattr(model, "config"):
         raise UsageError(
-            f"model_or_pipeline={type(model).__name__} is a model without its processor; pass "
+            f"model_or_pipeline={type(model).__name__} is a model without its processor; give "
             f'pipeline("image-text-to-text", model=..., processor=...), a model id or a folder.'
         )
     if callable(model):
@@ -72,15 +73,15 @@ def resolve_backend(
 
         return FunctionBackend(model)
     raise UsageError(
-        f"model_or_pipeline={model!r} is not supported; allowed are a transformers pipeline, a model id or folder, "
-        "a backend, a callable, or None for the bundled tiny model."
+        f"model_or_pipeline={model!r} is not supported; give a transformers pipeline, a model id or folder, a backend, "
+        "a callable, or None for the bundled tiny model."
     )
 
 
 def _local_backend(
     pipe: Any, batch_size: int | None, name: str = "", *, chat: "ChatOptions | None" = None, **known: Any
 ) -> Backend:
-    """What runs a pipeline's model. Without a fingerprint its answers are not stored: its weights may be anything."""
+    """The backend of a pipeline. Without a fingerprint its responses are not stored: its weights are unknown."""
     from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import TASK, ZERO_SHOT
@@ -92,6 +93,8 @@ def _local_backend(
     if pipe.task == TASK:
         return TransformersBackend(pipe.model, pipe.processor, name=name, batch_size=batch_size, chat=chat, **known)
     if chat is not None and any(value is not None for value in chat.settings().values()):
-        raise UsageError(f"model '{name}' compares images with texts; it takes no system prompt and writes nothing.")
+        raise UsageError(
+            f"model '{name}' only compares images with texts; leave out system prompt, thinking and sampling options."
+        )
     parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
     return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, **known)

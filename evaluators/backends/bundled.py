@@ -1,4 +1,4 @@
-"""The bundled tiny model, a working default that needs no network; `evaluators/tiny_vlm` holds it and what made it."""
+"""The bundled tiny model, a default that needs no network; `evaluators/tiny_vlm` has its weights and training code."""
 
 from pathlib import Path
 

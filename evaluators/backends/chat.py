@@ -1,4 +1,4 @@
-"""Requests as chat messages, the form that transformers processors and plain functions take."""
+"""Turns requests into chat messages, the form that transformers processors and plain functions take."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from eyechart.evaluators.requests.types import IMAGE, Request
 
 
 def decode_image(source: Any) -> Image.Image:
-    """One of a request's images, decoded to RGB.
+    """Decode an image of a request to RGB.
 
     Raises:
-        BadImageError: It cannot be read.
+        BadImageError: The image cannot be read.
     """
     if isinstance(source, Image.Image):
         return source.convert("RGB")
@@ -20,12 +20,12 @@ def decode_image(source: Any) -> Image.Image:
 
 
 def to_messages(request: Request, images: list[Image.Image], system_prompt: str | None = None) -> list[dict[str, Any]]:
-    """One user turn, texts and images in the prompt's order, and an open assistant turn if the reply is prefilled.
+    """One user turn with texts and images in the prompt's order, and an open assistant turn if the reply is prefilled.
 
     Args:
         request: The request.
         images: Its images, decoded.
-        system_prompt: What the system says first; None for nothing.
+        system_prompt: System prompt; None for none.
     """
     left = iter(images)
     content = [
@@ -41,7 +41,7 @@ def to_messages(request: Request, images: list[Image.Image], system_prompt: str 
 
 
 def joined(text: str, continuation: str) -> str:
-    r"""A text and what follows it, with a blank between them unless the text ends in white space.
+    r"""A text and its continuation, with a space between them unless the text is empty or ends in white space.
 
     Examples:
         >>> joined("The quality is", "good"), joined("Answer:\n", "good")

@@ -1,4 +1,4 @@
-"""What a run asks of a model in every chat: a system prompt, whether it reasons first, how its replies are drawn."""
+"""Options for every chat of a run: the system prompt, reasoning before the answer, and sampling."""
 
 import math
 import re
@@ -13,12 +13,13 @@ _BUDGET = "thinking_budget"
 
 @dataclass(frozen=True)
 class Sampling:
-    """How texts are drawn at random, token by token; logits and losses never are.
+    """How replies are sampled; logits and losses are never sampled.
 
     Attributes:
-        temperature: What the logits are divided by, above 0.
-        top_p: The likeliest tokens are drawn from whose probabilities together reach this, above 0 and at most 1.
-        seed: Of the random numbers, at least 0.
+        temperature: Divides the logits, above 0.
+        top_p: Sample only from the most probable tokens whose probabilities together reach this value, above 0 and at
+            most 1.
+        seed: Seed of the random numbers, at least 0.
     """
 
     temperature: float
@@ -26,36 +27,36 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be.
+        """Refuse values that are not allowed.
 
         Raises:
             UsageError: A value is not allowed.
         """
         if not 0 < self.temperature < math.inf:
-            raise UsageError(f"temperature={self.temperature} is not allowed; it is above 0 where replies are drawn.")
+            raise UsageError(f"temperature={self.temperature} is not allowed; to sample replies it must be above 0.")
         if not 0 < self.top_p <= 1:
-            raise UsageError(f"top_p={self.top_p} is not allowed; it is above 0 and at most 1.")
+            raise UsageError(f"top_p={self.top_p} is not allowed; it must be above 0 and at most 1.")
         if self.seed < 0:
-            raise UsageError(f"sampling_seed={self.seed} is not allowed; it is at least 0.")
+            raise UsageError(f"sampling_seed={self.seed} is not allowed; it must be at least 0.")
 
     def fields(self, repeat: int) -> dict[str, Any]:
-        """The same as fields of a request to a server, of which each repeat has a seed of its own.
+        """The fields of a request to a server; each repeat has its own seed.
 
         Args:
-            repeat: Which of several replies to the request, from 1 on.
+            repeat: Number of the repeat of the request, from 1.
         """
         return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed + repeat}
 
 
 @dataclass(frozen=True)
 class ChatOptions:
-    """What a run asks of a model in every chat, whatever the task.
+    """Options for every chat of a run, whatever the task.
 
     Attributes:
-        system_prompt: What the system says first; None for nothing.
-        thinking: Whether the model reasons before it answers: True, False, or the most tokens of reasoning; None leaves
-            it to the model.
-        sampling: How replies are drawn; None takes the likeliest token each time.
+        system_prompt: System prompt; None for none.
+        thinking: Whether the model reasons before it answers: True, False, or the maximum number of reasoning tokens;
+            None leaves it to the model.
+        sampling: How replies are sampled; None takes the most probable token each time (greedy decoding).
     """
 
     system_prompt: str | None = None
@@ -63,39 +64,41 @@ class ChatOptions:
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an empty prompt and a budget of nothing.
+        """Refuse an empty system prompt and a reasoning budget below 1 token.
 
         Raises:
             UsageError: A value is not allowed.
         """
         if self.system_prompt is not None and not self.system_prompt.strip():
-            raise UsageError("system_prompt='' is not allowed; leave it out for none.")
+            raise UsageError("system_prompt='' is not allowed; for no system prompt, leave it out.")
         if self.has_budget and int(self.thinking or 0) < 1:
-            raise UsageError(f"thinking={self.thinking} is not allowed; a budget is at least 1 token, or say off.")
+            raise UsageError(
+                f"thinking={self.thinking} is not allowed; give a budget of at least 1 token, or off for no reasoning."
+            )
 
     @property
     def has_budget(self) -> bool:
-        """Whether reasoning has a longest length."""
+        """Whether the length of the reasoning is limited."""
         return isinstance(self.thinking, int) and not isinstance(self.thinking, bool)
 
     def settings(self) -> dict[str, Any]:
-        """The options as part of a result and of the keys of stored answers; sampling where there is some."""
+        """The options as part of a result and of the keys of stored responses; `sampling` only if set."""
         return {name: value for name, value in asdict(self).items() if name != "sampling" or value is not None}
 
     @property
     def decoding(self) -> str:
-        """How tokens are chosen, as results call it."""
+        """How tokens are chosen, in the words of results."""
         return "greedy" if self.sampling is None else "sampling"
 
     def template_arguments(self, template: str, name: str) -> dict[str, Any]:
-        """The arguments by which a chat template switches reasoning.
+        """The arguments that switch reasoning on or off in a chat template.
 
         Args:
             template: The chat template.
-            name: How errors call the model.
+            name: Name of the model in errors.
 
         Raises:
-            ModelError: The template has none.
+            ModelError: The template has no such argument.
         """
         if self.thinking is None:
             return {}
@@ -103,18 +106,18 @@ class ChatOptions:
         if switch is None or (self.has_budget and _BUDGET not in template):
             missing = _BUDGET if switch else " or ".join(_SWITCHES)
             raise ModelError(
-                f"model '{name}': thinking={self.thinking} has no effect, as its chat template has no argument "
-                f"{missing}. Leave --thinking out, or write what the model wants into --system-prompt."
+                f"model '{name}': thinking={self.thinking} has no effect, because the chat template has no argument "
+                f"{missing}. Leave --thinking out, or ask for reasoning in --system-prompt as the model's card says."
             )
         budget = {_BUDGET: self.thinking} if self.has_budget else {}
         return {switch: self.thinking is not False, **budget}
 
 
 def parse_thinking(text: str) -> bool | int:
-    """The value of `--thinking`.
+    """Parse the value of `--thinking`.
 
     Raises:
-        UsageError: It is neither on, off nor a number.
+        UsageError: The value is neither on, off nor a number.
 
     Examples:
         >>> parse_thinking("off"), parse_thinking("budget 512")
@@ -124,5 +127,5 @@ def parse_thinking(text: str) -> bool | int:
         return text == "on"
     number = text.removeprefix("budget").strip()
     if not number.isdecimal():
-        raise UsageError(f"--thinking {text!r} is not allowed; it is on, off, or the most tokens of reasoning")
+        raise UsageError(f"--thinking {text!r} is not allowed; give on, off, or a maximum number of reasoning tokens")
     return int(number)

@@ -1,13 +1,16 @@
-"""A dual encoder of images and texts, such as CLIP, as a backend: how much an image looks like texts made of words.
+"""A dual encoder of images and texts, such as CLIP, as a backend: logits are similarities of an image to texts.
 
-Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of its Table
-4: softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality". The
-request's own prompt and prefilled reply are not used. Other words make texts of the same form, which the paper does not
-try; they change no logit of these two. Logits are cosine similarities times 100, as `softmax_iqa` divides by 100:
-together that is Eq. 2 for every model. It is also the scale of the paper's model itself; the scales of other models,
-and the bias of SigLIP, are left aside, as Eq. 2 has none. Images are preprocessed by the model's own processor, which
-for the paper's model resizes the shorter side to 224 pixels and cuts out the middle; the paper says "resize images into
-224 x 224" and not whether anything is cut off.
+Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of Table 4: a
+softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality".
+
+- The prompt and the prefilled reply of the request are not used.
+- Other words are put into the same text template. The paper does not try this; the logits of the two words above stay
+  the same.
+- Logits are cosine similarities times 100, and `softmax_iqa` divides by 100, so the result is Eq. 2 for every model.
+  100 is also the logit scale of the paper's model. The scales of other models, and the bias of SigLIP, are ignored,
+  because Eq. 2 has neither.
+- Images are preprocessed by the model's own processor. For the paper's model it resizes the shorter side to 224 pixels
+  and crops the center. The paper says "resize images into 224 x 224" and does not say whether it crops.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,27 +40,27 @@ if TYPE_CHECKING:
     from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT_TEMPLATE = "a photo of {word} quality"
-"""What an image is compared with: Q-Bench, Sec. A.2.3."""
+"""The text that an image is compared with: Q-Bench, Sec. A.2.3."""
 
 _SCALE = 100.0
-# Images that are prepared ahead, in batches.
+# Number of batches of images that are prepared ahead.
 _BATCHES_PLANNED = 4
 
 
 class ClipZeroShotBackend(Backend):
-    """Answers requests for logits of words by the similarity of their image to a text made of each word.
+    """Answers requests for logits of words with the similarity of the image to a text with each word.
 
     Args:
         model: A model of one of the types in `DUAL_ENCODERS`.
-        tokenizer: Its tokenizer.
-        image_processor: Its image processor.
-        name: How results call the model.
-        batch_size: Images per forward pass, halved when memory runs out, and remembered; None is
-            automatic, see `first_batch_size`.
-        text_template: The text, with `{word}` where the word stands.
-        fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
-        loaded: How the model was loaded; None where that is not known.
-        workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
+        tokenizer: The model's tokenizer.
+        image_processor: The model's image processor.
+        name: Name of the model in results.
+        batch_size: Images per forward pass; halved, for the rest of the run, when memory runs out. None chooses it, see
+            `first_batch_size`.
+        text_template: The text, with `{word}` in place of the word.
+        fingerprint: Identifies the weights; None if unknown, so that responses are not stored.
+        loaded: How the model was loaded; None if unknown.
+        workers: Threads that prepare images; None is 1 on a CPU, which the model needs itself, otherwise up to 8.
     """
 
     def __init__(
@@ -80,12 +83,12 @@ class ClipZeroShotBackend(Backend):
             UsageError: The batch size is below 1, or the template has no `{word}`.
         """
         if "{word}" not in text_template:
-            raise UsageError(f"text_template={text_template!r} is not allowed; it has {{word}} where the word stands.")
+            raise UsageError(f"text_template={text_template!r} is not allowed; it must contain {{word}}.")
         if model.config.model_type not in DUAL_ENCODERS:
             raise ModelError(
-                f"model '{name}' is of type '{model.config.model_type}'; allowed are {', '.join(DUAL_ENCODERS)}."
+                f"model '{name}' is of type '{model.config.model_type}'; supported types: {', '.join(DUAL_ENCODERS)}."
             )
-        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
+        # Switches off dropout, which may still be on after training.
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._image_processor = image_processor
@@ -107,16 +110,16 @@ class ClipZeroShotBackend(Backend):
         """Refuse everything but logits."""
         if output_type is not OutputType.LOGITS:
             raise ModelError(
-                f"model '{self._name}' compares images with texts, so it gives logits of words but no "
-                f"{output_type.value}. Name tasks that need no more, such as q_bench/assessment."
+                f"model '{self._name}' only compares images with texts; it gives logits of words, not "
+                f"{output_type.value}. Choose a task that needs only such logits, for example q_bench/assessment."
             )
 
     def identity(self) -> dict[str, Any] | None:
-        """The model's weights, number format and processing; None where its weights are not known."""
+        """The model's weights, dtype and preprocessing; None if its weights are unknown."""
         return None if self._fingerprint is None else model_identity(self.settings(), self._fingerprint)
 
     def settings(self) -> dict[str, Any]:
-        """Model, number formats, image sizes, texts, and what similarities are multiplied by."""
+        """Model, dtype, image sizes, text template, and the factor of the similarities."""
         return {
             "backend": "clip_zero_shot",
             **model_settings(self._model, self._image_processor, name=self._name, loaded=self._loaded),
@@ -130,7 +133,8 @@ class ClipZeroShotBackend(Backend):
         """Encode each text once and each image once, images in batches, and compare them.
 
         Raises:
-            ModelError: A request wants something else than logits, has not one image, or makes too long a text.
+            ModelError: A request asks for something other than logits, does not have exactly one image, or its text is
+                too long.
         """
         for request in requests:
             self._check_request(request)
@@ -146,8 +150,8 @@ class ClipZeroShotBackend(Backend):
         self.check(request.output_type)
         if len(request.images) != 1:
             raise ModelError(
-                f"item '{request.id}' has {len(request.images)} images, and model '{self._name}' compares one with "
-                "texts. Run it on tasks about single images."
+                f"item '{request.id}' has {len(request.images)} images, but model '{self._name}' compares a single "
+                "image with texts. Choose a task about single images."
             )
 
     def _text(self, word: str) -> str:
@@ -180,15 +184,15 @@ class ClipZeroShotBackend(Backend):
         return self._words[request.words, request.optional_words]
 
     def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
-        """Encode the texts of words; gives those that can be compared: all but optional ones like another."""
+        """Encode the texts of words; returns all words except optional ones with the same features as another word."""
         for text in map(self._text, (*words, *optional)):
             if text not in self._texts:
                 self._texts[text] = self._encode_text(text)
         for first, second in combinations(map(self._text, words), 2):
             if self._texts[first].equal(self._texts[second]):
                 raise ModelError(
-                    f"model '{self._name}' makes the same features of '{first}' and '{second}', so they cannot be "
-                    "compared. A tokenizer that does not end texts with the token that the model looks for does that."
+                    f"model '{self._name}' gives the same features for '{first}' and '{second}', so they cannot be "
+                    "compared. Possible cause: the tokenizer does not add the end token that the model expects."
                 )
         features = {word: self._texts[self._text(word)] for word in (*words, *optional)}
         unlike = [
@@ -202,13 +206,13 @@ class ClipZeroShotBackend(Backend):
         import torch
 
         longest = self._model.config.get_text_config().max_position_embeddings
-        # SigLIP was trained on texts padded to the longest, and has no mask for the padding.
+        # SigLIP was trained on texts padded to the maximum length, without a mask for the padding.
         padded = "siglip" in self._model.config.model_type
         padding: dict[str, Any] = {"padding": "max_length", "max_length": longest} if padded else {}
         tokens = self._tokenizer(text, return_tensors="pt", **padding)
         count = tokens["input_ids"].shape[1]
         if count > longest:
-            raise ModelError(f"the text '{text}' has {count} tokens, and model '{self._name}' takes {longest}.")
+            raise ModelError(f"the text '{text}' has {count} tokens; model '{self._name}' takes at most {longest}.")
         with torch.inference_mode():
             (features,) = _normalised(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
         return features
@@ -221,7 +225,7 @@ class ClipZeroShotBackend(Backend):
 
 
 class _Renderer:
-    """Makes pixels of images; texts are encoded apart from them."""
+    """Preprocesses images; texts are encoded separately."""
 
     def __init__(self, image_processor: "BaseImageProcessor", text: Callable[[str], str]) -> None:
         self._image_processor = image_processor
@@ -243,7 +247,7 @@ class _Renderer:
 
 
 def _normalised(output: Any) -> "list[torch.Tensor]":
-    """Features of length one, in float32 on the CPU: what comes after them is the same on every device."""
+    """Features of unit length, in float32 on the CPU, so that later steps are the same on every device."""
     features = output.pooler_output.float().cpu()
-    # A vector of zeros becomes nan, an error of its item; no similarity is made up for it.
+    # A vector of zeros becomes nan, which is an error of its item.
     return list(features / features.norm(dim=-1, keepdim=True))

@@ -6,15 +6,15 @@ from eyechart.datasets_scripts.common.errors import ModelError
 
 
 def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *, where: str = "") -> list[str]:
-    """The words whose next-token logits are their own.
+    """The words that can be distinguished by their first token.
 
     Args:
-        tokens: Each word's first token; None where it is not known, which is no other's.
-        needed: Words that must be among them. Of the others, those that share their token are left out.
-        where: What an error begins with, such as the model's name.
+        tokens: The first token of each word; None if unknown, which counts as different from all others.
+        needed: Words that must be kept. Another word is left out if it shares its first token.
+        where: Beginning of an error message, such as the model's name.
 
     Raises:
-        ModelError: Two words that are needed begin with the same token.
+        ModelError: A needed word begins with the same token as another needed word.
 
     Examples:
         >>> distinct_words({"good": "go", "poor": "po", "golden": "go"}, needed=["good", "poor"])
@@ -26,8 +26,8 @@ def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *,
         clashes = [other for other in alike if other in needed]
         if word in needed and clashes:
             raise ModelError(
-                f"{where}the words '{word}' and '{clashes[0]}' begin with the same token {token!r}, so their "
-                "next-token logits are one. Choose another pair of words."
+                f"{where}the words '{word}' and '{clashes[0]}' begin with the same token {token!r}, so they have the "
+                "same next-token logit. Choose other words."
             )
         if word in needed or not alike:
             kept.append(word)

@@ -1,4 +1,4 @@
-"""A backend in several processes: each answers a part of the requests, and every one gets all answers."""
+"""A backend in several processes: each process answers a part of the requests and gets all responses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,17 +11,17 @@ from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.types import Backend, Request, Response
 
-# Requests of each process between two exchanges: often enough for a progress bar, seldom enough to fill batches.
+# Requests per process between two exchanges: few enough for a smooth progress bar, enough to fill batches.
 _REQUESTS_PER_ROUND = 512
 _UNSENT = Request("", (), ())
 
 
 class DistributedBackend(BackendWrapper):
-    """Shares requests among processes, those that begin with the same image to the same one.
+    """Divides requests among processes; requests that begin with the same image go to the same process.
 
     Args:
-        backend: What answers this process's part.
-        processes: All processes; each of them has to ask the same.
+        backend: Answers this process's part of the requests.
+        processes: All processes; each must be given the same requests.
     """
 
     def __init__(self, backend: Backend, processes: Processes) -> None:
@@ -30,21 +30,21 @@ class DistributedBackend(BackendWrapper):
         self._processes = processes
 
     def settings(self) -> dict[str, Any]:
-        """Those of the backend, and the number of processes."""
+        """The settings of the wrapped backend, and the number of processes."""
         return {**self._backend.settings(), "processes": self._processes.count}
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Answer in rounds, after each of which every process yields the same responses in the same order.
 
         Raises:
-            ModelError: Another process failed; the message holds its reason.
+            ModelError: Another process failed; the message gives the reason.
         """
         places = {id(request): place for place, request in enumerate(requests)}
         parts = self._parts(requests)
         for start in range(0, max(map(len, parts)), _REQUESTS_PER_ROUND):
             part = parts[self._processes.rank][start : start + _REQUESTS_PER_ROUND]
             answered = self._processes.together(partial(self._answer, part))
-            # Without images, which are not to be sent, and with the reason of an error, which may not be sendable.
+            # Images are not sent between processes; errors are sent as text, because not every error can be pickled.
             sent = [
                 (places[id(response.request)], replace(response, request=_UNSENT, error=None), _reason(response))
                 for response in answered
@@ -58,7 +58,7 @@ class DistributedBackend(BackendWrapper):
         return list(self._backend.answer(requests))
 
     def _parts(self, requests: Sequence[Request]) -> list[list[Request]]:
-        """The requests of each process: one image group after the other to the process that has the fewest."""
+        """The requests of each process: each image group goes to the process with the fewest requests so far."""
         parts: list[list[Request]] = [[] for _ in range(self._processes.count)]
         for group in group_by_image(requests):
             min(parts, key=len).extend(group)

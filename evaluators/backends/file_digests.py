@@ -1,8 +1,8 @@
-"""Telling the files of one model from those of another by their contents.
+"""Identifies a model's files by their contents.
 
-Contents of large files are hashed once: their SHA-256 is kept under `EYECHART_HOME` for as long as device, inode, size
-and time of change (ctime) stay the same. Unlike the time of modification, which `cp -p` and `rsync -t` copy, a program
-cannot set the time of change.
+Large files are hashed only once: their SHA-256 is kept under `EYECHART_HOME` and used while device, inode, size and
+time of change (ctime) stay the same. Programs can set the time of modification, as `cp -p` and `rsync -t` do, but not
+the time of change.
 """
 
 import contextlib
@@ -17,22 +17,22 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.datasets_scripts.common.whole import write_whole
 
-# Smaller files are hashed as fast as their SHA-256 is looked up.
+# Hashing a smaller file is as fast as looking up its SHA-256.
 _SMALL = 4 * 2**20
-# Bytes that take so long to hash that it is said: some seconds.
+# More bytes than this take some seconds to hash, so a message is printed.
 _MUCH = 2**30
-# Seconds for which the time of change may stay the same although a file changes, as it is rounded.
+# Seconds within which two changes of a file can have the same, rounded time of change.
 _ROUNDING = 2.0
 
 
 def files_digest(path: str | Path) -> str:
-    """Identifies the files of a model; where more than 1 GiB of them is to be hashed, a line on stderr says so.
+    """Identify the files of a model; prints a line to stderr if more than 1 GiB must be hashed.
 
     Args:
-        path: Its folder, of which hidden files and folders (such as `.git`) do not count, or its only file.
+        path: The model's folder, without its hidden files and folders such as `.git`, or its only file.
 
     Returns:
-        The SHA-256, in hexadecimal, over names and contents.
+        The SHA-256 of names and contents, in hexadecimal.
     """
     root = Path(path)
     files = {_name(file, root): file for file in sorted(root.rglob("*"))} if root.is_dir() else {"": root}
@@ -40,8 +40,8 @@ def files_digest(path: str | Path) -> str:
     large = [file for file in files.values() if file.stat().st_size > _SMALL]
     unread = sum(file.stat().st_size for file in large if _kept_digest(file) is None)
     if unread > _MUCH:
-        print(f"Reading {unread / 1e9:.1f} GB of weights once, to tell models apart", file=sys.stderr, flush=True)
-    # Hashing lets other threads run, so that the parts of large models are hashed at once.
+        print(f"Hashing {unread / 1e9:.1f} GB of weights, once, to identify the model", file=sys.stderr, flush=True)
+    # Hashing releases the GIL, so the files of large models are hashed in parallel.
     with ThreadPoolExecutor() as threads:
         contents = threads.map(_content_digest, files.values())
         digest = hashlib.sha256()
@@ -55,17 +55,17 @@ def _name(file: Path, root: Path) -> str:
 
 
 def _place(status: os.stat_result) -> Path:
-    """Where the digest of a file is kept."""
+    """The file in which a digest is kept."""
     return eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
 
 
 def _state(status: os.stat_result) -> str:
-    """What stays the same as long as the contents do."""
+    """Size and time of change, which are equal as long as the contents are."""
     return f"{status.st_size} {status.st_ctime_ns} "
 
 
 def _kept_digest(file: Path) -> str | None:
-    """The digest that is kept of a large file; None where there is none, or the file has changed since."""
+    """The kept digest of a large file; None if there is none or the file has changed since."""
     status = file.stat()
     with contextlib.suppress(OSError, ValueError):
         known = _place(status).read_text("ascii").removeprefix(_state(status))
@@ -84,7 +84,7 @@ def _content_digest(file: Path) -> str:
         return known
     with file.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
-    # A file that changes meanwhile is read again the next time, and so is one that has changed just now.
+    # Do not keep the digest of a file that changed during hashing or just before it.
     if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
         with contextlib.suppress(OSError):
             _place(status).parent.mkdir(parents=True, exist_ok=True)

@@ -14,20 +14,20 @@ _CALLS = {
     OutputType.TEXT: (("messages",), "a string"),
     OutputType.LOGITS: (("messages", "words"), "a dict from word to logit"),
 }
-"""What a function is called with, and what it returns, by what is wanted."""
+"""By output type, the arguments of the function and what it must return."""
 
 
 class FunctionBackend(Backend):
     """Answers each request with one call of a function.
 
     Args:
-        function: Called as `function(messages)` for text and `function(messages, words)` for logits. `messages` are
-            chat messages whose image parts hold PIL images; it returns a string, or a dict from word to logit. Words
-            that are optional come last and may lack.
+        function: Called as `function(messages)`, it returns the reply as a string; called as
+            `function(messages, words)`, it returns a dict from word to logit. `messages` are chat messages whose image
+            parts hold PIL images. Optional words come last in `words` and may be missing in the dict.
     """
 
     samples = True
-    """It may; nobody can tell."""
+    """A function may sample its replies; this is not known."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
@@ -39,25 +39,25 @@ class FunctionBackend(Backend):
         return getattr(self._function, "__qualname__", type(self._function).__qualname__)
 
     def check(self, output_type: OutputType) -> None:
-        """Refuse losses, and a function that does not take what it is called with; what it gives is known then."""
+        """Refuse losses, and a function that does not take the arguments; what it returns is checked when called."""
         if output_type is OutputType.LOSSES:
-            raise ModelError(f"{self.name} is a function, which gives text or logits but no {output_type.value}.")
+            raise ModelError(f"{self.name} is a function; a function gives text or logits, not {output_type.value}.")
         arguments, returned = _CALLS[output_type]
         try:
             signature = inspect.signature(self._function)
         except ValueError:
-            # Some functions that are not written in Python have no signature.
+            # Some functions written in C have no signature.
             return
         try:
             signature.bind(*arguments)
         except TypeError as error:
             raise ModelError(
-                f"{self.name} takes {signature}, and the task needs a function({', '.join(arguments)}) that returns "
+                f"{self.name} takes {signature}, but the task needs a function({', '.join(arguments)}) that returns "
                 f"{returned}"
             ) from error
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Call the function for one request after the other."""
+        """Call the function for each request in turn."""
         for output_type in {request.output_type for request in requests}:
             self.check(output_type)
         for request in requests:
@@ -77,18 +77,18 @@ class FunctionBackend(Backend):
         if not isinstance(text, str):
             raise ModelError(f"{self.name} returned {type(text).__name__} for item '{request.id}'; expected a string.")
         if not is_unicode(text):
-            return Response(request, error=DataError(f"{self.name} returned half of a character: {brief(text)}"))
+            return Response(request, error=DataError(f"{self.name} returned invalid Unicode: {brief(text)}"))
         return Response(request, text=text)
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
         logits = self._function(messages, request.all_words)
         named = isinstance(logits, dict) and set(request.words) <= set(logits) <= set(request.all_words)
-        # Numbers of any library, such as a tensor of one element.
+        # Numbers of any library are allowed, such as a tensor with one element.
         numbers = {word: _finite(logits[word]) for word in request.all_words if word in logits} if named else {}
         if not named or None in numbers.values():
             raise ModelError(
-                f"{self.name} returned {brief(logits)} for item '{request.id}'; expected a dict with the logits of "
-                f"{', '.join(request.words)}, finite numbers."
+                f"{self.name} returned {brief(logits)} for item '{request.id}'; expected a dict with finite logits of "
+                f"{', '.join(request.words)}."
             )
         return Response(request, logits={word: number for word, number in numbers.items() if number is not None})
 

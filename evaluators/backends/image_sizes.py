@@ -1,4 +1,4 @@
-"""What an image processor does to the size of images: a setting of every score, as resizing changes quality itself."""
+"""How an image processor resizes images; reported with every result, because resizing changes image quality."""
 
 import dataclasses
 import enum
@@ -32,7 +32,7 @@ _SETTINGS = (
 
 
 def size_settings(image_processor: Any) -> dict[str, Any]:
-    """The processor's settings of size, as far as it has them, as JSON values."""
+    """The processor's settings of image size, those that it has, as JSON values."""
     found = {name: _plain(getattr(image_processor, name, None)) for name in _SETTINGS}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -40,15 +40,15 @@ def size_settings(image_processor: Any) -> dict[str, Any]:
 def count_downscaled(
     images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]", image_processor: Any
 ) -> int | None:
-    """How many images the processor reduced.
+    """Count the images that the processor downscaled.
 
     Args:
-        images: The images as they were given to the processor.
-        inputs: What it made of them.
+        images: The images as given to the processor.
+        inputs: The processor's output.
         image_processor: The processor.
 
     Returns:
-        A count, or None where neither its output nor its settings show it.
+        The count; None if it cannot be determined from the output and the settings.
     """
     pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
     if grid is not None:
@@ -57,7 +57,7 @@ def count_downscaled(
     if getattr(image_processor, "image_grid_pinpoints", None):
         return sum(not _fits_tiles(image, image_processor.image_grid_pinpoints) for image in images)
     if hasattr(image_processor, "do_image_splitting") and set(_plain(image_processor.size)) == {"longest_edge"}:
-        # Idefics3: the tiles together hold the image as `size` makes it; without tiles it becomes as large as one.
+        # Idefics3: the tiles together show the image resized to `size`; without tiles it is resized to one tile.
         whole = image_processor.size if image_processor.do_image_splitting else image_processor.max_image_size
         return sum(max(image.size) > whole["longest_edge"] for image in images)
     if pixels is None or pixels.dim() != 4 or len(pixels) != len(images):
@@ -73,7 +73,7 @@ def count_downscaled(
 
 
 def _fits_tiles(image: Image.Image, grids: list[list[int]]) -> bool:
-    """Whether the grid of tiles that LLaVA-Next chooses for an image has room for all of its pixels."""
+    """Whether the grid of tiles that LLaVA-Next chooses for an image has room for all its pixels."""
     from transformers.image_processing_utils import select_best_resolution
 
     height, width = select_best_resolution((image.height, image.width), grids)
@@ -81,7 +81,7 @@ def _fits_tiles(image: Image.Image, grids: list[list[int]]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value of a processor's setting."""
+    """A processor's setting as a JSON value."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     if isinstance(value, dict):

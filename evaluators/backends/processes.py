@@ -1,4 +1,4 @@
-"""Several processes that run the same command, as `torchrun` or `accelerate launch` start them."""
+"""Several processes that run the same command, as started by `torchrun` or `accelerate launch`."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class Processes:
-    """The processes of a run, of which this is one.
+    """The processes of a run, including this one.
 
     Args:
         state: accelerate's `PartialState`.
@@ -24,37 +24,37 @@ class Processes:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the one that writes results and prints."""
+        """Whether this is the process that prints and writes results."""
         return bool(self._state.is_main_process)
 
     @property
     def device(self) -> str:
-        """Where this process runs its model."""
+        """The device on which this process runs its model."""
         return str(self._state.device)
 
     def gather(self, value: Value) -> list[Value]:
-        """The values of all processes, by rank; every process has to call this."""
+        """The values of all processes, by rank; every process must call this."""
         from accelerate.utils import gather_object
 
         return gather_object([value])
 
     def together(self, call: Callable[[], Value]) -> Value:
-        """Run a step in every process; where it fails in one, it fails in all, so that none waits for another.
+        """Run a step in every process; if it fails in one process, it fails in all, so that none waits forever.
 
         Args:
             call: The step.
 
         Returns:
-            What the step returned here.
+            What the step returned in this process.
 
         Raises:
-            Exception: What the step raised here.
-            ModelError: It raised in another process; the message holds its rank and reason.
+            Exception: What the step raised in this process.
+            ModelError: The step raised in another process; the message gives that process's rank and the reason.
         """
         value, error = None, None
         try:
             value = call()
-        # Whatever it is, the others have to hear of it.
+        # Whatever it is, the other processes must learn of it.
         except Exception as raised:
             error = raised
         reasons = self.gather(None if error is None else _reason(error))
@@ -66,12 +66,12 @@ class Processes:
         return value  # type: ignore[return-value]
 
     def close(self) -> None:
-        """Leave the others; to be called once, at the end."""
+        """Leave the process group; call this once, at the end."""
         self._state.destroy_process_group()
 
 
 def join_processes() -> Processes | None:
-    """The processes that this one was started with; None where it was started alone."""
+    """The processes of this run; None if this is the only one."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return None
     import torch

@@ -1,4 +1,4 @@
-"""A backend that asks another one only what the response store does not hold."""
+"""A backend that sends requests to another backend only if their responses are not in the response store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -11,26 +11,26 @@ from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import ANSWER, misfit
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
-# Looked up together, so that stored answers come without waiting for the keys of all requests.
+# Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
 
 _ANSWER_FIELDS = tuple(one.name for one in fields(Response) if one.name not in ("request", "stored", "error"))
 
 _Key = bytes | tuple[str, str]
-"""A key of the store, or id and pass of a request that has none as its image cannot be read."""
+"""A key of the store, or id and pass of a request without a key because its image cannot be read."""
 
 
 class StoredBackend(BackendWrapper):
-    """Answers from the store what is there, asks a backend for the rest and stores it.
+    """Takes responses from the store, sends the other requests to a backend and stores its responses.
 
-    Each answer is on the disk before it is handed on, in a transaction of its own: that takes about 0.1 ms, and
-    backends hand their answers on one by one. Requests that differ in row or pass alone are asked once. Errors are not
-    stored, nor what cannot be scored, such as a logit of NaN, nor anything that a backend without an identity says.
-    `Response.stored` says where an answer came from.
+    Each response is written to disk, in its own transaction, before it is yielded; that takes about 0.1 ms. Requests
+    that differ only in row or pass are sent once. Not stored are: errors, responses that cannot be scored (such as a
+    logit of NaN), and responses of a backend without an identity. `Response.stored` says whether a response came from
+    the store.
 
     Args:
-        backend: What answers; the requests that are missing reach it in one call.
-        store: An open store, which stays open.
+        backend: Answers the requests that are not in the store, in one call.
+        store: An open store; it is not closed.
     """
 
     def __init__(self, backend: Backend, store: ResponseStore) -> None:
@@ -43,7 +43,7 @@ class StoredBackend(BackendWrapper):
 
         Raises:
             ValueError: Two different requests have the same id and pass name.
-            StoreError: The store cannot be read or written; what it holds is kept.
+            StoreError: The store cannot be read or written; its contents are kept.
         """
         identity = self._backend.identity()
         if identity is None:
@@ -84,12 +84,12 @@ def _key(keys: RequestKeys, request: Request) -> _Key:
     try:
         return keys.key(request)
     except BadImageError:
-        # The backend meets the same image and says what is wrong with it.
+        # The backend reads the same image and reports the error.
         return request.id, request.pass_name
 
 
 def _answers(request: Request, value: dict[str, Any]) -> bool:
-    """Whether a stored answer has what is wanted: words that are needed now may have been optional to it."""
+    """Whether a stored response has everything the request needs; a needed word may have been optional before."""
     if request.output_type is OutputType.LOSSES:
         return len(value.get("losses", ())) == len(request.continuations)
     if request.words:
@@ -98,7 +98,7 @@ def _answers(request: Request, value: dict[str, Any]) -> bool:
 
 
 def _value(response: Response) -> dict[str, Any]:
-    """A response as a JSON value: everything but its request, as far as it differs from an empty response."""
+    """A response as a JSON value: all its fields except the request and empty ones."""
     value = {name: getattr(response, name) for name in _ANSWER_FIELDS}
     if response.losses is not None:
         value["losses"] = [[loss.total, loss.tokens] for loss in response.losses]

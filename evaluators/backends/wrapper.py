@@ -1,4 +1,4 @@
-"""A backend around another one."""
+"""The base class of backends that wrap another backend."""
 
 import copy
 from typing import Any, Self
@@ -7,10 +7,10 @@ from eyechart.evaluators.requests.types import Backend, OutputType
 
 
 class BackendWrapper(Backend):
-    """Answers by means of a backend, and is as that one in everything else.
+    """Wraps a backend and passes everything through, except what a subclass overrides.
 
     Args:
-        backend: The backend.
+        backend: The wrapped backend.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -27,19 +27,19 @@ class BackendWrapper(Backend):
         return self._backend.name
 
     def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the backend can't give this."""
+        """Raise `ModelError` if the backend cannot give this kind of output."""
         self._backend.check(output_type)
 
     def for_data(self, dataset: str) -> Self:
-        """The same around what answers about the data set."""
+        """The same wrapper around the backend for this dataset."""
         bound = copy.copy(self)
         bound._backend = self._backend.for_data(dataset)
         return bound
 
     def identity(self) -> dict[str, Any] | None:
-        """That of the backend."""
+        """The identity of the wrapped backend."""
         return self._backend.identity()
 
     def settings(self) -> dict[str, Any]:
-        """Those of the backend."""
+        """The settings of the wrapped backend."""
         return self._backend.settings()

@@ -45,7 +45,7 @@ def test_a_wrong_key_or_model_ends_the_scoring_with_the_servers_words(script, ju
 @fault("no judge's server listens at the address", "the run ends and gives the reason")
 def test_a_server_that_is_not_there_ends_the_scoring():
     options = JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0))
-    with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1"):
+    with pytest.raises(ModelError, match=r"cannot reach a server at http://127\.0\.0\.1:9/v1"):
         score(EndpointJudge(options))
 
 

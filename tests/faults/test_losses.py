@@ -64,7 +64,7 @@ OF_ITEM = "the item has an error that gives the reason"
             "a server stops returning log-probabilities of the prompt",
             OF_ITEM,
             {"choices": [{"message": {"content": "x"}}]},
-            "returned no prompt_logprobs, as it did before",
+            "returned no prompt_logprobs, although it did before",
         ),
     ],
 )

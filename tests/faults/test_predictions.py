@@ -17,10 +17,10 @@ HEAD = b"index\tprediction\n"
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        row("a predictions file ends in .txt", NAMED, "a.txt", b"A", r"end in \.jsonl, .*, not '\.txt'"),
-        row("a predictions file has no suffix", NAMED, "a", b"A", "not ''"),
-        row("a predictions file of JSON Lines is empty", NAMED, "a.jsonl", b"", "holds no predictions"),
-        row("a predictions file contains an empty list", NAMED, "a.json", b"[]", "holds no predictions"),
+        row("a predictions file ends in .txt", NAMED, "a.txt", b"A", r"unknown suffix '\.txt'; expected \.jsonl, "),
+        row("a predictions file has no suffix", NAMED, "a", b"A", "unknown suffix ''"),
+        row("a predictions file of JSON Lines is empty", NAMED, "a.jsonl", b"", "the predictions file is empty"),
+        row("a predictions file contains an empty list", NAMED, "a.json", b"[]", "the predictions file is empty"),
         row("a predictions file contains a single string", NAMED, "a.json", b'"A"', "list of objects, found a string"),
         row("a predictions file contains a list of numbers", OF_ROW, "a.json", b"[3]", "row 1: expected a JSON object"),
         row(
@@ -30,7 +30,7 @@ HEAD = b"index\tprediction\n"
             b'{"index": {"0": 1}, "prediction": {"0": "A"}}',
             "row 1: expected text, found {'0': 1}",
         ),
-        row("a predictions table has only a header", NAMED, "a.tsv", HEAD, "holds no predictions"),
+        row("a predictions table has only a header", NAMED, "a.tsv", HEAD, "the predictions file is empty"),
         row("a row of a predictions table is too short", OF_ROW, "a.tsv", HEAD + b"1\n", r"row 2: expected 2 fields"),
         row(
             "a predictions table ends inside a quoted field", NAMED, "a.tsv", HEAD + b'1\t"A\n', "inside a quoted field"
@@ -50,9 +50,7 @@ HEAD = b"index\tprediction\n"
             '[{"index": 1, "p": "好"}]'.encode("gbk"),
             "not UTF-8 text",
         ),
-        row(
-            "a predictions CSV contains opinion scores", NAMED, "a.csv", b"image,mos\na.png,1\n", "the form of no tool"
-        ),
+        row("a predictions CSV contains opinion scores", NAMED, "a.csv", b"image,mos\na.png,1\n", "unknown format"),
         row("a predictions workbook (.xlsx) is a TSV file", NAMED, "a.xlsx", HEAD, "cannot be read as XLSX"),
     ],
 )
@@ -83,19 +81,19 @@ def test_a_missing_file(tmp_path):
             "a predictions file has no known format",
             "the error lists the supported formats",
             {"question": "Why?", "answer": "A"},
-            "holds 'question', 'answer', which is the form of no tool",
+            "unknown format; found: 'question', 'answer'",
         ),
         row(
             "a predictions file's first row is empty",
             "the error lists the supported formats",
             {},
-            "holds nothing, which is the form of no tool",
+            "unknown format; found: no columns",
         ),
         row(
             "a predictions file matches two formats",
             "no format is assumed; the error names both",
             {"id": "q1", "text": "A", "doc_id": 0, "filtered_resps": "A"},
-            "which is the form of several tools: eyechart, lmms-eval",
+            "several formats fit (eyechart, lmms-eval)",
         ),
     ],
 )
@@ -104,7 +102,7 @@ def test_an_unknown_form_says_which_ones_there_are(found, reason, tmp_path):
     with pytest.raises(BadAnnotationError) as caught:
         read_predictions(tmp_path / "a.jsonl")
     assert reason in str(caught.value)
-    assert "A .jsonl file has id, text or logits or score (eyechart); doc_id, " in str(caught.value)
+    assert "Expected columns of a .jsonl file: id, text or logits or score (eyechart); doc_id, " in str(caught.value)
     assert "prediction (vlmevalkit)" not in str(caught.value)
 
 
@@ -120,7 +118,7 @@ def line(**fields):
         row("a prediction has no id", OF_ROW, line(id=None, text="A"), "'id' is None"),
         row("a prediction's id is true", OF_ROW, line(id=True, text="A"), "'id' is True"),
         row("a prediction's pass is a number", OF_ROW, line(**{"pass": 1}, text="A"), "'pass' is 1"),
-        row("a prediction has no answer", OF_ROW, line(), "neither 'text' nor 'logits' nor 'score' is there"),
+        row("a prediction has no answer", OF_ROW, line(), "missing 'text', 'logits' or 'score'"),
         row("a prediction's text is a number", OF_ROW, line(text=3), "'text' is 3"),
         row("a prediction's text contains a lone surrogate", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
         row("a prediction's logits are a list", OF_ROW, line(logits=[1, 2]), "'logits' is"),
@@ -139,7 +137,7 @@ def line(**fields):
             "two predictions of one item differ",
             "neither is used; the error names both rows",
             line(id="q0", text="B"),
-            "id 'q0', pass 'main' was already given in row 1",
+            "repeats id 'q0', pass 'main' of row 1",
         ),
     ],
 )
@@ -171,13 +169,13 @@ ANSWER = {"img_path": "1.jpg", "question": "Why?", "candidates": ["Yes", "No"], 
             "a row of predictions lacks a column that other rows have",
             OF_ROW,
             [{"index": 1, "prediction": "A"}, {"index": 2, "answer": "B"}],
-            "row 2: 'prediction' is not there, as in other rows",
+            "row 2: missing 'prediction', which earlier rows have",
         ),
         row(
             "AesBench's file contains answers to two parts",
             OF_ROW,
             {"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "B"}},
-            "row 2: 'AesP_response' is not there",
+            "row 2: missing 'AesP_response'",
         ),
     ],
 )

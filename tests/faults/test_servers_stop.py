@@ -64,7 +64,7 @@ def test_a_server_without_images_is_asked_once_and_the_option_is_named(script, b
 def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option_is_named(script, backend, message):
     script.say(refusal(400, message))
     requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(50)]
-    with pytest.raises(ModelError, match=r"200.*Give a smaller --top-logprobs"):
+    with pytest.raises(ModelError, match=r"200.*Set a smaller --top-logprobs"):
         list(backend(concurrency=1, top_logprobs=200).answer(requests))
     assert len(script.bodies) <= 2
 
@@ -91,7 +91,7 @@ def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option
             FIVE,
             "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided "
             "9000.",
-            "Give a smaller --max-new-tokens",
+            "Set a smaller --max-new-tokens",
         ),
         row(
             "the maximum reply length exceeds vLLM's context",
@@ -139,7 +139,7 @@ def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(sc
 def test_a_server_that_points_elsewhere(script, backend):
     with HTTPServer() as other:
         script.say(Response("", 307, {"Location": other.url_for("/v1/chat/completions")}))
-        with pytest.raises(ModelError, match=rf"answered 307 and points to http://localhost:{other.port}/v1/chat/co"):
+        with pytest.raises(ModelError, match=rf"answered 307, a redirect to http://localhost:{other.port}/v1/chat/co"):
             list(backend().answer([Request("x", ("What?",), ())]))
         assert other.log == []
 
@@ -165,7 +165,7 @@ def test_a_server_that_points_elsewhere(script, backend):
 )
 def test_an_environment_that_no_client_can_be_made_with(script, backend, monkeypatch, name, value, reason):
     monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match=rf"no connection can be made with .*{reason}") as caught:
+    with pytest.raises(UsageError, match=rf"the environment variables for proxies .*{reason}") as caught:
         list(backend().answer([Request("x", ("What?",), ())]))
     assert name in str(caught.value) and "secret" not in str(caught.value)
 
@@ -181,7 +181,7 @@ def test_an_address_without_v1_is_answered_with_the_one_that_works(http, backend
     http.expect_request("/chat/completions", method="POST").respond_with_response(fault)
     http.expect_request("/v1/models").respond_with_json({"object": "list", "data": [{"id": "m", "object": "model"}]})
     address = http.url_for("").rstrip("/")
-    with pytest.raises(ModelError, match=f"Give that address .--base-url {address}/v1."):
+    with pytest.raises(ModelError, match=f"Use that address: --base-url {address}/v1"):
         list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
 
 
@@ -244,7 +244,7 @@ def test_a_missing_key_is_named_where_it_may_be_the_cause(script, ask):
 
 @fault("no server listens at the address", "the run stops and gives the reason")
 def test_a_server_that_is_not_there_stops_all(ask):
-    with pytest.raises(ModelError, match=r"no server can be reached at http://127\.0\.0\.1:9/v1 after 1 retry"):
+    with pytest.raises(ModelError, match=r"cannot reach a server at http://127\.0\.0\.1:9/v1 after 1 retry"):
         ask(base_url="http://127.0.0.1:9/v1")
 
 

@@ -1,1 +1,1 @@
-"""Talking to a server that speaks OpenAI's chat completions: what is sent, what came back, and what to make of it."""
+"""Models on a server with OpenAI-compatible chat completions: sends requests, checks and interprets the answers."""

@@ -1,7 +1,7 @@
 """A model behind an OpenAI-compatible chat-completions server: vLLM, SGLang, llama.cpp, `transformers serve`, OpenAI.
 
-Servers pass over what they do not know without a word. So what matters is checked in what comes back: one reply and no
-more, log-probabilities where they were asked for, and a reply whose beginning was given goes on with it.
+Servers silently ignore fields that they do not know. The answers are therefore checked: exactly one reply,
+log-probabilities if requested, and the continuation of a prefilled reply.
 """
 
 import copy
@@ -25,11 +25,11 @@ from eyechart.evaluators.requests.types import Backend, OutputType, Request, Res
 
 
 class OpenAIBackend(Backend):
-    """Answers with a model on a server, greedily unless its options say how to draw.
+    """Answers with a model on a server, with greedy decoding unless the options set sampling.
 
     Args:
         model: The model's name on the server.
-        options: How the server is asked; the defaults ask OpenAI's own.
+        options: Options of the server; the defaults use OpenAI's.
     """
 
     billed_per_request = True
@@ -38,7 +38,7 @@ class OpenAIBackend(Backend):
         """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: One of them is not allowed.
+            UsageError: The address or the key is malformed.
         """
         self._model = model
         self._options = options or EndpointOptions()
@@ -57,7 +57,7 @@ class OpenAIBackend(Backend):
         return self._model
 
     def check(self, output_type: OutputType) -> None:
-        """Refuse nothing: what the server gives is known when it is asked."""
+        """Refuse nothing: what the server can give is known only from its answers."""
         return
 
     def identity(self) -> dict[str, Any]:
@@ -73,21 +73,21 @@ class OpenAIBackend(Backend):
         }
 
     def for_data(self, dataset: str) -> Self:
-        """The same with counts that begin now."""
+        """The same backend, with counts that start now."""
         bound = copy.copy(self)
         bound._asked_before, bound._ways_used = self._record.totals(), set()
         return bound
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Ask for several answers at once and yield each when it is there.
+        """Send requests concurrently and yield each response when it arrives.
 
         Raises:
-            ModelError: The server refuses the key or the model, cannot be reached, does not give what is wanted, or
+            ModelError: The server refuses the key or the model, cannot be reached, cannot give the requested output, or
                 fails in the same way from the first request on.
         """
         asked_for = self._model if self._options.serve is None else self._options.served_name or self._model
         with ChatClient(asked_for, self._options, self._record) as client:
-            # A lock of its own: where all stops, threads that still wait for an answer may hold it for long.
+            # A new lock for each call: threads abandoned by an earlier call may still hold theirs.
             respond = partial(self._respond, client, threading.Lock())
             first_failures = FirstFailures()
             for response in map_unordered(respond, requests, self._options.concurrency):
@@ -95,11 +95,11 @@ class OpenAIBackend(Backend):
                 yield response
 
     def settings(self) -> dict[str, Any]:
-        """Model, server, decoding, and what has been asked of it since `for_data`, in requests and tokens.
+        """Model, server, decoding, and the counts of requests and tokens since `for_data`.
 
-        `served` are the names that the server gives its model, `prefill` is how it was found to go on with a given
-        beginning of a reply, `length_field` what it calls the longest reply wanted. Responses carry these three too, so
-        that they are right for stored ones. Requests include those that try a beginning out.
+        `served` lists the model names in the server's answers, `prefill` how the server continues a prefilled reply,
+        and `length_field` the field for the maximum reply length. Responses carry these three too, so that they are
+        correct for stored responses. The counted requests include those that test prefilled replies.
         """
         return {
             **self.identity(),
@@ -139,7 +139,7 @@ class OpenAIBackend(Backend):
         completion = question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
         if not tokens:
-            raise EndpointError(f"{self._base_url} returned a reply of no tokens")
+            raise EndpointError(f"{self._base_url} returned a reply without tokens")
 
         logits, upper_bound_words = find_words(
             tokens[0].likeliest,
@@ -151,11 +151,11 @@ class OpenAIBackend(Backend):
         return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
 
     def _way(self, client: ChatClient, lock: threading.Lock, request: Request, messages: Messages) -> Way | None:
-        """How the server goes on with a given beginning of a reply; None where there is none."""
+        """How the server continues a prefilled reply; None without a prefilled reply."""
         wants_text = request.output_type is OutputType.TEXT
         if not request.prefill and not request.continuations:
             return None
-        # One request tries it out while the others wait.
+        # One request tests it while the others wait.
         with lock:
             if request.output_type not in self._ways:
                 if request.continuations:

@@ -1,4 +1,4 @@
-"""One model on one server: asks, retries, counts."""
+"""The client of one model on one server: sends requests, retries, counts tokens."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOp
 from eyechart.evaluators.backends.endpoint.redaction import redact_json
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-# What servers answer to a field or a value that they do not take.
+# HTTP statuses with which servers refuse a field or a value.
 REFUSED = (400, 422)
 _CONNECT_TIMEOUT = 10.0
 _OLD_LENGTH, _NEW_LENGTH = "max_tokens", "max_completion_tokens"
@@ -25,35 +25,35 @@ Messages = Sequence[Mapping[str, Any]]
 
 @dataclass
 class ServerRecord:
-    """What was asked of a server so far, and what that showed of it."""
+    """Counts of the requests sent to a server so far, and what is known about the server from its answers."""
 
     requests: int = 0
-    """Requests with an answer that could be read."""
+    """Requests with an answer that could be parsed."""
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     length_field: str = _OLD_LENGTH
-    """What the server calls the longest reply wanted."""
+    """The field in which the server takes the maximum reply length."""
     several_at_once: bool = True
-    """Whether it may be asked for several replies at once."""
+    """Whether to ask for several replies in one request."""
     served: set[str] = field(default_factory=set)
-    """The names it gives its model."""
+    """The model names in the server's answers."""
 
     def totals(self) -> dict[str, int]:
-        """What was asked, as JSON values."""
+        """The counts, as JSON values."""
         names = ("requests", "retries", "prompt_tokens", "completion_tokens")
         return {name: getattr(self, name) for name in names}
 
 
 class ChatClient:
-    """Asks one model on one server; several threads may use it at once.
+    """Sends requests for one model to one server; several threads may use it at once.
 
-    A context manager: its end closes the connections, and threads that still wait for an answer get none.
+    As a context manager, it closes the connections at the end; threads that still wait for an answer then get none.
 
     Args:
         model: The model's name on the server.
-        options: How the server is asked; concurrency is up to the callers.
-        record: Kept up to date; by default one of its own.
+        options: Options of the server; the caller is responsible for the concurrency.
+        record: Counts to update; by default new ones.
         key: The API key, "" for none; by default `read_key()`.
     """
 
@@ -63,7 +63,7 @@ class ChatClient:
         """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: One of them is not allowed.
+            UsageError: The address or the key is malformed.
         """
         import openai
 
@@ -79,7 +79,7 @@ class ChatClient:
         self._key = read_key() if key is None else key
         self._lock = threading.Lock()
         self._client = openai.OpenAI(
-            # Local servers want none, but the package does.
+            # Local servers need no key, but the package requires one.
             api_key=self._key or "none",
             base_url=self.base_url,
             timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
@@ -92,7 +92,7 @@ class ChatClient:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the connections; nothing can be asked any more."""
+        """Close the connections; no more requests can be sent."""
         self._client.close()
 
     def ask(
@@ -103,20 +103,20 @@ class ChatClient:
         top_logprobs: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Completion:
-        """One reply, greedy unless `extra` says otherwise.
+        """Ask for one reply, with greedy decoding unless `extra` says otherwise.
 
         Args:
-            messages: What was said so far.
-            max_tokens: The longest reply wanted, in tokens, at least 1.
-            top_logprobs: How many of the likeliest tokens are wanted at each place; None for none.
-            extra: Further fields, which come before eyechart's own.
+            messages: The conversation so far.
+            max_tokens: Maximum reply length in tokens, at least 1.
+            top_logprobs: How many of the most probable tokens to return at each position; None for none.
+            extra: Further fields of the request; they override eyechart's own.
 
         Returns:
             A completion with exactly one choice.
 
         Raises:
-            EndpointError: This request has no answer, or none that can be used.
-            ModelError: No request would have an answer, or the server does not return the likeliest tokens.
+            EndpointError: This request got no answer, or an unusable one.
+            ModelError: Every request would fail, or the server does not return the most probable tokens.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         completion = self._send(messages, {"temperature": 0.0, **logprobs, **(extra or {})}, max_tokens)
@@ -124,31 +124,30 @@ class ChatClient:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
         if top_logprobs is not None and not completion.choices[0].has_likeliest:
             raise ModelError(
-                f"model '{self.model}': {self.base_url} returns no log-probabilities of the likeliest tokens, though "
-                f"asked for with logprobs and top_logprobs={top_logprobs}, so there are no next-token logits. Use a "
+                f"model '{self.model}': {self.base_url} returned no log-probabilities, although the request has "
+                f"logprobs=true and top_logprobs={top_logprobs}. The task needs them as next-token logits. Use a "
                 "server that returns them, for example vLLM, or evaluate the model with transformers."
             )
         return completion
 
     def completions(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> Iterator[Completion]:
-        """Ask for several sampled replies to the same messages and yield the server's answers as they come.
+        """Ask for several sampled replies to the same messages and yield the server's answers as they arrive.
 
-        They are asked for at once, so that the prompt is paid for once; what a server leaves out of that, or all of
-        them where it refuses to give several, is asked for one by one. Before each answer no more than one request is
-        sent that a server charges for.
+        One request asks for all replies, so that the prompt is paid once. If the server returns fewer or refuses, the
+        missing replies are requested one by one. At most one billed request is sent before each answer.
 
         Args:
-            messages: What was said so far.
-            n: How many replies, at least 1.
-            max_tokens: The longest reply wanted, in tokens, at least 1.
-            temperature: Of the sampling, at least 0.
+            messages: The conversation so far.
+            n: Number of replies, at least 1.
+            max_tokens: Maximum reply length in tokens, at least 1.
+            temperature: Sampling temperature, at least 0.
 
         Yields:
             Completions that together have exactly `n` choices.
 
         Raises:
-            EndpointError: This request has no answer, or none that can be used.
-            ModelError: No request would have an answer.
+            EndpointError: This request got no answer, or an unusable one.
+            ModelError: Every request would fail.
         """
         found, refused = 0, False
         while found < n:
@@ -165,15 +164,15 @@ class ChatClient:
             if count > n - found:
                 raise EndpointError(f"{self.base_url} returned {count} replies; expected {n - found}")
             if not count and not together:
-                raise EndpointError(f"{self.base_url} returned no reply; {n - found} more were to come")
-            # What was asked in vain once is not asked again: where one reply comes after a refusal of several, not the
-            # length of the prompt or anything else was refused.
+                raise EndpointError(f"{self.base_url} returned no reply; expected {n - found}")
+            # Do not ask for several replies again if the server returned only one, or refused several and then gave
+            # one: it then did not refuse the prompt.
             self.record.several_at_once &= count > 1 if together else not refused
             found += count
             yield completion
 
     def tokenize(self, text: str) -> list[str] | None:
-        """The texts of a text's tokens, without special ones; None where the server does not say.
+        """The tokens of a text, without special tokens; None if the server has no such service.
 
         Raises:
             EyechartError: The server cannot be reached, or did not answer in time.
@@ -196,7 +195,7 @@ class ChatClient:
         try:
             return self._create(messages, {**fields, length_field: max_tokens})
         except EndpointError as error:
-            # OpenAI's newer models refuse the old name, and older servers do not know the new one.
+            # OpenAI's newer models refuse the old field name, and older servers do not know the new one.
             if length_field != _OLD_LENGTH or error.status not in REFUSED or _NEW_LENGTH not in error.reason:
                 raise
         self.record.length_field = _NEW_LENGTH
@@ -205,7 +204,7 @@ class ChatClient:
     def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         import openai
 
-        # Not the parsed answer: openai gives a string for HTML, and no error for a body of another form.
+        # The raw answer, because openai returns HTML as a string and does not validate the body.
         create: Any = self._client.chat.completions.with_raw_response.create
         try:
             raw = create(model=self.model, messages=[*self._first, *messages], extra_body={**self._fields, **fields})
@@ -213,7 +212,7 @@ class ChatClient:
             self._count(retries=retries_of(error))
             if getattr(error, "status_code", None) in NO_SUCH_ADDRESS:
                 self._check_address()
-            # Without its cause, whose text could hold the key.
+            # Without the cause, because its text could contain the key.
             raise explain(error, self.base_url, self._timeout, self._key) from None
         try:
             completion = parse_completion(redact_json(raw.content, self._key))
@@ -228,10 +227,10 @@ class ChatClient:
         return completion
 
     def _check_address(self) -> None:
-        """Refuse an address that lacks its `/v1`.
+        """Refuse an address without `/v1`, if the server lists its models at the address with `/v1`.
 
         Raises:
-            ModelError: With `/v1` behind it, the server lists its models; the message holds that address.
+            ModelError: The address needs `/v1`; the message gives the correct address.
         """
         import openai
 
@@ -243,8 +242,8 @@ class ChatClient:
         except (openai.APIError, ValueError):
             return
         raise ModelError(
-            f"{self.base_url} answers no chat completions, but {address} lists models. Give that address "
-            f"(--base-url {address})."
+            f"{self.base_url} does not serve chat completions, but {address} lists models. Use that address: "
+            f"--base-url {address}"
         )
 
     def _count(self, requests: int = 0, retries: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
@@ -259,30 +258,30 @@ def read_key(variable: str = KEY_VARIABLE) -> str:
     """The API key, "" if there is none.
 
     Args:
-        variable: The environment variable that holds it.
+        variable: The environment variable with the key.
 
     Raises:
-        UsageError: It cannot be a key.
+        UsageError: The variable contains characters that a key cannot have.
     """
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        # The package's own error would show it.
-        raise UsageError(f"the environment variable {variable} holds characters that a key cannot have.")
+        # The package's own error would show the key.
+        raise UsageError(f"the environment variable {variable} contains characters that a key cannot have.")
     return key
 
 
 def resolve_address(options: EndpointOptions) -> str:
-    """The server's address, without a slash at its end.
+    """The server's address, without a trailing slash.
 
     Raises:
-        UsageError: It is malformed, or may hold a password.
+        UsageError: The address is malformed, or may contain a password.
     """
     url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     if "@" in url or "?" in url:
-        # Not shown again: it may hold a password.
+        # The message does not show the address: it may contain a password.
         raise UsageError(
-            "base_url must not hold a user, a password or a query, as it is part of results. A key is read from the "
-            "environment variable OPENAI_API_KEY."
+            "base_url must not contain a user name, password or query, because it is written to results. Set the API "
+            "key with the environment variable OPENAI_API_KEY."
         )
     try:
         parts = urlsplit(url)
@@ -290,5 +289,5 @@ def resolve_address(options: EndpointOptions) -> str:
     except ValueError:
         allowed = False
     if not allowed:
-        raise UsageError(f"base_url={url!r} is not allowed; it has the form http://host:port/v1 or https://host/v1.")
+        raise UsageError(f"base_url={url!r} is not allowed; expected http://host:port/v1 or https://host/v1.")
     return url.rstrip("/")

@@ -1,4 +1,4 @@
-"""What a server sends back for a chat completion, as far as it is used, and checked before it is."""
+"""The parts of a server's chat completion that are used, validated."""
 
 from typing import Annotated, Any
 
@@ -9,13 +9,13 @@ from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPP
 
 # What rounding may add to the logarithm of a probability of 1.
 _ROUNDING = 1e-3
-# More than any context: what a server counts beyond it is no count.
+# More than any context length: a larger count is an error of the server.
 _MOST_TOKENS = 10**8
 
 
 def _check_logprob(value: float) -> float:
     if not value <= _ROUNDING:
-        raise ValueError(f"a log-probability is at most 0; this one is {value}")
+        raise ValueError(f"log-probability {value} is above 0")
     return value
 
 
@@ -23,20 +23,20 @@ Logprob = Annotated[float, AfterValidator(_check_logprob)]
 
 
 class TopLogprob(BaseModel):
-    """One of the likeliest tokens at one place."""
+    """One of the most probable tokens at one position."""
 
     token: str
     logprob: Logprob
 
 
 class Token(TopLogprob):
-    """The token that was generated at one place."""
+    """The token that was generated at one position."""
 
     top_logprobs: list[TopLogprob] = []
 
     @property
     def likeliest(self) -> dict[str, float]:
-        """Log-probabilities of the likeliest tokens at this place; of equal texts the likelier one."""
+        """Log-probabilities of the most probable tokens at this position; of two equal texts the more probable one."""
         ascending = sorted(self.top_logprobs, key=lambda top: top.logprob)
         return {top.token: top.logprob for top in ascending}
 
@@ -52,14 +52,14 @@ class Message(BaseModel):
 
     content: str | None = None
     refusal: str | None = None
-    """What a model says instead of a reply, where the server separates the two."""
+    """The model's refusal, if the server separates it from the reply."""
     reasoning: str | None = Field(default=None, validation_alias=AliasChoices("reasoning", "reasoning_content"))
-    """What it wrote before, where the server separates the two: `reasoning_content` of DeepSeek, SGLang, llama.cpp and
-    older versions of vLLM, `reasoning` of newer ones."""
+    """The reasoning before the reply, if the server separates it: `reasoning_content` in DeepSeek, SGLang, llama.cpp
+    and older versions of vLLM, `reasoning` in newer ones."""
 
     @property
     def text(self) -> str | None:
-        """The reply, or the refusal; "" where there is reasoning alone. None where there is nothing."""
+        """The reply, or the refusal; "" if there is only reasoning, None if there is nothing."""
         found = self.refusal if self.content is None else self.content
         return "" if found is None and self.reasoning else found
 
@@ -76,11 +76,11 @@ class Choice(BaseModel):
         """The reply's text.
 
         Raises:
-            EndpointError: There is none, and the server does not say why.
+            EndpointError: The reply has no text, and the finish reason does not explain it.
         """
         text = self.message.text
         if text is None and self.finish_reason in STOPPED_EARLY:
-            # All tokens went into reasoning that the server keeps to itself, or a filter took the text.
+            # All tokens went into hidden reasoning, or a content filter removed the text.
             return ""
         if text is None:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
@@ -88,7 +88,7 @@ class Choice(BaseModel):
 
     @property
     def ended(self) -> str | None:
-        """Why the reply ended, a refusal told from an answer."""
+        """Why the reply ended; a refusal has its own finish reason."""
         return REFUSAL if self.message.content is None and self.message.refusal is not None else self.finish_reason
 
     @property
@@ -98,13 +98,13 @@ class Choice(BaseModel):
 
     @property
     def has_likeliest(self) -> bool:
-        """Whether the server returned the likeliest tokens; so it did where the reply has no tokens at all."""
+        """Whether the server returned the most probable tokens; True for a reply without tokens."""
         returned = self.logprobs is not None and self.logprobs.content is not None
         return returned and all(token.top_logprobs for token in self.tokens[:1])
 
 
 def _count(value: Any) -> int:
-    """A number of tokens; 0, as for one that is not told, where none can have it."""
+    """A number of tokens; 0 if it is impossible, as if it were missing."""
     is_whole = (isinstance(value, int) and not isinstance(value, bool)) or (
         isinstance(value, float) and value.is_integer()
     )
@@ -115,13 +115,13 @@ Count = Annotated[int, BeforeValidator(_count)]
 
 
 class CompletionDetails(BaseModel):
-    """What the tokens of a reply were for."""
+    """Details of the tokens of a reply."""
 
     reasoning_tokens: Count = 0
 
 
 class Usage(BaseModel):
-    """Tokens that a server charges for, as far as it tells them."""
+    """The billed tokens, as far as the server reports them."""
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
@@ -134,13 +134,13 @@ class Usage(BaseModel):
 
 
 class PromptToken(BaseModel):
-    """One of the tokens at one place of a prompt."""
+    """One of the tokens at one position of a prompt."""
 
     logprob: Logprob
 
 
 class Completion(BaseModel):
-    """The whole answer of a server."""
+    """The complete answer of a server."""
 
     choices: list[Choice]
     prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
@@ -150,7 +150,7 @@ class Completion(BaseModel):
 
     @property
     def finish_reason(self) -> str | None:
-        """Why the first reply ended, one within hidden reasoning told from others that are cut off."""
+        """Why the first reply ended; truncation within hidden reasoning has its own finish reason."""
         ended = self.choices[0].ended
         details = self.usage and self.usage.completion_tokens_details
         is_hidden = ended == LENGTH and not self.choices[0].text and details and details.reasoning_tokens
@@ -159,7 +159,7 @@ class Completion(BaseModel):
 
 class _Piece(BaseModel):
     piece: str | list[int]
-    """A part of a character is its bytes."""
+    """Bytes if the token is a part of a character."""
 
 
 class _OfLlamaCpp(BaseModel):
@@ -174,7 +174,7 @@ _TOKENS = TypeAdapter[_OfVllm | _OfLlamaCpp](_OfVllm | _OfLlamaCpp)
 
 
 def parse_tokens(content: bytes) -> list[str] | None:
-    """Read the texts of tokens, as vLLM and llama.cpp answer at `/tokenize`; None for any other answer.
+    """Parse the tokens in an answer of vLLM or llama.cpp at `/tokenize`; None for any other answer.
 
     Examples:
         >>> parse_tokens(b'{"count": 1, "tokens": [341], "token_strs": [" s"]}')
@@ -190,13 +190,13 @@ def parse_tokens(content: bytes) -> list[str] | None:
 
 
 def parse_completion(content: bytes) -> Completion:
-    """Read a server's answer.
+    """Parse a server's answer.
 
     Args:
         content: The body of an answer with status 200.
 
     Raises:
-        ValueError: It is no JSON, or not that of a chat completion.
+        ValueError: The body is not JSON, or not a chat completion.
     """
     try:
         return Completion.model_validate_json(content)
@@ -205,5 +205,5 @@ def parse_completion(content: bytes) -> Completion:
         where = ".".join(str(part) for part in first["loc"])
         what = f"'{where}': {first['msg']}" if where else first["msg"]
         begin = content[:80].decode(errors="replace")
-        hint = ". Is the base URL right? It usually ends in /v1" if begin.lstrip().startswith("<") else ""
-        raise ValueError(f"it is no chat completion ({what}); it begins {begin!r}{hint}") from None
+        hint = ". Is the base URL correct? It usually ends in /v1" if begin.lstrip().startswith("<") else ""
+        raise ValueError(f"the answer is not a chat completion ({what}); it begins with {begin!r}{hint}") from None

@@ -1,9 +1,8 @@
-"""The first token of a word that is several: as the server splits it, or else a guess.
+"""The first token of a word of several tokens: from the server's tokenizer, or otherwise a guess.
 
-vLLM and llama.cpp say at `/tokenize` how they split a text. Of other servers it is only known that a word has more
-than one token, from the length of a prompt that ends in it. Then the longest of the returned tokens with which the word
-begins is taken for its first, which is wrong where a tokenizer that merges pairs has that token and begins the word
-with a shorter one.
+vLLM and llama.cpp return the tokens of a text at `/tokenize`. With other servers, the length of a prompt that ends in
+the word shows only that the word has more than one token. The longest returned token with which the word begins is then
+assumed to be its first token. This is wrong if the tokenizer splits the word after a shorter token.
 """
 
 from collections.abc import Sequence
@@ -14,25 +13,25 @@ from eyechart.evaluators.backends.endpoint.words import plain
 
 
 class FirstTokens:
-    """What words begin with, as far as a server says; it is asked about each word once."""
+    """The first tokens of words, as far as the server reveals them; it is asked about each word once."""
 
     def __init__(self) -> None:
-        """Nothing was asked yet."""
+        """Start without known words."""
         self._known: dict[tuple[str, str], str | bool] = {}
 
     def choose(self, question: Question, completion: Completion, word: str, beginnings: Sequence[str]) -> str | None:
         """The token that a word begins with.
 
         Args:
-            question: What was asked.
+            question: The question.
             completion: The server's answer.
-            word: The word; a blank stands before it.
+            word: The word; it follows a space.
             beginnings: Texts of returned tokens with which the word could begin; at least one.
 
         Returns:
-            One of `beginnings`; None where the first token is not among them, or not known.
+            One of `beginnings`; None if the first token is not among them or unknown.
         """
-        # Without a prefilled reply there is no place to put the word.
+        # Without a prefilled reply, the word cannot be put into the prompt.
         if question.way is None:
             return None
         with question.lock:
@@ -41,13 +40,13 @@ class FirstTokens:
                 self._known[key] = _ask(question, completion, word)
         first = self._known[key]
         if isinstance(first, str):
-            # vLLM leaves out the blank of a token of SentencePiece in one place and shows it in the other.
+            # vLLM shows the space of a SentencePiece token in one of the two places only.
             return next((text for text in (first, first.lstrip()) if text in beginnings), None)
         return max(beginnings, key=len) if first else None
 
 
 def _ask(question: Question, completion: Completion, word: str) -> str | bool:
-    """The text of the word's first token or, where the server does not say, whether it has several."""
+    """The text of the word's first token or, if the server does not return it, whether the word has several tokens."""
     before, more = question.request.prefill, f" {word}"
     tokens, first = question.client.tokenize(before), question.client.tokenize(before + more)
     if tokens is not None and first is not None and first[: len(tokens)] == tokens and len(first) > len(tokens):

@@ -1,7 +1,7 @@
 """Losses of given texts, from the log-probabilities that vLLM returns for the tokens of a prompt (`prompt_logprobs`).
 
-Each text is given as the beginning of a reply, and so is what stands before it. The text's tokens are those that the
-first prompt has more than the second, as for a model that runs here.
+Two prompts are compared: one with the text as part of a prefilled reply, and one without it. The text's tokens are
+those at the end of the first prompt that the second does not have, as with a local model.
 """
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
@@ -12,20 +12,20 @@ from eyechart.evaluators.backends.endpoint.question import Question
 from eyechart.evaluators.requests.types import Loss, Response
 
 _FIELD = "prompt_logprobs"
-# The prompt's own tokens, and none of the likelier ones.
+# Only the prompt's own tokens, without more probable ones.
 _EXTRA = {_FIELD: 0}
 # What vLLM writes in place of the logarithm of a probability of 0.
 _NO_VALUE = -9999.0
 
 
 def check_losses(client: ChatClient, messages: Messages) -> None:
-    """Try out whether the server returns what losses are made of.
+    """Test whether the server returns the log-probabilities of the prompt's tokens.
 
     Raises:
-        ModelError: It does not.
-        EndpointError: It did not answer.
+        ModelError: The server does not return them.
+        EndpointError: The server did not answer.
     """
-    reason = "it passes over the field"
+    reason = "it ignores the field"
     try:
         if client.ask(messages, max_tokens=1, extra=_EXTRA).prompt_logprobs:
             return
@@ -34,17 +34,17 @@ def check_losses(client: ChatClient, messages: Messages) -> None:
             raise
         reason = error.reason
     raise ModelError(
-        f"model '{client.model}': {client.base_url} returns no log-probabilities of a given text ({_FIELD}; {reason}), "
-        "so there are no losses of given continuations. Use a server that returns them, for example vLLM, or evaluate "
+        f"model '{client.model}': {client.base_url} returns no log-probabilities of the prompt ({_FIELD}: {reason}), "
+        "from which losses of given texts are computed. Use a server that returns them, for example vLLM, or evaluate "
         "the model with transformers."
     )
 
 
 def respond_with_losses(question: Question) -> Response:
-    """The loss of each of the request's continuations: a request about what stands before them, and one about each.
+    """Compute the loss of each continuation; sends one request for the text before them and one for each of them.
 
     Raises:
-        EndpointError: The server did not answer, or not with log-probabilities that can be used.
+        EndpointError: The server did not answer, or not with usable log-probabilities.
         ModelError: The tokens of a continuation cannot be separated from those before it.
     """
     prefill = question.request.prefill
@@ -63,15 +63,15 @@ def respond_with_losses(question: Question) -> Response:
             )
         values = [value for _, value in scored]
         if min(values) <= _NO_VALUE:
-            raise EndpointError(f"the server gives '{continuation}' a probability of 0")
+            raise EndpointError(f"the server returned a probability of 0 for '{continuation}'")
         losses.append(Loss(-sum(values), len(scored)))
     return question.respond(*completions, losses=tuple(losses))
 
 
 def _tokens(completion: Completion) -> list[tuple[str, float]]:
-    """Id and log-probability of each token of the prompt; the first has neither."""
+    """Id and log-probability of each token of the prompt except the first, which has no log-probability."""
     places = completion.prompt_logprobs
     if not places:
-        raise EndpointError(f"the server returned no {_FIELD}, as it did before")
-    # Of several tokens at a place, the prompt's own comes first.
+        raise EndpointError(f"the server returned no {_FIELD}, although it did before")
+    # The prompt's own token comes first at each position.
     return [next((token, found.logprob) for token, found in place.items()) for place in places if place]

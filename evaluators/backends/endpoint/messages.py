@@ -1,4 +1,4 @@
-"""Requests as the chat messages of OpenAI's format, images as data URLs."""
+"""Turns requests into chat messages in OpenAI's format, images as data URLs."""
 
 import base64
 import io
@@ -11,10 +11,10 @@ from eyechart.evaluators.requests.types import IMAGE, Request
 
 
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:
-    """One user turn, texts and images in the prompt's order; without the prefilled reply.
+    """One user turn with texts and images in the prompt's order, without the prefilled reply.
 
     Raises:
-        BadImageError: One of the images cannot be read, which servers report in many ways or not at all.
+        BadImageError: An image cannot be read. It is checked here, because servers report it in many ways or not.
     """
     left = iter(request.images)
     content = [
@@ -27,15 +27,15 @@ def to_chat_messages(request: Request) -> list[dict[str, Any]]:
 
 
 def data_url(source: Any) -> str:
-    """The image as its file holds it, byte by byte; a PIL image, which has no file, as a PNG.
+    """The image file unchanged, as a data URL; a PIL image, which has no file, is encoded as PNG.
 
-    What a server does with it, for example with its EXIF orientation, is the server's.
+    The server decides how to decode the file, for example whether it applies the EXIF orientation.
 
     Args:
-        source: An image as requests carry it.
+        source: An image in one of the forms that requests allow.
 
     Raises:
-        BadImageError: It cannot be read.
+        BadImageError: The image cannot be read.
     """
     if isinstance(source, Image.Image):
         buffer = io.BytesIO()

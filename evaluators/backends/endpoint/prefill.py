@@ -1,13 +1,13 @@
-"""Replies whose beginning is given: how a server is asked to go on with them, and whether it does.
+"""Prefilled replies: how to make a server continue one, and a test whether it does.
 
-Servers differ, and some close the given beginning and answer anew without a word. So that is tried out once: a reply
-is asked for, then its beginning is given and the rest is asked for again. A server that goes on says the same again,
-with the same log-probabilities where it returns any.
+Servers differ, and some silently close the prefilled reply and begin a new one. It is therefore tested once: the server
+is asked for a reply, then given the beginning of that reply and asked for the rest. A server that continues returns the
+same rest, with the same log-probabilities if it returns any.
 
-llama.cpp (tried with b11434) puts what is given right behind its template's generation prompt, so that the blank is
-missing with which templates such as `ASSISTANT: ...` have replies begin; and it returns the given beginning as part of
-the reply. So the beginning is also tried with a blank before it, the way counts that comes closest, and what was given
-is taken off a reply where the server repeats it.
+llama.cpp (tested with b11434) appends the prefill directly to its template's generation prompt. The space with which
+replies begin in templates such as `ASSISTANT: ...` is then missing. It also returns the prefill as part of the reply.
+So the prefill is also tested with a space before it, the closest way is used, and a repeated prefill is removed from
+the reply.
 """
 
 import math
@@ -23,48 +23,48 @@ from eyechart.evaluators.backends.endpoint.words import plain
 
 @dataclass(frozen=True)
 class Way:
-    """How to ask for the rest of a reply."""
+    """How to ask for the rest of a prefilled reply."""
 
     name: str
     extra: Mapping[str, Any]
     """Further fields of a request that ends in an assistant's message."""
     lead: str = ""
-    """What has to stand before the beginning."""
+    """Text to put before the prefill."""
     is_repeated: bool = False
-    """Whether the server's reply holds the beginning too."""
+    """Whether the server repeats the prefill in its reply."""
 
     def rest(self, text: str, head: str) -> str:
-        """A server's reply without the beginning that it was given.
+        """A server's reply without the prefill.
 
         Raises:
-            EndpointError: It should hold the beginning, and does not.
+            EndpointError: The reply should repeat the prefill but does not.
         """
         if not self.is_repeated:
             return text
         begun = text.lstrip()
         if not begun.startswith(head.lstrip()):
-            raise EndpointError(f"the reply does not begin with {head!r}, as it did before: {text[:60]!r}")
+            raise EndpointError(f"the reply does not begin with {head!r}, unlike earlier replies: {text[:60]!r}")
         return begun.removeprefix(head.lstrip())
 
 
 _FIELD = {"continue_final_message": True, "add_generation_prompt": False}
 WAYS = (
-    # vLLM and SGLang; others do not know it and either refuse it or pass over it.
+    # vLLM and SGLang; other servers refuse or ignore the field.
     Way("continue_final_message", _FIELD),
     Way("last assistant message", {}),
     Way("continue_final_message, after a blank", _FIELD, " "),
     Way("last assistant message, after a blank", {}, " "),
 )
 
-# A reply of one word has no rest; then this is asked about the same images.
+# A reply of one word cannot be cut in two; then this is asked about the same images.
 _LONGER = "Describe the quality, aesthetics and other low-level appearance of the image in details."
 _PROBE_TOKENS = 24
 _WORDS_COMPARED = 3
-# Nats. Rounding and batching move the log-probabilities of the likeliest tokens by some tenths, another prompt by more.
+# In nats. Rounding and batching change log-probabilities by some tenths, another prompt changes them by more.
 _TOLERANCE = 0.5
-# So near that no other way is tried.
+# So close that no other way is tested.
 _EQUAL = 0.02
-# No model says this by itself, and no token holds it.
+# A sentence that no model writes by itself and that is not a single token.
 _SAID_BY_NOBODY = "Seven green ladders sleep under a clock:"
 
 
@@ -76,27 +76,27 @@ class _Cut:
     head: str
     rest: str
     likeliest: Mapping[str, float]
-    """Log-probabilities at the first token of the rest; empty if they were not asked for."""
+    """Log-probabilities at the first token of the rest; empty if they were not requested."""
     lead: str
-    """The blank with which the server's own reply began, if it did."""
+    """The space with which the server's own reply began, or ""."""
 
 
 def continued(messages: Messages, head: str) -> list[Mapping[str, Any]]:
-    """The messages with the beginning of the reply, behind its lead."""
+    """The messages, followed by the beginning of the reply."""
     return [*messages, {"role": "assistant", "content": head}]
 
 
 def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -> Way:
-    """Try out how the server goes on with a reply.
+    """Test how the server continues a prefilled reply.
 
     Args:
-        client: Who to ask.
+        client: Client of the server.
         messages: One user turn, texts and images as parts.
-        top_logprobs: How many of the likeliest tokens to compare; None compares the words of the reply, which cannot
-            distinguish a server that goes on from one whose new answer happens to be the rest.
+        top_logprobs: How many of the most probable tokens to compare. None compares the words of the reply; that does
+            not detect a server whose new reply happens to equal the rest.
 
     Raises:
-        ModelError: The server does not go on, or that cannot be known.
+        ModelError: The server does not continue a prefilled reply, or the test is not possible.
         EndpointError: The server did not answer.
     """
     cut = _find_cut(client, messages, top_logprobs)
@@ -110,7 +110,7 @@ def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -
         except EndpointError as error:
             if error.status not in REFUSED:
                 raise
-            failed.append(f"asked with {way.name}: {error}")
+            failed.append(f"with {way.name}: {error}")
             continue
         text = reply.message.content or ""
         if text.lstrip().startswith(cut.head) and _repeats(client, cut.messages, way):
@@ -120,15 +120,15 @@ def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -
             return way
         if distance < _TOLERANCE:
             near.append((distance, way))
-        failed.append(f"asked with {way.name}, it began anew: {text[:60]!r}")
+        failed.append(f"with {way.name}, it began a new reply: {text[:60]!r}")
     if near:
-        # Of ways that differ by rounding alone, such as with a field that the server passes over, the first.
+        # The first of the ways that differ only by rounding, such as with a field that the server ignores.
         nearest = min(distance for distance, _ in near)
         return next(way for distance, way in near if distance <= nearest + _EQUAL)
     raise ModelError(
-        f"model '{client.model}': {client.base_url} does not go on with a reply whose beginning is given, so what is "
-        f"asked for after it cannot be had. Given {cut.head!r}, expected {cut.rest[:60]!r}; {'; '.join(failed)}. Use a "
-        "server that does, for example vLLM, or evaluate the model with transformers."
+        f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. After "
+        f"{cut.head!r}, expected {cut.rest[:60]!r}; {'; '.join(failed)}. Use a server that continues prefilled "
+        "replies, for example vLLM, or evaluate the model with transformers."
     )
 
 
@@ -141,8 +141,8 @@ def _find_cut(client: ChatClient, messages: Messages, top_logprobs: int | None) 
             return cut
         replies.append(choice.message.content)
     raise ModelError(
-        f"model '{client.model}': whether {client.base_url} goes on with a reply whose beginning is given cannot be "
-        f"tried out, as its own replies have no beginning and rest: {replies}."
+        f"model '{client.model}': cannot test whether {client.base_url} continues a prefilled reply, because its own "
+        f"replies cannot be cut in two: {replies}."
     )
 
 
@@ -159,12 +159,12 @@ def _cut_words(messages: Messages, choice: Choice) -> _Cut | None:
 
 
 def _cut_tokens(messages: Messages, choice: Choice) -> _Cut | None:
-    """The reply cut before the token that was least certain, as there another prompt shows most."""
+    """The reply, cut before its least certain token, where a different prompt has the largest effect."""
     tokens, text = choice.tokens, choice.text.strip()
     texts = [plain(token.token) for token in tokens]
     for place in sorted(range(1, len(tokens)), key=lambda place: tokens[place].logprob):
         head = "".join(texts[:place]).strip()
-        # Within a word, the beginning alone could be split into other tokens.
+        # Not within a word, whose beginning alone could be split into other tokens.
         if head and text.startswith(head) and not texts[place][:1].isalnum() and tokens[place].top_logprobs:
             rest = text[len(head) :].strip()
             return _Cut(messages, head, rest, tokens[place].likeliest, _lead(texts[0]))
@@ -176,26 +176,26 @@ def _lead(text: str) -> str:
 
 
 def _repeats(client: ChatClient, messages: Messages, way: Way) -> bool:
-    """Whether the server returns what it was given, told from a model that says the same anew."""
+    """Whether the server repeats the prefill in its reply; tested with a sentence that no model writes by itself."""
     asked = continued(messages, way.lead + _SAID_BY_NOBODY)
     reply = client.ask(asked, max_tokens=1, extra=way.extra).choices[0]
     return (reply.message.content or "").lstrip().startswith(_SAID_BY_NOBODY)
 
 
 def _distance(cut: _Cut, way: Way, reply: Choice, rest: str) -> float:
-    """How far what came is from going on: nats between log-probabilities, or where there are none, words that differ.
+    """How far a reply is from continuing the prefill: in nats between log-probabilities, or infinity if words differ.
 
     Args:
-        cut: What was to come.
-        way: How it was asked for.
-        reply: What came.
-        rest: Its text without what was given.
+        cut: The reply that was cut in two.
+        way: How the rest was asked for.
+        reply: The server's reply.
+        rest: The reply without the prefill.
     """
     if not cut.likeliest:
         expected = cut.rest.split()[:_WORDS_COMPARED]
         if rest.split()[: len(expected)] != expected:
             return math.inf
-        # What stands right behind the generation prompt has to begin as the model's own replies do.
+        # Text directly after the generation prompt must begin with a space if the model's own replies do.
         return 2 * _EQUAL if way.is_repeated and way.lead != cut.lead else 0.0
     given = reply.tokens[0].likeliest if reply.tokens else {}
     shared = cut.likeliest.keys() & given.keys()

@@ -1,4 +1,4 @@
-"""A request as it is put to a server."""
+"""A request in the form in which it is sent to a server."""
 
 import threading
 from collections import Counter
@@ -14,14 +14,14 @@ from eyechart.evaluators.requests.types import Request, Response
 
 @dataclass(frozen=True)
 class Question:
-    """A request as it is put to a server."""
+    """A request in the form in which it is sent to a server."""
 
     client: ChatClient
     lock: threading.Lock
     request: Request
     messages: Messages
     way: Way | None
-    """How the server goes on with the beginning of a reply; None where there is none."""
+    """How the server continues a prefilled reply; None without a prefilled reply."""
 
     def ask(
         self,
@@ -31,7 +31,7 @@ class Question:
         top_logprobs: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Completion:
-        """Ask for the reply after the prefilled beginning and `more`."""
+        """Ask for the reply after the prefill and `more`."""
         messages, fields = self.messages, dict(extra or {})
         if self.way is not None and (self.request.prefill or more):
             messages, fields = continued(messages, self._head + more), {**self.way.extra, **fields}
@@ -42,11 +42,11 @@ class Question:
         return f"{self.way.lead if self.way else ''}{self.request.prefill}"
 
     def text(self, choice: Choice) -> str:
-        """The reply after the prefilled beginning."""
+        """The reply after the prefill."""
         return (choice.text if self.way is None else self.way.rest(choice.text, self._head)).strip()
 
     def respond(self, *completions: Completion, **answer: Any) -> Response:
-        """The response, with the settings known only from the server's answers, by their names in `settings`."""
+        """The response, with the settings that are known only from the server's answers."""
         metadata = {
             "served": completions[0].model,
             "prefill": self.way.name if self.way is not None else None,

@@ -1,10 +1,10 @@
-"""API keys in what a server sends: some repeat the key in an error, and a hostile one could in any text."""
+"""Removes the API key from what a server sends: some servers repeat it in errors, a hostile one could anywhere."""
 
 from typing import Any
 
 MARK = "[API key]"
-"""What stands in place of a key."""
-# The placeholders for servers that want no key, such as EMPTY or ollama: words that may be in any reply.
+"""Replaces the key."""
+# Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
 _LONGEST_PLACEHOLDER = 12
 
 
@@ -12,8 +12,8 @@ def redact(text: str, key: str) -> str:
     """The text with `MARK` in place of the key.
 
     Args:
-        text: What a server sent.
-        key: The API key; "" if there is none. Short words, as servers that want no key are given, do not count.
+        text: Text from a server.
+        key: The API key; "" if there is none. Short words, which are placeholders, are not replaced.
 
     Examples:
         >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
@@ -23,20 +23,20 @@ def redact(text: str, key: str) -> str:
 
 
 def redact_json(content: bytes, key: str) -> bytes:
-    """The body of an answer with `MARK` in place of the key in its texts, however JSON spells them.
+    """The body of an answer with `MARK` in place of the key, also if JSON spells the key with escapes.
 
     Args:
-        content: The body, which may be no JSON.
+        content: The body; it need not be JSON.
         key: The API key; "" if there is none.
     """
     from pydantic_core import from_json, to_json
 
     if not _is_secret(key):
         return content
-    # Also where it is no JSON, or where the key is cut off with the rest of what an error shows.
+    # Replaced in the raw bytes too, in case they are not valid JSON.
     content = content.replace(key.encode(), MARK.encode())
     if b"\\" not in content:
-        # Nothing is spelled by escapes, so that the key cannot be there in other bytes.
+        # Without escapes, the key cannot be present in other bytes.
         return content
     try:
         return to_json(_redacted(from_json(content), key), inf_nan_mode="constants")

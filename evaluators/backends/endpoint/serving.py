@@ -1,4 +1,4 @@
-"""A server of the run's own: started on a free port of this machine, watched, and stopped at the end."""
+"""Starts a server for a run on a free port of this machine, monitors it, and stops it at the end."""
 
 import contextlib
 import glob
@@ -33,7 +33,7 @@ from eyechart.evaluators.requests.types import Backend, OutputType, Request, Res
 DEFAULT_START_TIMEOUT = 1800.0
 _HOST = "127.0.0.1"
 _OWN_ARGUMENTS = ("--host", "--port", "--model", "--model-path", "-m")
-# What results must not hold.
+# Arguments that must not be written to results.
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 _PAUSE = 0.5
@@ -47,13 +47,13 @@ _BYTES_READ = 64 * 2**10
 @dataclass(frozen=True)
 class _Program:
     command: str
-    """Its name on PATH."""
+    """Name of the executable on PATH."""
     before_model: tuple[str, ...]
-    """Arguments up to the model."""
+    """Arguments before the model."""
     install: str
-    """How it is installed."""
+    """How to install it."""
     version: tuple[str, str]
-    """Path and field at which the running server says its version."""
+    """URL path and field at which the running server reports its version."""
 
 
 _PROGRAMS: Mapping[str, _Program] = {
@@ -71,14 +71,14 @@ _PROGRAMS: Mapping[str, _Program] = {
 
 
 class Server:
-    """The server of a run; nothing is started before `start`.
+    """The server of a run; `start` starts it.
 
     Args:
         program: "vllm", "sglang" or "llama.cpp".
-        model: The model's id or folder; llama.cpp's is a GGUF file.
-        arguments: What the program is given besides the model and the address.
-        log: File for what it writes, in a folder that exists when it starts.
-        executable: The program; by default it is looked up on PATH. For SGLang, the Python that has it.
+        model: The model's id or folder; for llama.cpp a GGUF file.
+        arguments: Arguments of the program other than the model and the address.
+        log: Log file; its folder must exist when the server starts.
+        executable: The program; by default it is looked up on PATH. For SGLang, the Python in which it is installed.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Server:
         """Find the program.
 
         Raises:
-            UsageError: It is not there, or an argument is not allowed.
+            UsageError: The program is not installed, or an argument is not allowed.
         """
         for argument in arguments:
             _check_argument(argument)
@@ -95,34 +95,34 @@ class Server:
         self.log = log
         self._path = str(bundled.folder()) if model == bundled.NAME else model
         if program == "llama.cpp" and not Path(self._path).is_file():
-            raise UsageError(f"llama.cpp serves a GGUF file, and --model {model} is no file")
+            raise UsageError(f"--model {model} is not a file; llama.cpp needs a GGUF file")
         self._arguments = tuple(arguments)
         self._executable = _find(program, executable)
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
     def start(self, options: EndpointOptions, timeout: float, waiting: Callable[[str], object]) -> EndpointOptions:
-        """Start it and wait until it answers.
+        """Start the server and wait until it answers.
 
         Args:
-            options: How it is to be asked.
+            options: Options of the requests.
             timeout: Seconds to wait.
-            waiting: Called again and again with the last line that the server wrote.
+            waiting: Called repeatedly with the last line of the server's log.
 
         Returns:
-            The same options with its address and the name that it gives the model.
+            The same options with the server's address and its name for the model.
 
         Raises:
-            ModelError: It ended, or did not answer in time; the note holds its last lines.
+            ModelError: The server ended, or did not answer in time; the note has the last lines of its log.
         """
-        # Before it can write into a file that an argument names.
+        # Before the server can write to a file that an argument names.
         fingerprint = _fingerprint(self._path, self._arguments)
         with socket.create_server((_HOST, 0)) as free:
             self._port = free.getsockname()[1]
         command = [self._executable, *_PROGRAMS[self.program].before_model, self._path]
         command += ["--host", _HOST, "--port", str(self._port), *self._arguments]
         with self.log.open("wb") as output:
-            # A group of its own: whatever it starts is stopped with it, and Ctrl-C reaches it through `close` alone.
+            # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
@@ -137,27 +137,27 @@ class Server:
         return replace(options, base_url=f"http://{_HOST}:{self._port}/v1", served_name=served_name, serve=served)
 
     def check(self) -> None:
-        """Do nothing while the server runs.
+        """Check that the server is running.
 
         Raises:
-            ModelError: It has ended.
+            ModelError: The server has ended.
         """
         if ending := self.ending():
             raise ModelError(ending)
 
     def ending(self) -> str:
-        """How the server ended by itself; "" while it runs, and where it was stopped."""
+        """How the server ended by itself; "" while it is running or after `close`."""
         code = None if self._process is None else self._process.poll()
         if code is None:
             return ""
-        how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-        return f"{self.program} {how}; its log is {self.log}"
+        how = f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        return f"{self.program} {how}; log: {self.log}"
 
     def last_words(self) -> str:
-        """The last lines that the server wrote, and above them errors that it wrote before."""
+        """The last lines of the server's log, preceded by earlier error lines."""
         lines = self._lines()
         earlier, last = lines[:-_LINES_SHOWN], lines[-_LINES_SHOWN:]
-        # vLLM writes much after the error that ended it, as its processes end one after the other.
+        # vLLM logs many lines after the error that ended it, because its processes end one after the other.
         errors = list(dict.fromkeys(line for line in earlier if "Error: " in line))[-_ERRORS_SHOWN:]
         return "\n".join([*errors, *(["..."] if errors else []), *last])
 
@@ -170,7 +170,7 @@ class Server:
         return []
 
     def close(self) -> None:
-        """Stop the server and all that it started."""
+        """Stop the server and its child processes."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -181,18 +181,18 @@ class Server:
         except subprocess.TimeoutExpired:
             pass
         finally:
-            # Its workers may outlive it, above all after a crash.
+            # Worker processes may outlive the server, especially after a crash.
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()
 
     def _wait(self, timeout: float, waiting: Callable[[str], object]) -> str:
-        """Wait until the server answers; gives the name under which it serves the model."""
+        """Wait until the server answers; returns its name for the model."""
         end = time.monotonic() + timeout
-        # While it loads a model, llama.cpp lists it already.
+        # llama.cpp lists the model before it is loaded, so /health is checked too.
         while self._get("/health") is None or (models := self._get("/v1/models")) is None:
             ending = self.ending()
             if not ending and time.monotonic() > end:
-                ending = f"{self.program} did not answer within {timeout:g} s (--serve-timeout); its log is {self.log}"
+                ending = f"{self.program} did not answer within {timeout:g} s (--serve-timeout); log: {self.log}"
             if ending:
                 error = ModelError(ending)
                 error.add_note(self.last_words())
@@ -203,8 +203,8 @@ class Server:
         return self._path if self._path in names or not names else names[0]
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        """What the server answers, {} where that is no JSON object; None where it does not answer, or refuses."""
-        # Not through a proxy, which would look for its own loopback.
+        """The server's answer; {} if it is not a JSON object, None if the server does not answer or refuses."""
+        # Not through a proxy, for which 127.0.0.1 is another machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
         try:
@@ -222,11 +222,11 @@ class Server:
 
 
 class ServedBackend(BackendWrapper):
-    """Says that the server of the run has ended, where that is why an answer failed.
+    """Reports that the run's server has ended if a request failed for that reason.
 
     Args:
-        backend: What asks the server.
-        server: The server, which was started.
+        backend: The backend that sends requests to the server.
+        server: The server, already started.
     """
 
     def __init__(self, backend: Backend, server: Server) -> None:
@@ -235,15 +235,15 @@ class ServedBackend(BackendWrapper):
         self._server = server
 
     def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the server has ended, and no further task begins, or if this can't be had."""
+        """Raise `ModelError` if the server has ended or cannot give this kind of output."""
         self._server.check()
         super().check(output_type)
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """The backend's answers.
+        """The backend's responses.
 
         Raises:
-            ModelError: The server has ended, or the backend says so.
+            ModelError: The server has ended, or the backend raised it.
         """
         try:
             for response in self._backend.answer(requests):
@@ -258,11 +258,11 @@ class ServedBackend(BackendWrapper):
 def _check_argument(argument: str) -> None:
     name = argument.partition("=")[0]
     if name in _OWN_ARGUMENTS:
-        raise UsageError(f"--serve-args holds {name}, which eyechart gives the server itself; leave it out")
+        raise UsageError(f"--serve-args contains {name}, which eyechart sets itself; leave it out")
     if name in _SECRETS:
         raise UsageError(
-            f"--serve-args holds {name}, and results hold these arguments; on this machine the server needs no key of "
-            "its own, and a token of the Hub is read from the environment variable HF_TOKEN"
+            f"--serve-args contains {name}, but these arguments are written to results; leave it out. The local server "
+            "needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
         )
 
 
@@ -270,30 +270,30 @@ def _find(program: str, executable: str | None) -> str:
     """The path of a program.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The program is not found.
     """
     known = _PROGRAMS[program]
     if executable is not None:
         found = shutil.which(executable)
         if found is None:
-            raise UsageError(f"--serve-program {executable} is no program")
+            raise UsageError(f"--serve-program {executable} is not an executable program")
         return found
     if program == "sglang":
         found = sys.executable if importlib.util.find_spec("sglang") else None
     else:
-        # An environment's programs are there for its Python, whether or not PATH names them.
+        # Also look next to this Python, because the environment may not be on PATH.
         found = shutil.which(known.command) or shutil.which(known.command, path=get_path("scripts"))
     if found is None:
-        what = "the Python of the environment that has it" if program == "sglang" else "the program"
+        what = "the Python of the environment in which it is installed" if program == "sglang" else "the program"
         raise UsageError(
-            f"{program} is not installed here, as --serve {program} needs it. Install it ({known.install}), or name "
-            f"{what}: --serve-program PATH"
+            f"--serve {program} needs {program}, which was not found. Install it ({known.install}), or give the path "
+            f"of {what}: --serve-program PATH"
         )
     return found
 
 
 def _fingerprint(path: str, arguments: Sequence[str]) -> str | None:
-    """Identifies the model's files and those that arguments name, such as a chat template; None for none."""
+    """Identify the model's files and the files named in arguments, such as a chat template; None for none."""
     values = [argument.rpartition("=")[2] for argument in arguments]
     found = [path] if os.path.exists(path) else []
     found += [value for value in values if os.path.isfile(value) or _is_model_folder(value)]
@@ -302,17 +302,17 @@ def _fingerprint(path: str, arguments: Sequence[str]) -> str | None:
 
 
 def _is_model_folder(path: str) -> bool:
-    """Whether this is the folder of a model, an adapter or a tokenizer."""
+    """Whether the path is the folder of a model, an adapter or a tokenizer."""
     return any(os.path.isfile(os.path.join(path, name)) for name in _CONFIGURATIONS)
 
 
 def _gguf_parts(path: Path) -> list[Path]:
-    """All files of a GGUF model that is divided into several, of which only the first is named; else the path."""
+    """All parts of a GGUF model that is split into several files, given the first part; otherwise only the path."""
     found = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path.name)
     return [path] if found is None else sorted(path.parent.glob(f"{glob.escape(found[1])}-*-{found[2]}"))
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    # macOS refuses where only a process is left that has ended.
+    # macOS refuses if the only process left in the group has ended.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)

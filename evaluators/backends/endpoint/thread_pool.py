@@ -1,4 +1,4 @@
-"""Many calls at once, with a limit on how many and on how much waits."""
+"""Concurrent calls, with a limit on running calls and on waiting results."""
 
 import itertools
 import queue
@@ -11,19 +11,19 @@ Result = TypeVar("Result")
 
 
 def map_unordered(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
-    """Call a function on each item, in threads, and yield what it returns as soon as it is there.
+    """Call a function on each item, in threads, and yield each result as soon as it is ready.
 
-    At most `2 * workers` items are under way, those with a result that waits included, so that memory does not grow
-    with the number of items. After an error, an interruption or a `close` no call is begun any more; those under way
-    are left to themselves. The threads do not keep the process alive, as those of `concurrent.futures` would.
+    At most `2 * workers` items are in progress, including waiting results, so that memory does not grow with the number
+    of items. After an error, an interruption or a `close`, no new call starts; running calls are abandoned. Unlike the
+    threads of `concurrent.futures`, these threads do not keep the process alive.
 
     Args:
         function: Called by several threads at once.
-        items: What to call it on.
-        workers: Number of calls at once, at least 1.
+        items: The arguments of the calls.
+        workers: Number of concurrent calls, at least 1.
 
     Raises:
-        Exception: What a call raised, the first of them.
+        Exception: The first exception that a call raised.
     """
     todo: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
     done: queue.SimpleQueue[Callable[[], Result]] = queue.SimpleQueue()
@@ -59,7 +59,7 @@ def map_unordered(function: Callable[[Item], Result], items: Sequence[Item], wor
 
 
 def _outcome(function: Callable[[Item], Result], item: Item) -> Callable[[], Result]:
-    """Call the function; give what returns or raises the same again."""
+    """Call the function; returns a function that returns or raises the outcome."""
     try:
         result = function(item)
     except Exception as error:

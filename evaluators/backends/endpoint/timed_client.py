@@ -1,4 +1,4 @@
-"""The HTTP client of `openai` with a limit on the whole of an answer, and none of the retries that cannot help."""
+"""The HTTP client of `openai` with a time limit for the complete answer, and without retries that cannot help."""
 
 import queue
 import sys
@@ -10,42 +10,41 @@ import openai
 
 from eyechart.datasets_scripts.common.errors import UsageError
 
-# Replies have kilobytes, log-probabilities of a whole prompt a few megabytes.
+# Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
 _MOST_BYTES = 64 * 2**20
 _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class TimedClient(openai.DefaultHttpxClient):
-    """Gives up an answer that is not whole in time, or has no end, and follows no redirection to another server.
+    """Gives up if an answer is not complete in time or too long, and does not follow redirects.
 
-    The client's own timeouts begin again with every byte, so a server that sends one now and then would never end.
+    The client's own timeouts restart with every byte, so a server that sends a byte now and then would never time out.
 
     Args:
-        timeout: Seconds from the sending of a request to the last byte of its answer.
-        is_final: Tells from the text of a server's error (5xx) that the same request would fail again.
-        use_proxy: Whether the proxies are used that the environment names.
+        timeout: Seconds from the start of a request to the last byte of its answer.
+        is_final: Takes the text of a server error (5xx) and returns whether the same request would fail again.
+        use_proxy: Whether to use the proxies set in the environment.
     """
 
     def __init__(self, timeout: float, is_final: Callable[[str], bool], *, use_proxy: bool = True) -> None:
-        """Keep both.
+        """Create the client.
 
         Raises:
-            UsageError: The environment names proxies or certificates that cannot be used.
+            UsageError: The proxies or certificates set in the environment cannot be used.
         """
         try:
             super().__init__(trust_env=use_proxy, follow_redirects=False)
-        # A file that is not there, an address that is none, a package that SOCKS needs.
+        # A missing file, a malformed address, a missing package for SOCKS.
         except (OSError, ValueError, ImportError) as error:
             raise UsageError(
-                "no connection can be made with the proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
-                f"(SSL_CERT_FILE, SSL_CERT_DIR) that the environment names: {type(error).__name__}: {error}. Change or "
-                "unset them"
+                "the environment variables for proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
+                f"(SSL_CERT_FILE, SSL_CERT_DIR) cannot be used: {type(error).__name__}: {error}. Correct or unset them"
             ) from error
         self._whole_timeout = timeout
         self._is_final = is_final
 
     def send(self, request: Any, **options: Any) -> Any:
-        """Send a request and wait for its whole answer."""
+        """Send a request and wait for the complete answer."""
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         given_up = threading.Event()
 
@@ -67,17 +66,17 @@ class TimedClient(openai.DefaultHttpxClient):
             given_up.set()
             for response in opened:
                 response.close()
-            raise _package().ReadTimeout("the answer was not whole in time", request=request) from None
+            raise _package().ReadTimeout("the answer was not complete in time", request=request) from None
         if isinstance(found, Exception):
             raise found
         if found.status_code >= 500 and self._is_final(found.text):
-            # What openai's client reads as the server's own word.
+            # openai's client takes this header for the server's decision.
             found.headers["x-should-retry"] = "false"
         return found
 
 
 def _read(response: Any) -> Any:
-    """The same response with its whole body, unless that has no end."""
+    """The same response with its complete body, up to the size limit."""
     parts, size = [], 0
     for part in response.iter_bytes():
         parts.append(part)
@@ -85,11 +84,11 @@ def _read(response: Any) -> Any:
         if size > _MOST_BYTES:
             response.close()
             raise _package().ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=response.request)
-    # The body is decoded.
+    # The body is already decoded.
     headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
     return _package().Response(response.status_code, headers=headers, content=b"".join(parts), request=response.request)
 
 
 def _package() -> Any:
-    """What the client is made with: httpx or httpx2, as the version of openai has it."""
+    """The HTTP package that openai uses: httpx or httpx2, depending on its version."""
     return sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]

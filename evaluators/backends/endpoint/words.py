@@ -1,7 +1,7 @@
-"""The log-probabilities of given words among the few likeliest tokens that a server returns.
+"""The log-probabilities of given words among the most probable tokens that a server returns.
 
-Words are found by their text. A word is its whole token, with the blank before it or else without. Where no such token
-is returned, the word may be several tokens, and counts by its first.
+Words are found by their text: a token that is the whole word, with a space before it if there is such a token,
+otherwise without. If no such token is returned, the word may consist of several tokens, and its first token counts.
 """
 
 import math
@@ -12,7 +12,7 @@ from eyechart.evaluators.backends.distinct_words import distinct_words
 
 # What OpenAI writes instead of the log-probability of a very unlikely token.
 _NO_VALUE = -9999.0
-# How tokenizers write a blank in the tokens themselves; some servers pass that on.
+# How tokenizers write a space in tokens; some servers return it like this.
 _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 
 
@@ -27,17 +27,18 @@ def find_words(
     """The log-probability of each word's first token.
 
     Args:
-        likeliest: Log-probabilities of the likeliest tokens at one place, by their texts.
+        likeliest: Log-probabilities of the most probable tokens at one position, by their texts.
         words: The words that are compared.
-        first_token: Says which of the texts of returned tokens is the first token of a word, None if it is not among
-            them or not known; asked only about words whose whole token is not there while a beginning of theirs is.
-        optional: Further words; those that begin with the same token as another are left out.
-        opens_reply: Whether the words would begin the reply. What the server writes before it is not known then, so of
-            a word with and without a blank the likelier one counts; elsewhere a blank stands before it.
+        first_token: Takes a word and the returned tokens with which it could begin, and returns the word's first token,
+            or None if it is not among them or unknown. Called only for words that are not a whole returned token.
+        optional: Further words; a word is left out if it begins with the same token as another.
+        opens_reply: Whether the words would begin the reply. It is then unknown whether the server puts a space before
+            the reply, so the more probable of the word with and without a space counts. Otherwise a space comes before
+            the word.
 
     Returns:
-        The log-probability of each word, and the words whose token is not there: they have the smallest value there
-        is, an upper bound of theirs.
+        The log-probability of each word, and the words whose token was not returned. Their value is the smallest
+        returned log-probability, which is an upper bound.
 
     Raises:
         ModelError: Two words begin with the same token.
@@ -48,13 +49,13 @@ def find_words(
     tokens = {word: tokens[word] for word in distinct_words(tokens, words)}
     lowest = min(values.values())
     if lowest == -math.inf:
-        raise EndpointError("the server gives each of its likeliest tokens a probability of 0")
+        raise EndpointError("the server returned a probability of 0 for each of the most probable tokens")
     found = {word: lowest if token is None else values[token] for word, token in tokens.items()}
     return found, tuple(word for word, token in tokens.items() if token is None)
 
 
 def plain(token: str) -> str:
-    """A token's text with its blanks as blanks."""
+    """A token's text with ordinary spaces."""
     return token.translate(_BLANKS)
 
 

@@ -1,1 +1,1 @@
-"""Inference on a local transformers model: requests that share images share the work on them."""
+"""Inference with a local transformers model; requests with the same images share the computation on them."""

@@ -1,7 +1,7 @@
 """A transformers vision-language model as a backend: text, next-token logits, losses of continuations.
 
-Requests that share images share the work on them (`local`); a model that does not allow that runs each request whole.
-Images are preprocessed by the model's own processor, in threads ahead of the model.
+Requests that share images share the computation on them (prefix sharing); a model that does not support this runs each
+request separately. Images are preprocessed by the model's own processor, in threads ahead of the model.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
 _FEATURE_BYTES = 2**30
-# Sequences that are planned together, in batches: more of them fill batches better, and hold more images.
+# Batches of sequences that are planned together: more of them fill batches better but keep more images in memory.
 _BATCHES_PLANNED = 4
-_APART = "its processor does not show where each image is in them"
+_APART = "the positions of their images are not known from the processor"
 
 
 class TransformersBackend(Backend):
@@ -46,15 +46,15 @@ class TransformersBackend(Backend):
 
     Args:
         model: An image-text-to-text model with its language-model head.
-        processor: Its processor, with a chat template.
-        name: How results call the model.
-        batch_size: Sequences per forward pass, halved when memory runs out, and remembered; None is
-            automatic, see `first_batch_size`.
-        share_prefixes: Whether requests that begin alike share that beginning.
-        fingerprint: Identifies the weights; None where unknown, so that answers are not stored.
-        loaded: How the model was loaded; None where that is not known.
-        chat: What is asked of the model in every chat.
-        workers: Threads that prepare images; None is one on a CPU, which the model needs itself, else up to 8.
+        processor: The model's processor, with a chat template.
+        name: Name of the model in results.
+        batch_size: Sequences per forward pass; halved, for the rest of the run, when memory runs out. None chooses it,
+            see `first_batch_size`.
+        share_prefixes: Whether the common prefix of requests is computed only once.
+        fingerprint: Identifies the weights; None if unknown, so that responses are not stored.
+        loaded: How the model was loaded; None if unknown.
+        chat: Options for every chat.
+        workers: Threads that prepare images; None is 1 on a CPU, which the model needs itself, otherwise up to 8.
     """
 
     def __init__(
@@ -70,24 +70,24 @@ class TransformersBackend(Backend):
         chat: ChatOptions | None = None,
         workers: int | None = None,
     ) -> None:
-        """Check that model and processor can be used; a tokenizer without a padding token gets its end token for that.
+        """Check that model and processor can be used; a tokenizer without a padding token pads with its end token.
 
         Raises:
-            ModelError: There is no chat template or no tokenizer, or the model is an encoder-decoder.
+            ModelError: The chat template or the tokenizer is missing, or the model is an encoder-decoder.
             UsageError: The batch size is below 1.
         """
         if getattr(processor, "tokenizer", None) is None:
-            raise ModelError(f"model '{name}' has no processor with a tokenizer and an image processor.")
+            raise ModelError(f"model '{name}' needs a processor with a tokenizer and an image processor.")
         if getattr(processor, "chat_template", None) is None:
             raise ModelError(
-                f"model '{name}' has no chat template, so its prompts cannot be formed. Add chat_template.jinja to its "
-                "folder, or use a chat or instruct variant of the model."
+                f"model '{name}' has no chat template, which is needed to write prompts. Use a chat or instruct "
+                "variant of the model, or add chat_template.jinja to its folder."
             )
         if model.config.is_encoder_decoder or model.config.get_text_config().is_encoder_decoder:
-            raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models can be evaluated so far.")
+            raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models are supported.")
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
-        # torch's switch of dropout and the like, which a pipeline that was trained may have left on.
+        # Switches off dropout, which may still be on after training.
         self._model = model.eval()
         self._processor = processor
         self._name = name
@@ -116,7 +116,7 @@ class TransformersBackend(Backend):
         """A local model gives text, logits and losses."""
 
     def identity(self) -> dict[str, Any] | None:
-        """The model's weights, number format and processing; None where its weights are not known."""
+        """The model's weights, dtype and preprocessing; None if its weights are unknown."""
         if self._fingerprint is None:
             return None
         template = str(self._processor.chat_template).encode()
@@ -124,7 +124,7 @@ class TransformersBackend(Backend):
         return {**known, "chat_template": hashlib.sha256(template).hexdigest()}
 
     def settings(self) -> dict[str, Any]:
-        """Model, number formats, image sizes, decoding, and how requests were run."""
+        """Model, dtype, image sizes, decoding, batch size and prefix sharing."""
         return {
             "backend": "transformers",
             **model_settings(self._model, self._processor.image_processor, name=self._name, loaded=self._loaded),
@@ -135,7 +135,7 @@ class TransformersBackend(Backend):
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Answer requests that want the same together, those that begin with the same image next to each other."""
+        """Answer requests grouped by output type and words, and those that begin with the same image together."""
         kinds: dict[tuple[OutputType, tuple[str, ...], tuple[str, ...], str, int], list[Request]] = {}
         for request in requests:
             length = request.max_new_tokens if request.output_type is OutputType.TEXT else 0
@@ -144,7 +144,7 @@ class TransformersBackend(Backend):
         for (output_type, words, *_, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else {}
             windows = self._preparer.windows(group_by_image(group), _BATCHES_PLANNED * self._batch_size)
-            # Closed at once, whatever happens here, so that no thread goes on.
+            # Closed immediately, whatever happens here, so that no thread keeps running.
             with contextlib.closing(windows):
                 for window in windows:
                     yield from window.failed
@@ -167,7 +167,7 @@ class TransformersBackend(Backend):
                 yield respond(prompt, failed[0] if failed else tuple(of_request), window)
 
     def _found(self, window: PreparedRequests, job: Job) -> "Iterator[tuple[Prompt, Any]]":
-        """What is found for each sequence, or why it cannot be."""
+        """Each sequence with its result, or with the error."""
 
         def run(prompts: Sequence[Prompt]) -> list[Found]:
             part = partial(self._run, window, replace(job, prompts=prompts))
@@ -181,7 +181,8 @@ class TransformersBackend(Backend):
         apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
         if apart and self._engine is not None and not self._apart:
             self._apart = True
-            warnings.warn(f"model '{self._name}' runs some requests whole, which takes longer: {_APART}.", stacklevel=2)
+            text = f"model '{self._name}' runs some requests without prefix sharing, which is slower: {_APART}."
+            warnings.warn(text, stacklevel=2)
         found: list[Found] = []
         for places, run in ((placed, self._run_shared), (apart, self._run_whole)):
             if places:
@@ -205,16 +206,16 @@ class TransformersBackend(Backend):
         return self._run_whole(window, job, batch_size)
 
     def _compare(self, window: PreparedRequests, job: Job, planned: Plan) -> None:
-        """Hold the engine's logits of two sequences against plain ones, whatever the architecture.
+        """Compare the logits of two sequences with and without prefix sharing, whatever the architecture.
 
-        They share a prefix where any do.
+        The two sequences share a prefix if any do.
         """
         assert self._engine is not None
         places = planned.nodes[0].sequences() if planned.nodes else planned.singles
         first = [replace(job.prompts[place], scored=0) for place in places[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
-        # What fails here is no fault of sharing.
+        # Outside the `try`: an error here is not caused by prefix sharing.
         expected = self._plain.run(probe, window.sources, 1)
         try:
             found = self._engine.run(probe, plan(first), 2)
@@ -224,12 +225,12 @@ class TransformersBackend(Backend):
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            raise UnsharableError(f"sharing fails with {type(error).__name__}: {error}") from error
+            raise UnsharableError(f"prefix sharing failed with {type(error).__name__}: {error}") from error
         shared, plain = (np.array([row for _, row in sorted(way)]) for way in (found, expected))
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
         if np.isfinite(largest) and not apart <= allowed:
-            raise UnsharableError(f"its logits change by {apart:.2g} when a prefix is shared")
+            raise UnsharableError(f"prefix sharing would change its logits by {apart:.2g}")
 
     def _make_renderer(self) -> Renderer:
         return Renderer(self._processor, _image_token_id(self._model.config), name=self._name, chat=self._chat)
@@ -253,11 +254,12 @@ class TransformersBackend(Backend):
 
     def _stop_sharing(self, error: UnsharableError) -> None:
         self._engine, self._unshared = None, str(error)
-        warnings.warn(f"model '{self._name}' runs each request whole, which takes longer: {error}.", stacklevel=3)
+        text = f"model '{self._name}' runs each request without prefix sharing, which is slower: {error}."
+        warnings.warn(text, stacklevel=3)
 
 
 def _image_token_id(config: Any) -> int:
-    """The token that stands for a piece of an image; -1 where the model names none."""
+    """The token that represents a piece of an image in a prompt; -1 if the model's config does not name it."""
     for name in ("image_token_id", "image_token_index"):
         found = getattr(config, name, None)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Runs whole sequences on a model, shared prefixes once: text, next-token logits, losses of continuations."""
+"""Runs sequences on a model, each shared prefix once: text, next-token logits, losses of continuations."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """What a model wrote."""
+    """A generated text."""
 
     text: str
     is_cut: bool
-    """Whether it was as long as allowed and had not ended."""
+    """Whether the text reached the maximum length before its end."""
 
 
 Found = tuple[int, GeneratedText | list[float] | Loss]
@@ -37,15 +37,15 @@ Found = tuple[int, GeneratedText | list[float] | Loss]
 
 @dataclass(frozen=True)
 class Job:
-    """Sequences that want the same.
+    """Sequences with the same kind of output.
 
     Attributes:
         prompts: The sequences.
         inputs: Pixels of their images, by key.
-        output_type: What is wanted of them all.
-        max_new_tokens: The longest text.
+        output_type: The output wanted of each sequence.
+        max_new_tokens: Maximum length of texts.
         tokens: Tokens whose logits are wanted, in order.
-        sampling: How texts are drawn; None takes the likeliest token each time.
+        sampling: How texts are sampled; None takes the most probable token each time.
     """
 
     prompts: Sequence[Prompt]
@@ -56,7 +56,7 @@ class Job:
     sampling: Sampling | None = None
 
     def sampler(self, indices: Sequence[int]) -> TokenSampler | None:
-        """What draws the tokens of some sequences; None where nothing is drawn."""
+        """The sampler of some sequences; None with greedy decoding."""
         return None if self.sampling is None else TokenSampler(self.sampling, [self.prompts[i] for i in indices])
 
 
@@ -78,10 +78,10 @@ class Engine:
         decode: Callable[[list[int]], str],
         feature_bytes: int,
     ) -> None:
-        """Check that the model's work can be shared.
+        """Check that the model supports prefix sharing.
 
         Raises:
-            UnsharableError: It cannot.
+            UnsharableError: The model does not support it.
         """
         self.reader = Reader(model, pad_token_id)
         self.positions = Positions(model)
@@ -94,14 +94,14 @@ class Engine:
 
         Args:
             job: The sequences.
-            plan: What they share.
-            batch_size: Sequences per pass of the model.
+            plan: The prefixes that they share.
+            batch_size: Sequences per forward pass.
 
         Returns:
-            What was found for each sequence, in any order.
+            The result of each sequence, in any order.
 
         Raises:
-            UnsharableError: The model turns out not to allow sharing.
+            UnsharableError: The model turns out not to support prefix sharing.
         """
         narrow = restrict_lm_head(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
@@ -110,7 +110,7 @@ class Engine:
 
 
 class _Run:
-    """One job on its way."""
+    """One running job."""
 
     def __init__(self, engine: Engine, job: Job, batch_size: int, is_narrow: bool) -> None:
         self._engine = engine
@@ -120,7 +120,7 @@ class _Run:
         self._positions = [engine.positions.of(prompt, job.inputs) for prompt in job.prompts]
 
     def singles(self, indices: Sequence[int]) -> Iterator[Found]:
-        """Run sequences whole."""
+        """Run sequences without prefix sharing."""
         by_length = sorted(indices, key=lambda index: len(self._job.prompts[index].ids))
         for batch in _batches(by_length, self._batch_size):
             yield from self._finish(None, [(0, index) for index in batch], 0)
@@ -128,8 +128,8 @@ class _Run:
     def nodes(
         self, nodes: Sequence[Node], kv_cache: KVCache | None = None, rows: Sequence[int] = ()
     ) -> Iterator[Found]:
-        """Run prefixes, each going on from a row of the cache, and all that follow them."""
-        # Prefixes with as many sequences below them stand together, so that those fill their batches.
+        """Run prefixes, each continuing a row of the cache, and all sequences that continue them."""
+        # Prefixes with similar numbers of sequences are run together, so that the sequences fill their batches.
         order = sorted(range(len(nodes)), key=lambda place: (len(nodes[place].sequences()), nodes[place].end))
         per_batch = max(1, self._batch_size // max((len(node.sequences()) for node in nodes), default=1))
         for batch in _batches(order, per_batch):
@@ -148,7 +148,7 @@ class _Run:
     def _finish(
         self, kv_cache: KVCache | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
     ) -> Iterator[Found]:
-        """Run the rest of sequences, each going on from a row of the cache."""
+        """Run the rest of sequences, each continuing a row of the cache."""
         indices = [index for _, index in leaves]
         prompts = [self._job.prompts[index] for index in indices]
         begins = [start if isinstance(start, int) else start[index] for index in indices]
@@ -171,7 +171,7 @@ class _Run:
     def _generate(
         self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk], sampler: TokenSampler | None
     ) -> list[list[int]]:
-        """Continuations, without the token that ends them."""
+        """Generate texts, returned without their end token."""
         texts: list[list[int]] = [[] for _ in chunks]
         live = list(range(len(chunks)))
         positions = torch.stack([chunk.positions[:, -1].max().expand(chunk.positions.shape[0]) for chunk in chunks], 1)
@@ -216,7 +216,7 @@ def end_tokens(model: PreTrainedModel) -> frozenset[int]:
 
 
 def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], str]:
-    """From tokens to their text without special ones, except those that mark reasoning."""
+    """A function from tokens to text, without special tokens except those that mark reasoning."""
     special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
     marks = reasoning_marks(special.values())
     hidden = {id for id, token in special.items() if token not in marks}
@@ -224,7 +224,7 @@ def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], st
 
 
 def continuation_loss(prompt: Prompt, logits: torch.Tensor) -> Loss:
-    """Loss of the last tokens of a sequence, given the logits of its last tokens, shape (at least scored + 1, all)."""
+    """Loss of the continuation at the end of a sequence; logits have the shape (at least scored + 1, vocabulary)."""
     before = logits[-prompt.kept : -1].float().log_softmax(dim=-1)
     tokens = torch.as_tensor(prompt.ids[-prompt.scored :], device=logits.device)
     total = -before.gather(1, tokens[:, None]).sum()

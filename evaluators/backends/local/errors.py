@@ -1,5 +1,5 @@
-"""Why a model's work cannot be shared between prompts."""
+"""The error for models without prefix sharing."""
 
 
 class UnsharableError(Exception):
-    """The model works in a way that sharing does not know; prompts are then run whole. The message ends "..., so"."""
+    """The model does not support prefix sharing; its prompts are then run separately. The message gives the reason."""

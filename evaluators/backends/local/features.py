@@ -1,4 +1,4 @@
-"""What the vision encoder makes of images, kept for the next prompts that show them."""
+"""Outputs of the vision encoder, kept for further prompts with the same images."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ _KNOWN_OUTPUTS = frozenset({"last_hidden_state", "pooler_output", "hidden_states
 
 
 class ImageFeatures:
-    """Encodes images, equal ones once; those used longest ago are forgotten.
+    """Encodes each distinct image once and keeps the features in a least-recently-used cache.
 
     Args:
         model: The model.
-        capacity: Bytes of features to keep.
+        capacity: Size of the cache in bytes.
     """
 
     def __init__(self, model: PreTrainedModel, *, capacity: int) -> None:
@@ -30,15 +30,15 @@ class ImageFeatures:
         self._listed = False
 
     def prepare(self, inputs: Mapping[str, ImageInputs], keys: Sequence[str], batch_size: int) -> "Features":
-        """Encode what is missing.
+        """Encode the images whose features are not in the cache.
 
         Args:
             inputs: Key to pixels, at least of the images without features.
             keys: Images that are about to be used.
-            batch_size: Images per pass of the encoder.
+            batch_size: Images per forward pass of the encoder.
 
         Returns:
-            Their features, which stay whatever is forgotten.
+            The features of these images, which stay valid when the cache drops them.
         """
         found: dict[str, torch.Tensor] = {}
         missing: list[str] = []
@@ -72,14 +72,15 @@ class ImageFeatures:
         unknown = {name for name, value in output.items() if value is not None} - _KNOWN_OUTPUTS
         pooled = output.pooler_output
         if unknown or pooled is None:
-            raise UnsharableError(f"its vision encoder also gives {', '.join(sorted(unknown)) or 'nothing to keep'}")
+            outputs = f"unsupported outputs: {', '.join(sorted(unknown))}" if unknown else "no pooled output"
+            raise UnsharableError(f"its vision encoder gives {outputs}")
         self._listed = isinstance(pooled, list | tuple)
         joined = torch.cat(list(pooled)) if self._listed else pooled
         joined = joined.reshape(-1, joined.shape[-1])
         sizes = [image.tokens for image in images]
         if len(joined) != sum(sizes):
             raise UnsharableError(f"its vision encoder gives {len(joined)} features for {sum(sizes)} image tokens")
-        # Copies, as views would keep the whole batch.
+        # Copies, because views would keep the complete batch in memory.
         return [part.clone() for part in joined.split(sizes)]
 
     def _keep(self, key: str, features: torch.Tensor) -> None:
@@ -91,15 +92,15 @@ class ImageFeatures:
 
 
 class Features:
-    """Features of some images.
+    """Features of images.
 
     Args:
         by_key: Key to features, shape (tokens, width).
-        listed: Whether the model takes a list, or else a batch, of the features of each image.
+        listed: Whether the model takes the features of the images as a list; otherwise it takes a batch.
     """
 
     def __init__(self, by_key: Mapping[str, torch.Tensor], *, listed: bool) -> None:
-        """Keep them."""
+        """Keep the features."""
         self._by_key = by_key
         self._listed = listed
 
@@ -109,6 +110,6 @@ class Features:
 
         if not keys:
             return None
-        # Models join the images' features, so that those of all images may come as if they were one.
+        # Models concatenate the features of all images, so they can be passed as the features of one image.
         joined = torch.cat([self._by_key[key] for key in keys])
         return {"image": BaseModelOutputWithPooling(pooler_output=[joined] if self._listed else joined[None])}

@@ -1,4 +1,4 @@
-"""Rendering ahead of the model: groups of requests that begin with the same image, prepared in worker threads."""
+"""Prepares requests ahead of the model: groups that begin with the same image are rendered in worker threads."""
 
 import math
 import os
@@ -23,13 +23,13 @@ _MOST_BYTES = 2**30
 
 @dataclass
 class PreparedRequests:
-    """Requests ready for the model.
+    """Requests that are ready for the model.
 
     Attributes:
-        prompts: Their sequences.
-        sources: Key to image, as the request gave it: decoded, the images of a window can fill the memory.
+        prompts: The sequences of the requests.
+        sources: Key to image, as given in the request; not decoded, because decoded images could fill the memory.
         inputs: Key to the image's pixels.
-        failed: Responses to the requests that cannot be asked.
+        failed: Error responses to requests that could not be prepared.
     """
 
     prompts: list[Prompt] = field(default_factory=list)
@@ -44,7 +44,7 @@ class PreparedRequests:
 
 
 class RequestRenderer(Protocol):
-    """What makes sequences of requests, and pixels of images; each thread has its own."""
+    """Renders requests to sequences and images to pixels; each thread has its own."""
 
     def image(self, image: Image.Image) -> ImageInputs:
         """Preprocess one image, in RGB."""
@@ -55,21 +55,21 @@ class RequestRenderer(Protocol):
         """Render a request whose images have these keys and these numbers of tokens."""
 
     def forget_images(self) -> None:
-        """Free the pixels of the images seen so far."""
+        """Free the cached pixels of all images so far."""
 
 
 def default_workers(device_type: str) -> int:
-    """Threads that prepare images: one next to a model on the CPU, which needs the CPU itself, else up to 8."""
+    """Threads that prepare images: 1 on a CPU, which the model needs itself, otherwise up to 8."""
     return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
 
 
 def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
-    """Requests by their first image, similar lengths near each other.
+    """Group requests by their first image, groups of similar length next to each other.
 
-    Requests without an image are a group each.
+    A request without an image is a group of its own.
     """
     groups: dict[object, list[Request]] = {}
-    # Requests about the same row hold the same image object, which is read once.
+    # Requests about the same row have the same image object, which is read once.
     keys: dict[int, object] = {}
     for request in requests:
         place = id(request.images[0]) if request.images else id(request)
@@ -83,22 +83,22 @@ class Preparer:
     """Prepares groups in threads.
 
     Args:
-        make_renderer: Makes a renderer; there are as many as threads.
+        make_renderer: Makes a renderer; called once per thread.
         workers: Number of threads.
     """
 
     def __init__(self, make_renderer: Callable[[], RequestRenderer], *, workers: int) -> None:
-        """Start no thread yet."""
+        """Keep the arguments; no thread starts yet."""
         self._make_renderer = make_renderer
         self._workers = workers
         self._idle: list[RequestRenderer] = []
 
     def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
-        """Prepared groups, joined to windows of at least `least` sequences; the next ones are prepared meanwhile.
+        """Yield prepared groups in windows of at least `least` sequences; the next windows are prepared meanwhile.
 
         Args:
             groups: The groups.
-            least: Sequences to wait for before the model runs, unless their pixels fill 1 GiB.
+            least: Minimum number of sequences in a window; fewer if their pixels exceed 1 GiB.
         """
         waiting: deque[Future[PreparedRequests]] = deque()
         left = iter(groups)
@@ -106,7 +106,7 @@ class Preparer:
         with ThreadPoolExecutor(self._workers, thread_name_prefix="eyechart-prepare") as thread_pool:
             try:
                 while True:
-                    # Enough for the next window, bounded so that a long run does not hold all of its images.
+                    # Enough for the next window, but limited, so that a long run does not keep all its images.
                     while len(waiting) < least + self._workers and not (
                         waiting and _bytes_ready(waiting) > _MOST_BYTES
                     ):
@@ -126,7 +126,7 @@ class Preparer:
                     future.cancel()
 
     def _prepare(self, requests: list[Request]) -> PreparedRequests:
-        # Each thread takes one for itself, as tokenizers must not be shared; they are kept, as copying one takes long.
+        # Each thread has its own renderer, because tokenizers are not thread-safe; reused, because copying one is slow.
         try:
             renderer = self._idle.pop()
         except IndexError:
@@ -139,7 +139,7 @@ class Preparer:
 
 
 def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
-    """Size of the pixels that are prepared and wait."""
+    """Size of the pixels that are prepared and waiting."""
     ready = (future for future in waiting if future.done() and not future.exception())
     return sum(future.result().nbytes for future in ready)
 
@@ -161,7 +161,7 @@ def prepare(requests: Sequence[Request], renderer: RequestRenderer) -> PreparedR
             group.failed.append(Response(request, error=error))
         except EyechartError:
             raise
-        # Processors raise whatever the input led them to; one bad item must not take the others along.
+        # Processors can raise any kind of error; one bad item must not make the others fail.
         except Exception as error:
             group.failed.append(Response(request, error=model_failure(error)))
     return group
@@ -172,14 +172,14 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
 
     Args:
         prompt: The sequence.
-        found: Its request's text, logits in the order of the words, or losses; or why there is nothing.
-        window: Where the sequence comes from, for what became of its images.
-        words: The words whose logits these are.
+        found: The text, the logits in the order of the words, the losses, or the error.
+        window: The window of the sequence, for its images.
+        words: The words of the logits.
     """
     request = prompt.request
     if isinstance(found, DataError):
         return Response(request, error=found)
-    # Images that are cut otherwise among others were prepared alone to count them.
+    # Unknown if the processor tiles several images differently from a single one, which was counted.
     reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
     response = Response(
         request,
@@ -187,7 +187,7 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
         images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
     if request.output_type is OutputType.TEXT:
-        # The reply to a prompt that opens reasoning has no tag of its own.
+        # If the prompt itself opens the reasoning, the reply has no opening tag.
         text = f"<think>{found.text}" if opens_reasoning(prompt.text) else found.text
         return replace(response, text=text, finish_reason=LENGTH if found.is_cut else STOP)
     if request.output_type is OutputType.LOSSES:
@@ -203,7 +203,7 @@ def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequenc
 def _prepare_image(
     source: object, group: PreparedRequests, images: dict[str, Image.Image], renderer: RequestRenderer
 ) -> str:
-    """Decode and preprocess an image, unless an equal one was; gives its key."""
+    """Decode and preprocess an image, unless an equal one already was; returns its key."""
     key = image_digest(source)
     if key not in images:
         images[key] = decode_image(source)
@@ -224,7 +224,7 @@ def _first_image(request: Request) -> object:
     try:
         return image_digest(request.images[0])
     except BadImageError:
-        # Found again when it is prepared, and reported then.
+        # The error occurs again when the image is prepared, and is reported then.
         return id(request)
 
 

@@ -1,4 +1,4 @@
-"""Keys and values of tokens that a model has read, copied with room to grow: one more token copies nothing old."""
+"""A key-value cache with preallocated room, so that appending a token does not copy the earlier ones."""
 
 import copy
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from eyechart.evaluators.backends.local.errors import UnsharableError
 
 @dataclass
 class KVCache:
-    """Rows of sequences that were read.
+    """The cache of sequences that were read, one per row.
 
     Attributes:
         cache: Keys and values.
         mask: 1 for tokens, 0 for padding, shape (rows, length).
-        types: Token types, likewise; zeros for models that have none.
+        types: Token types, same shape; zeros for models without token types.
     """
 
     cache: DynamicCache
@@ -27,23 +27,23 @@ class KVCache:
     types: torch.Tensor
 
     def select(self, rows: Sequence[int], room: int) -> "KVCache":
-        """A copy with these rows, in this order, each as often as it is named.
+        """A copy with these rows, in this order; rows may repeat.
 
         Args:
             rows: The rows.
-            room: How many tokens are to be appended.
+            room: Number of tokens that will be appended.
         """
         index = torch.as_tensor(rows, device=self.mask.device)
         return KVCache(copy_rows(self.cache, rows, room), self.mask[index], self.types[index])
 
 
 class PreallocatedLayer(DynamicLayer):
-    """A layer that writes what is appended behind what it holds, as long as there is room.
+    """A layer that appends tokens in place as long as there is room.
 
     Args:
         layer: The layer whose rows are copied.
-        rows: Which of its rows, each as often as it is named.
-        room: How many tokens may be appended.
+        rows: The rows to copy; rows may repeat.
+        room: Number of tokens that can be appended in place.
     """
 
     def __init__(self, layer: DynamicLayer, rows: Sequence[int], room: int) -> None:
@@ -54,7 +54,7 @@ class PreallocatedLayer(DynamicLayer):
         self._show(layer.keys.shape[-2])
 
     def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
-        """Append keys and values of shape (rows, heads, tokens, width); gives all of them."""
+        """Append keys and values of shape (rows, heads, tokens, width); returns all keys and values."""
         begin = self.keys.shape[-2]
         end = begin + key_states.shape[-2]
         if end > self._stores[0].shape[-2]:
@@ -69,12 +69,12 @@ class PreallocatedLayer(DynamicLayer):
 
 
 def copy_rows(cache: DynamicCache, rows: Sequence[int], room: int) -> DynamicCache:
-    """A cache of its own with some rows of another.
+    """Copy rows of a cache.
 
     Args:
-        cache: The other, which stays as it is.
-        rows: Which rows, each as often as it is named.
-        room: How many tokens are to be appended; more are possible, and slower.
+        cache: The cache, which is not changed.
+        rows: The rows to copy; rows may repeat.
+        room: Number of tokens that will be appended; appending more is possible but slower.
     """
     copied = copy.copy(cache)
     copied.layers = [_copied_layer(layer, rows, room) for layer in cache.layers]
@@ -91,7 +91,7 @@ def check_cache(cache: Any) -> None:
 
 def _copied_layer(layer: DynamicLayer, rows: Sequence[int], room: int) -> DynamicLayer:
     if isinstance(layer, DynamicSlidingWindowLayer):
-        # Never past its window here, where it would drop tokens, but it counts them itself.
+        # Here it never exceeds its window, where it would drop tokens, but it needs its own count of tokens.
         own = copy.copy(layer)
         own.batch_select_indices(torch.as_tensor(rows, device=layer.device))
         return own

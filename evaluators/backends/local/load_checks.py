@@ -1,4 +1,4 @@
-"""What loading a model would refuse only after a while, or in a page of text: checked first, and told in one line."""
+"""Early checks of model options, and one-line messages for errors of loading a model."""
 
 import os
 from pathlib import Path
@@ -17,10 +17,10 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 
 def check_options(options: "LoadOptions") -> None:
-    """Refuse devices, number formats and implementations of attention that do not exist.
+    """Refuse devices, dtypes and attention implementations that do not exist.
 
     Raises:
-        UsageError: One of them does not exist; the message names those that do.
+        UsageError: One of them does not exist; the message lists the available ones.
     """
     import torch
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -28,7 +28,7 @@ def check_options(options: "LoadOptions") -> None:
     if options.dtype not in _DTYPES and not isinstance(getattr(torch, options.dtype, None), torch.dtype):
         raise unknown_name("dtype", options.dtype, _DTYPES)
     attention = ["eager", *sorted(ALL_ATTENTION_FUNCTIONS.valid_keys())]
-    # With a slash, it names a kernel on the Hub.
+    # A name with a slash is a kernel on the Hub.
     if options.attention is not None and options.attention not in attention and "/" not in options.attention:
         raise unknown_name("attention", options.attention, attention)
     if isinstance(options.device, str) and not _is_device(options.device):
@@ -48,23 +48,23 @@ def _is_device(name: str) -> bool:
 
 
 def loading_error(error: Exception, folder: str) -> str:
-    """What is wrong with a model that cannot be loaded, in one line, with what is known of its weights.
+    """Why a model cannot be loaded, in one line, including problems with its weight files.
 
     Args:
-        error: Of an error that holds the tracebacks of others, the last line counts.
+        error: The error; if its text contains a traceback, only the last line is used.
         folder: The model's folder, or its id on the Hub.
     """
     text = str(error).strip()
     if isinstance(error, ImportError) and "torchvision" in text.lower():
-        return f"its image processor needs torchvision. Install it: {_torchvision_command()}"
+        return f"the image processor needs torchvision. Install it: {_torchvision_command()}"
     last = text.splitlines()[-1] if _TRACEBACK in text else f"{type(error).__name__}: {text}"
     return f"{' '.join(last.split()):.400}{_about_weights(folder)}"
 
 
 def _torchvision_command() -> str:
-    """Installs the torchvision made for the installed torch, whose minor version is higher by 15, and nothing else.
+    """The command that installs the torchvision for the installed torch (minor version + 15), without dependencies.
 
-    Another one would replace torch, on a CPU by gigabytes of CUDA.
+    Any other version would replace torch, on a CPU by a build with gigabytes of CUDA.
     """
     import torch
 
@@ -78,5 +78,5 @@ def _about_weights(folder: str) -> str:
         return ""
     pickles = sorted(path.name for path in Path(folder).iterdir() if path.suffix in _PICKLES)
     if pickles:
-        return f". Its weights are a pickle ({pickles[0]}), of which only tensors are read: save them as safetensors"
-    return ". It holds no weights: expected model.safetensors"
+        return f". Only tensors are read from pickled weights ({pickles[0]}); save them as safetensors"
+    return ". The folder contains no weights; expected model.safetensors"

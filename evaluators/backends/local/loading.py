@@ -1,4 +1,4 @@
-"""Loading a model and its processor from a folder or the Hub, and telling one from another."""
+"""Loads a model and its processor from a folder or the Hub, and identifies the model."""
 
 import os
 from collections.abc import Mapping
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from transformers import Pipeline, PreTrainedModel
 
 TASK = "image-text-to-text"
-"""The kind of pipeline that answers with texts on images."""
+"""The pipeline task of models that answer prompts with images by text."""
 
 ZERO_SHOT = "zero-shot-image-classification"
-"""The kind of pipeline that compares images with texts."""
+"""The pipeline task of models that compare images with texts."""
 
 DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
-"""Model types that compare by the cosine of an image's features and a text's."""
+"""Model types that compare images and texts by the cosine of their features."""
 
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
-"""Settings that change no answer, or that the fingerprint stands for."""
+"""Settings that do not change replies, or that the fingerprint covers."""
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How to load a model given by id or folder.
+    """How to load a model that is given by id or folder.
 
     Attributes:
-        device: As `transformers.pipeline` takes it; None is the best there is.
-        dtype: Number format, such as "bfloat16"; "auto" is that of the weights.
-        device_map: As transformers takes it, such as "auto", to spread a model over devices.
+        device: Device, as in `transformers.pipeline`; None chooses the fastest device available.
+        dtype: Data type of the weights, such as "bfloat16"; "auto" keeps the stored type.
+        device_map: Device map, as in transformers, such as "auto", to spread a model over several devices.
         attention: Attention implementation, such as "sdpa" or "flash_attention_2"; None is the model's default.
         revision: Branch, tag or commit of a model on the Hub.
-        trust_remote_code: Run the code that the model's repository brings.
-        processor: Settings of the image processor by name, such as {"min_pixels": 200704}; the others are the model's.
-        adapter: Folder or id of a PEFT adapter, whose weights are merged into the model's.
+        trust_remote_code: Run the code in the model's repository.
+        processor: Settings of the image processor to change, by name, such as {"min_pixels": 200704}.
+        adapter: Folder or id of a PEFT adapter to merge into the model.
     """
 
     device: int | str | None = None
@@ -51,19 +51,19 @@ class LoadOptions:
     adapter: str | None = None
 
     def settings(self) -> dict[str, Any]:
-        """What of it changes answers and does not show in the loaded model."""
+        """The options that change replies and are not visible in the loaded model."""
         return {"processor": dict(self.processor), "adapter": self.adapter}
 
     def __post_init__(self) -> None:
-        """Refuse two places for one model.
+        """Refuse a device together with a device map.
 
         Raises:
             UsageError: Both device and device map are given.
         """
         if self.device is not None and self.device_map is not None:
             raise UsageError(
-                f"device={self.device!r} and device_map={self.device_map!r} are given, of which one is allowed. "
-                "Several processes have a device each, so that a device map is for a single process."
+                f"device={self.device!r} and device_map={self.device_map!r} cannot be combined. With several "
+                "processes, each uses its own device; a device map is for a single process."
             )
 
 
@@ -72,12 +72,12 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
 
     Args:
         folder: Folder or model id.
-        name: How errors call the model.
-        options: How to load it.
+        name: Name of the model in errors.
+        options: How to load the model.
 
     Raises:
-        UsageError: A device, number format or implementation of attention does not exist.
-        ModelError: The model does not exist, or is of an architecture that is unknown or for neither task.
+        UsageError: A device, dtype or attention implementation does not exist.
+        ModelError: The model does not exist, or its architecture is unknown or not supported.
     """
     from transformers import pipeline
 
@@ -94,7 +94,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
             trust_remote_code=options.trust_remote_code,
             model_kwargs={"attn_implementation": options.attention} if options.attention else None,
         )
-    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
+    # Loading runs code of many libraries; whatever it raises, the message must name the model.
     except Exception as error:
         raise ModelError(f"model '{name}' cannot be loaded: {loading_error(error, folder)}") from error
     if options.processor:
@@ -105,10 +105,10 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:
-    """Load the image processor again with other settings.
+    """Load the image processor again with changed settings.
 
     Raises:
-        UsageError: It has no such setting, or does not take the value.
+        UsageError: The image processor does not have a setting or refuses its value.
     """
     owner = loaded if loaded.task == ZERO_SHOT else loaded.processor
     kind = type(owner.image_processor)
@@ -119,7 +119,7 @@ def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) 
     try:
         owner.image_processor = kind.from_pretrained(folder, revision=options.revision, **options.processor)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"processor={dict(options.processor)}: the image processor refuses it: {error}") from error
+        raise UsageError(f"processor={dict(options.processor)}: the image processor refused it: {error}") from error
 
 
 def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
@@ -134,22 +134,22 @@ def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
         raise ModelError("an adapter needs PEFT; install it with pip install peft") from error
     try:
         loaded.model = PeftModel.from_pretrained(loaded.model, adapter).merge_and_unload()
-    # As for a model.
+    # As in `load_pipeline`.
     except Exception as error:
         raise ModelError(f"adapter '{adapter}' cannot be merged: {loading_error(error, adapter)}") from error
 
 
 def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:
-    """Identifies a model's weights.
+    """Identify a model's weights.
 
     Args:
-        folder: Its folder or its id on the Hub.
+        folder: The model's folder or its id on the Hub.
         model: The model.
-        adapter: Folder or id of an adapter that was merged into it; None for none.
+        adapter: Folder or id of an adapter that was merged into the model; None for none.
 
     Returns:
-        The model's commit on the Hub, None if it is not known; `files_digest` of a folder. With an adapter, that of
-        both; None for an adapter from the Hub.
+        For a model on the Hub its commit, or None if unknown; for a folder its `files_digest`. With an adapter, both
+        are combined; None for an adapter from the Hub.
     """
     found = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
     if adapter is None or found is None:
@@ -160,13 +160,13 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
 def model_settings(
     model: "PreTrainedModel", image_processor: Any, *, name: str, loaded: LoadOptions | None = None
 ) -> dict[str, Any]:
-    """What a result says of any model that was run here.
+    """The settings of a local model, as part of a result.
 
     Args:
         model: The model.
-        image_processor: Its image processor.
-        name: How results call the model.
-        loaded: How it was loaded; None where that is not known.
+        image_processor: The model's image processor.
+        name: Name of the model in results.
+        loaded: How the model was loaded; None if unknown.
     """
     return {
         "name": name,
@@ -186,22 +186,22 @@ def model_settings(
 
 
 def _quantization(config: Any) -> str | None:
-    """The method by which weights were packed, such as "bitsandbytes"; None for plain ones."""
+    """The quantization method of the weights, such as "bitsandbytes"; None if they are not quantized."""
     found = getattr(config, "quantization_config", None)
     method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
     return None if method is None else str(getattr(method, "value", method))
 
 
 def _is_remote_code(part: Any) -> bool:
-    """Whether this is an object of code that came with a model: transformers puts it under a name of its own."""
+    """Whether an object's class is code from a model's repository; transformers loads it into a module of this name."""
     return type(part).__module__.split(".")[0] == "transformers_modules"
 
 
 def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]:
-    """What answers depend on.
+    """Everything about a local model on which its replies depend.
 
     Args:
-        settings: The backend's.
+        settings: The backend's settings.
         fingerprint: From `model_fingerprint`.
     """
     import transformers
@@ -211,7 +211,7 @@ def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]
 
 
 def _task_of(folder: str, options: LoadOptions) -> str:
-    """What a model is for, `TASK` or `ZERO_SHOT`, read from its configuration before its weights are."""
+    """The pipeline task of a model, `TASK` or `ZERO_SHOT`, read from its config before loading the weights."""
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     from transformers import AutoConfig, AutoModelForImageTextToText
@@ -221,7 +221,7 @@ def _task_of(folder: str, options: LoadOptions) -> str:
             folder, revision=options.revision, trust_remote_code=options.trust_remote_code
         )
     except (ValueError, KeyError) as error:
-        raise ModelError(f"model '{folder}' has an architecture that transformers does not know: {error}") from error
+        raise ModelError(f"transformers does not know the architecture of model '{folder}': {error}") from error
     except OSError as error:
         raise ModelError(f"model '{folder}' cannot be found: {error}") from error
     own_code = "AutoModelForImageTextToText" in (getattr(config, "auto_map", None) or {})
@@ -230,6 +230,6 @@ def _task_of(folder: str, options: LoadOptions) -> str:
     if config.model_type in DUAL_ENCODERS:
         return ZERO_SHOT
     raise ModelError(
-        f"model '{folder}' is of type '{config.model_type}', which is not an {TASK} architecture, nor among those that "
-        f"compare images with texts: {', '.join(DUAL_ENCODERS)}."
+        f"model '{folder}' is of type '{config.model_type}', which is not supported. Supported are {TASK} models, and "
+        f"models that compare images with texts: {', '.join(DUAL_ENCODERS)}."
     )

@@ -1,4 +1,4 @@
-"""Runs sequences whole, padded on the left, images and all: for models whose work cannot be shared."""
+"""Runs complete sequences with their images, padded on the left: for models that do not support prefix sharing."""
 
 import contextlib
 import inspect
@@ -23,11 +23,11 @@ from eyechart.evaluators.requests.types import Loss, OutputType
 
 
 class PlainRunner:
-    """Runs jobs by the model's own `generate` and by single passes.
+    """Runs jobs with the model's own `generate` and with single forward passes.
 
     Args:
         model: The model.
-        processor: Its processor.
+        processor: The model's processor.
     """
 
     def __init__(self, model: PreTrainedModel, processor: ProcessorMixin) -> None:
@@ -40,11 +40,11 @@ class PlainRunner:
 
         Args:
             job: The sequences.
-            sources: Their images by key, as the requests gave them.
-            batch_size: Sequences per pass of the model.
+            sources: Their images by key, as given in the requests.
+            batch_size: Sequences per forward pass.
 
         Returns:
-            What was found for each sequence, in any order.
+            The result of each sequence, in any order.
         """
         found: list[Found] = []
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
@@ -61,7 +61,7 @@ class PlainRunner:
         if job.output_type is OutputType.TEXT:
             return self._generate(inputs, job.max_new_tokens, job.sampler(batch))
         if _takes_plain_positions(self._model):
-            # Without them, a forward pass counts positions from the padding, as generation does not.
+            # By default, a forward pass counts positions from the padding; `generate` does not.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         prompts = [job.prompts[index] for index in batch]
         logits = self._model(**inputs, logits_to_keep=max(prompt.kept for prompt in prompts)).logits
@@ -100,7 +100,7 @@ class PlainRunner:
 
 
 class _Drawn(LogitsProcessor):
-    """Leaves only the token that was drawn, which plain argmax then takes."""
+    """Keeps only the sampled token, which greedy decoding then takes."""
 
     def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler
@@ -113,7 +113,7 @@ class _Drawn(LogitsProcessor):
 
 @contextlib.contextmanager
 def _plain_greedy(model: PreTrainedModel, pad_token_id: int) -> Iterator[None]:
-    """Generate by plain argmax: what the model's folder says of sampling, penalties or beams is put aside meanwhile."""
+    """Generate with plain argmax: ignore sampling, penalties and beams in the model's generation config."""
     from transformers import GenerationConfig
 
     own = model.generation_config
@@ -126,6 +126,6 @@ def _plain_greedy(model: PreTrainedModel, pad_token_id: int) -> Iterator[None]:
 
 
 def _takes_plain_positions(model: PreTrainedModel) -> bool:
-    """Whether a token has one position; Qwen2-VL and its like compute three of them from the image's grid."""
+    """Whether a token has one position; models such as Qwen2-VL compute three positions from the image's grid."""
     inner = getattr(model, "model", model)
     return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")

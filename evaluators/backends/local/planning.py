@@ -1,8 +1,8 @@
-"""Which sequences share which prefix: a tree over whole sequences, split at images.
+"""Plans which sequences share which prefix: a tree over complete sequences, split at images.
 
-Images make up most of a prompt, so sequences are shared as far as their first images are the same, then as far as
-their second ones are, and so on. A prefix never ends within an image, and leaves each sequence the tokens whose logits
-are wanted.
+Most tokens of a prompt belong to images. Sequences therefore share a prefix up to their first image if it is the same,
+then up to their second image, and so on. A prefix never ends within an image, and never contains the tokens whose
+logits are wanted.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,7 +12,7 @@ from itertools import takewhile
 from eyechart.evaluators.backends.local.rendering import Prompt
 from eyechart.evaluators.requests.types import OutputType
 
-# A prefix of its own costs one more pass of the model, which fewer tokens do not pay back.
+# A shared prefix costs one more forward pass, which is not worth it for fewer tokens than this.
 _LEAST_SAVED = 32
 
 
@@ -22,10 +22,10 @@ class Node:
 
     Attributes:
         first: Index of one of the sequences.
-        start: Where its own tokens begin; those before are its parent's.
-        end: Index behind its last token.
-        leaves: Indices of the sequences that go on alone.
-        children: Longer prefixes that some of its sequences share.
+        start: Start of the prefix's own tokens; the tokens before belong to its parent.
+        end: End of the prefix, exclusive.
+        leaves: Indices of the sequences that share nothing beyond this prefix.
+        children: Longer prefixes that some of the sequences share.
     """
 
     first: int
@@ -41,10 +41,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to run some sequences.
+    """How to run sequences.
 
     Attributes:
-        nodes: Prefixes to run once.
+        nodes: Shared prefixes, each run once.
         singles: Indices of the sequences that share nothing.
     """
 
@@ -53,13 +53,13 @@ class Plan:
 
 
 def plan(prompts: Sequence[Prompt]) -> Plan:
-    """Find what sequences share.
+    """Find the prefixes that sequences share.
 
     Args:
         prompts: The sequences.
 
     Returns:
-        Every index once, in a node or as a single one.
+        A plan with every index once, in a node or in `singles`.
     """
     nodes, singles = [], []
     for part in _parts(prompts, range(len(prompts)), 0):
@@ -72,21 +72,21 @@ def plan(prompts: Sequence[Prompt]) -> Plan:
 
 
 def _parts(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> list[list[int]]:
-    """Members by what they share up to the end of the image number `level`."""
+    """Members grouped by what they share up to the end of image number `level`."""
     parts: dict[Hashable, list[int]] = {}
     for index in members:
         prompt = prompts[index]
         if len(prompt.images) > level:
             key: Hashable = (prompt.images[: level + 1], tuple(prompt.ids[: prompt.ends[level]]))
         else:
-            # Without a further image, only the continuations of one prompt have enough in common.
+            # Without a further image, only the continuations of one prompt share enough tokens.
             key = id(prompt.request) if prompt.request.output_type is OutputType.LOSSES else index
         parts.setdefault(key, []).append(index)
     return list(parts.values())
 
 
 def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int) -> Node:
-    """The node of members that share the image number `level`, or, having no such image, their prompt."""
+    """The node of members that share image number `level`, or their prompt if they have no such image."""
     deeper = any(len(prompts[index].images) > level for index in members)
     parts = _parts(prompts, members, level + 1) if deeper else [[index] for index in members]
     if len(parts) == 1:
@@ -102,9 +102,9 @@ def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int)
 
 
 def _shared_length(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> int:
-    """Number of first tokens that members share, which includes image number `level` and no part of the next."""
+    """Number of leading tokens that members share, including image number `level` and no part of the next image."""
     ids = [prompts[index].ids for index in members]
-    # Of sorted sequences, the first and the last have least in common.
+    # In sorted order, the first and the last sequence have the least in common.
     pairs = zip(min(ids), max(ids), strict=False)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     for index in members:

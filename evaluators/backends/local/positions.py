@@ -1,4 +1,4 @@
-"""Positions of the tokens of a whole sequence, as the model counts them."""
+"""Positions of the tokens of a complete sequence, as the model counts them."""
 
 import inspect
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
 
 
 class Positions:
-    """Counts positions: one each, or three for Qwen2-VL and its like, which count the rows and columns of images.
+    """Counts positions: one per token, or three in models such as Qwen2-VL, which count rows and columns of images.
 
     Args:
         model: The model.
@@ -26,7 +26,7 @@ class Positions:
 
         Args:
             prompt: The sequence.
-            inputs: Pixels of its images, by key; they may be missing where positions are counted one by one.
+            inputs: Pixels of its images, by key; not needed if every token has one position.
         """
         if self._index is None:
             return torch.arange(len(prompt.ids))[None]
@@ -37,6 +37,6 @@ class Positions:
         }
         if "mm_token_type_ids" in self._named:
             arguments["mm_token_type_ids"] = torch.as_tensor([prompt.types or [0] * len(prompt.ids)])
-        # Every sequence is counted by itself, so that nothing is carried over from another.
+        # Each sequence is counted separately, so that nothing is carried over from another one.
         positions, _ = self._index(torch.as_tensor([prompt.ids]), **arguments)
         return positions[:, 0]

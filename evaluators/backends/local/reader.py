@@ -1,9 +1,8 @@
-"""Sequences that a model has read, and reading on from them.
+"""Extends sequences that a model has read, with a key-value cache.
 
-`Reader.extend` is the one operation: it takes rows of what was read before, each as often as wanted, appends tokens to
-each, and gives the logits of the last ones. Rows are padded on the left of what is appended, that is, between the
-prefix and its continuation; mask and positions leave the padding out, so that a row's result is that of its sequence
-alone.
+`Reader.extend` takes rows of a cache, each any number of times, appends tokens to each row and returns the logits of
+the last tokens. Padding is put before the appended tokens, that is, between the prefix and its continuation. Mask and
+positions skip the padding, so a row's result does not depend on the other rows.
 """
 
 import contextlib
@@ -22,12 +21,12 @@ from eyechart.evaluators.backends.local.kv_cache import KVCache, check_cache
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is appended to a row.
+    """Tokens to append to a row.
 
     Attributes:
         ids: Tokens, at least one.
-        positions: Position of each, shape (kinds of position, tokens).
-        types: Type of each; None for models that have none.
+        positions: Position of each token, shape (kinds of position, tokens).
+        types: Type of each token; None for models without token types.
         images: Keys of the images whose tokens are among them, in order.
     """
 
@@ -38,19 +37,19 @@ class Chunk:
 
 
 class Reader:
-    """A model that reads sequences on.
+    """A model that extends sequences.
 
     Args:
         model: The model.
-        pad_token_id: Token to pad with; any will do.
+        pad_token_id: Token to pad with; any token is possible.
     """
 
     def __init__(self, model: PreTrainedModel, pad_token_id: int) -> None:
-        """Look up what the model takes."""
+        """Look up which arguments the model takes."""
         parameters = inspect.signature(model.forward).parameters
         missing = {"mm_encoder_outputs", "position_ids", "past_key_values", "logits_to_keep"} - set(parameters)
         if missing or not hasattr(model, "get_image_features"):
-            raise UnsharableError(f"its architecture takes no {', '.join(sorted(missing)) or 'image features'}")
+            raise UnsharableError(f"its architecture does not take {', '.join(sorted(missing)) or 'image features'}")
         self.model = model
         self._pad = pad_token_id
         self._takes_types = "token_type_ids" in parameters
@@ -69,18 +68,18 @@ class Reader:
         """Append a chunk to each of some rows.
 
         Args:
-            kv_cache: What was read before; None for nothing. It is left as it is.
-            rows: For each chunk the row of `kv_cache` that it goes on from; ignored without one.
-            chunks: What to append.
+            kv_cache: The cache of the tokens read before; None for nothing. It is not changed.
+            rows: For each chunk, the row of `kv_cache` that it continues; ignored without a cache.
+            chunks: The tokens to append.
             features: Features of the chunks' images.
-            keep: How many last tokens to give logits for.
-            room: How many tokens will follow these.
+            keep: Number of last tokens to return logits for.
+            room: Number of tokens that will be appended later.
 
         Returns:
             The longer sequences, and the logits of the last `keep` tokens, shape (chunks, keep, vocabulary).
 
         Raises:
-            UnsharableError: The model's cache, or the length, does not allow it.
+            UnsharableError: The model's cache or the length does not allow prefix sharing.
         """
         width = max(len(chunk.ids) for chunk in chunks)
         before = None if kv_cache is None else kv_cache.select(rows, width + room)
@@ -90,9 +89,9 @@ class Reader:
         """Append one token to every row; `kv_cache` is used up.
 
         Args:
-            kv_cache: What was read before.
+            kv_cache: The cache of the tokens read before.
             tokens: A token for each row.
-            positions: Its position, shape (kinds of position, rows).
+            positions: The positions of the tokens, shape (kinds of position, rows).
 
         Returns:
             The longer sequences and the logits, shape (rows, 1, vocabulary).
@@ -132,23 +131,23 @@ class Reader:
             "logits_to_keep": keep,
         }
         if self._takes_types and images:
-            # Those before count too: they are read by place in the whole sequence.
+            # For the complete sequence, because the model indexes types from its beginning.
             arguments["token_type_ids"] = types
         output = self.model(**arguments)
         check_cache(output.past_key_values)
         return KVCache(output.past_key_values, mask, types), output.logits
 
     def _check_window(self, mask: torch.Tensor, room: int) -> None:
-        # Padding in the middle shifts what a sliding window sees, and a window that moves on drops what is shared.
+        # Padding in the middle shifts a sliding window, and a moving window drops tokens of the shared prefix.
         if self._window is not None and mask.shape[1] + room > self._window:
-            raise UnsharableError(f"its attention slides over {self._window} tokens, and a prompt is longer")
+            raise UnsharableError(f"its sliding attention window has {self._window} tokens, and a prompt is longer")
 
 
 @contextlib.contextmanager
 def restrict_lm_head(model: PreTrainedModel, tokens: Sequence[int]) -> Iterator[bool]:
-    """Compute logits of these tokens only, in this order; gives False where the output projection is of another kind.
+    """Compute the logits of these tokens only, in this order; yields False if the output projection does not allow it.
 
-    What the model does with its logits afterwards, such as scaling them, is done as ever.
+    Later steps of the model, such as scaling its logits, are not affected.
     """
     from torch import nn
 
@@ -169,7 +168,7 @@ def restrict_lm_head(model: PreTrainedModel, tokens: Sequence[int]) -> Iterator[
 
 
 def _smallest_window(config: Any) -> int | None:
-    """The shortest sliding window among the layers; None where all attend to everything."""
+    """The shortest sliding window among the layers; None if all layers have full attention."""
     kinds = getattr(config, "layer_types", None)
     window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
     slides = kinds is None or any(kind in ("sliding_attention", "chunked_attention") for kind in kinds)

@@ -1,4 +1,4 @@
-"""What keeps a run going: smaller batches where memory runs out, single items where a batch fails."""
+"""Keeps a run going: smaller batches if memory runs out, single items if a batch fails."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -11,12 +11,12 @@ _Result = TypeVar("_Result")
 
 
 def first_batch_size(requested: int | None, device_type: str) -> int:
-    """The size to begin with.
+    """The initial batch size.
 
     Args:
-        requested: At least 1; None is 8 on a CPU, where more gains nothing, and 64 elsewhere, which `fitting` halves
-            where it is too much.
-        device_type: As torch names it: "cpu", "cuda".
+        requested: At least 1; None is 8 on a CPU, where more is not faster, and otherwise 64, which `fitting` halves if
+            memory runs out.
+        device_type: Torch's name of the device type: "cpu", "cuda".
 
     Raises:
         UsageError: The requested size is below 1.
@@ -24,22 +24,22 @@ def first_batch_size(requested: int | None, device_type: str) -> int:
     if requested is None:
         return 8 if device_type == "cpu" else 64
     if requested < 1:
-        raise UsageError(f"batch_size={requested} is not allowed; it is at least 1, or None for an automatic one.")
+        raise UsageError(f"batch_size={requested} is not allowed; it must be at least 1, or None to choose it.")
     return requested
 
 
 def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:
-    """Run with the batch size that fits into memory.
+    """Run with a batch size that fits into memory.
 
     Args:
-        run: Called with a batch size, again with half of it each time that memory runs out.
+        run: Called with a batch size; called again with half the size each time memory runs out.
         batch_size: The first size, at least 1.
 
     Returns:
-        What `run` returned, and the size that it ran with.
+        What `run` returned, and the batch size that was used.
 
     Raises:
-        MemoryError: It does not fit with size 1.
+        MemoryError: Memory runs out even with batch size 1.
     """
     from accelerate.utils import find_executable_batch_size
 
@@ -49,7 +49,7 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
         except RuntimeError as error:
             if size > 1 or not is_out_of_memory(error):
                 raise
-            raise MemoryError(f"it does not fit into memory by itself: {error}") from error
+            raise MemoryError(f"out of memory even with batch size 1: {error}") from error
 
     try:
         return sized(batch_size)
@@ -61,7 +61,7 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether a smaller batch may do."""
+    """Whether the error means that memory ran out, so that a smaller batch may help."""
     from accelerate.utils.memory import should_reduce_batch_size
 
     return bool(should_reduce_batch_size(error))
@@ -70,17 +70,17 @@ def is_out_of_memory(error: Exception) -> bool:
 def each_alone(
     asked: Sequence[_Asked], run: Callable[[Sequence[_Asked]], Sequence[tuple[int, _Found]]]
 ) -> Iterator[tuple[_Asked, _Found | DataError]]:
-    """Run items together or, if that fails, each alone, so that a bad one does not take the others along.
+    """Run items together or, if that fails, one by one, so that a bad item does not make the others fail.
 
     Args:
         asked: The items.
-        run: Gives what it found for some of the items, each with the item's index among them.
+        run: Takes items and returns results, each with the index of its item.
 
     Yields:
-        Each item with what was found for it, or why there is nothing.
+        Each item with its result, or with the error.
 
     Raises:
-        EyechartError: What is wrong concerns all items.
+        EyechartError: The error concerns all items.
     """
     if not asked:
         return
@@ -88,9 +88,9 @@ def each_alone(
         found = run(asked)
     except EyechartError:
         raise
-    # Models raise whatever the input led them to.
+    # Models can raise any kind of error.
     except Exception as error:
-        # No more is kept of the error, as its frames hold what filled the memory.
+        # Only the message is kept, because the traceback's frames hold the tensors that filled the memory.
         failure = model_failure(error)
     else:
         for index, result in found:
@@ -104,5 +104,5 @@ def each_alone(
 
 
 def model_failure(error: Exception) -> DataError:
-    """Why an item has no answer, where the model or its processor raised."""
+    """The error of an item for which the model or its processor raised."""
     return DataError(f"the model failed on it: {type(error).__name__}: {error}")

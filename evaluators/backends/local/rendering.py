@@ -1,7 +1,7 @@
-"""From requests to token ids and pixels, by the model's own processor.
+"""Renders requests to token ids and pixels with the model's own processor.
 
-Every prompt is rendered and tokenised whole, as the model would see it alone; nothing is ever put together from tokens
-of parts. What prompts have in common is found afterwards (`planning`).
+Every prompt is rendered and tokenized as a whole, as if it were the only one; tokens of parts are never concatenated.
+Common prefixes of prompts are found afterwards (`planning`).
 """
 
 import copy
@@ -27,12 +27,12 @@ _TOKEN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_
 
 @dataclass(frozen=True)
 class ImageInputs:
-    """One image as the vision encoder takes it.
+    """The inputs of the vision encoder for one image.
 
     Attributes:
         tensors: The model's arguments, such as `pixel_values`.
-        tokens: How many tokens of a prompt the image fills.
-        downscaled: Whether the processor reduced it; None where unknown.
+        tokens: Number of tokens that the image takes in a prompt.
+        downscaled: Whether the processor downscaled the image; None if unknown.
     """
 
     tensors: "Mapping[str, torch.Tensor]"
@@ -42,19 +42,19 @@ class ImageInputs:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A whole sequence of tokens for the model.
+    """A complete sequence of tokens for the model.
 
     Attributes:
-        request: What it asks; for losses there is one sequence for each continuation.
-        text: The prompt as the chat template writes it, images as their placeholders.
-        continued: The same with the continuation whose loss is wanted, where there is one.
-        ids: Its tokens, images expanded.
-        types: Type of each token where the model asks for it, 1 for images; else None.
+        request: The request; for losses there is one sequence for each continuation.
+        text: The prompt as written by the chat template, with placeholders for images.
+        continued: The same, followed by the continuation whose loss is wanted, if any.
+        ids: Token ids, with placeholders expanded to all tokens of an image.
+        types: Type of each token, 1 for images, if the model takes types; otherwise None.
         images: A key for each image.
-        begins: Index of each image's first token; empty where unknown.
-        ends: Index behind each image's last token, likewise.
-        continuation: Which of the request's continuations stands at the end; None without one.
-        scored: How many tokens at the end are that continuation.
+        begins: Index of each image's first token; empty if unknown.
+        ends: Index after each image's last token; empty if unknown.
+        continuation: Index of the request's continuation at the end; None without one.
+        scored: Number of tokens of that continuation.
     """
 
     request: Request
@@ -70,32 +70,32 @@ class Prompt:
 
     @property
     def kept(self) -> int:
-        """How many tokens at the end the model has to see last, for their logits: at least 1."""
+        """Number of tokens at the end whose logits are needed, at least 1."""
         return self.scored + 1
 
     @property
     def is_placed(self) -> bool:
-        """Whether it is known where each image is; without that, the sequence can only be run whole."""
+        """Whether the position of each image is known; if not, prefix sharing is not possible."""
         return len(self.begins) == len(self.images)
 
 
 class Renderer:
-    """Renders requests; not to be shared by threads, as tokenizers are not.
+    """Renders requests; not thread-safe, because tokenizers are not.
 
     Args:
         processor: The model's processor; a copy is kept.
-        image_token_id: The token that stands for a piece of an image.
-        name: How errors call the model.
-        chat: What is asked of the model in every chat.
+        image_token_id: The token that represents a piece of an image.
+        name: Name of the model in errors.
+        chat: Options for every chat.
     """
 
     def __init__(
         self, processor: "ProcessorMixin", image_token_id: int, *, name: str, chat: ChatOptions | None = None
     ) -> None:
-        """Copy the processor, so that what it remembers is freed with this object.
+        """Copy the processor, so that its cached images are freed with this object.
 
         Raises:
-            ModelError: The chat template cannot do what is asked.
+            ModelError: The chat template does not support an option.
         """
         self._chat = chat or ChatOptions()
         self._switches = self._chat.template_arguments(str(processor.chat_template), name)
@@ -106,7 +106,7 @@ class Renderer:
         self._check_system_prompt()
 
     def forget_images(self) -> None:
-        """Free the pixels of the images seen so far."""
+        """Free the cached pixels of all images so far."""
         self._memory.clear()
 
     def image(self, image: Image.Image) -> ImageInputs:
@@ -145,7 +145,7 @@ class Renderer:
         return [self._continued(whole, place, images, keys, sizes) for place in range(len(request.continuations))]
 
     def text_of(self, request: Request) -> str:
-        """The prompt as the chat template writes it, images as their placeholders."""
+        """The prompt as written by the chat template, with placeholders for images."""
         return self._processor.apply_chat_template(
             to_messages(request, list(request.images), self._chat.system_prompt),
             tokenize=False,
@@ -155,12 +155,12 @@ class Renderer:
         )
 
     def first_tokens(self, request: Request) -> dict[str, int]:
-        """The first token of each of the request's words where it would stand, after the prompt and prefilled reply.
+        """The first token of each of the request's words, if it followed the prompt and the prefilled reply.
 
-        Optional words that have none of their own are left out.
+        Optional words that share their first token with another word are left out.
 
         Raises:
-            ModelError: Two words begin with the same token, or a word melts into the text before it.
+            ModelError: Two words begin with the same token, or a token spans the end of the prompt and a word.
         """
         tokenizer, text = self._processor.tokenizer, self.text_of(request)
         before = tokenizer.encode(text, add_special_tokens=False)
@@ -179,19 +179,22 @@ class Renderer:
         """Refuse a system prompt that the chat template refuses or leaves out.
 
         Raises:
-            ModelError: It does.
+            ModelError: The chat template refuses the system prompt or leaves it out.
         """
         prompt = self._chat.system_prompt
         if prompt is None:
             return
         try:
             shown = prompt.strip() in self.text_of(Request("", ("?",), ()))
-        # Templates raise what they like.
+        # Templates can raise any kind of error.
         except Exception as error:
-            raise ModelError(f"model '{self._name}': its chat template takes no system prompt: {error}") from error
+            raise ModelError(
+                f"model '{self._name}': the chat template does not support a system prompt: {error}. Leave "
+                "--system-prompt out."
+            ) from error
         if not shown:
             raise ModelError(
-                f"model '{self._name}': its chat template leaves out the system prompt; leave --system-prompt out."
+                f"model '{self._name}': the chat template ignores the system prompt. Leave --system-prompt out."
             )
 
     def _continued(
@@ -222,11 +225,11 @@ class Renderer:
         ids = inputs["input_ids"][0].tolist()
         types = inputs.get("token_type_ids", inputs.get("mm_token_type_ids"))
         places = [index for index, token in enumerate(ids) if token == self._image_token_id]
-        # Some processors cut up an image that is alone, and not one of several; some models name no token for images.
+        # Some processors split a single image into tiles, but not several; some models do not name an image token.
         if 0 in sizes or (len(images) > 1 and len(places) != sum(sizes)):
             sizes = ()
         elif len(places) != sum(sizes):
-            raise ValueError(f"the prompt has {len(places)} image tokens, but its images fill {sum(sizes)}")
+            raise ValueError(f"the prompt has {len(places)} image tokens, but its images need {sum(sizes)}")
         firsts = [sum(sizes[:place]) for place in range(len(sizes))]
         return Prompt(
             request=request,
@@ -241,7 +244,7 @@ class Renderer:
 
     def _inputs(self, text: str, images: list[Image.Image]) -> "Mapping[str, torch.Tensor]":
         bos = self._processor.tokenizer.bos_token
-        # Chat templates write the first token themselves; a second one would be added.
+        # If the chat template writes the first token itself, the tokenizer must not add another one.
         special = {"add_special_tokens": False} if bos is not None and text.startswith(bos) else {}
         return self._processor(text=[text], images=[images] if images else None, return_tensors="pt", **special)
 
@@ -252,7 +255,7 @@ class Renderer:
 
 
 class _Remembering:
-    """An image processor that gives what it gave before for the same image objects."""
+    """An image processor that caches its outputs for the same image objects."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -264,9 +267,9 @@ class _Remembering:
     def __call__(self, images: Any, **kwargs: Any) -> Any:
         key = (_ids(images), repr(sorted(kwargs.items(), key=str)))
         if key not in self._results:
-            # The images are kept too, so that no other object gets their ids.
+            # The images are kept too, so that no new object gets their ids.
             self._results[key] = (images, self.inner(images, **kwargs))
-        # Processors take entries out of what they get.
+        # A copy, because processors remove entries from it.
         return copy.copy(self._results[key][1])
 
     def clear(self) -> None:

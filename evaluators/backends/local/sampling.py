@@ -1,4 +1,4 @@
-"""Draws tokens at random, so that a text depends on its question, the seed and the repeat alone.
+"""Samples tokens such that a reply depends only on the question, the seed and the repeat.
 
 Protocol: temperature and nucleus sampling (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751, Eq. 2 and 3), as
 `TemperatureLogitsWarper` and then `TopPLogitsWarper` of transformers define them.
@@ -15,13 +15,13 @@ from eyechart.evaluators.backends.local.rendering import Prompt
 
 
 class TokenSampler:
-    """Draws the next tokens of some sequences, each by random numbers of its own.
+    """Samples the next tokens of sequences, with separate random numbers for each sequence.
 
-    These are the same in every batch and order: their seed is made of the tokens and images of the sequence, its
-    repeat, and the seed of the sampling.
+    The random numbers do not depend on batches or order: their seed is computed from the tokens and images of the
+    sequence, its repeat, and the seed of the sampling.
 
     Args:
-        sampling: How to draw.
+        sampling: How to sample.
         prompts: The sequences.
     """
 
@@ -31,13 +31,13 @@ class TokenSampler:
         self._generators = [np.random.default_rng(_seed(sampling, prompt)) for prompt in prompts]
 
     def draw(self, logits: torch.Tensor, places: Sequence[int]) -> list[int]:
-        """One token for each of some sequences.
+        """Sample one token for each of some sequences.
 
         Args:
             logits: Shape (sequences, tokens).
-            places: Which of the sequences these are.
+            places: Indices of these sequences.
         """
-        # Along the vocabulary and not by probability, so that two tokens that are nearly as likely need no order.
+        # In the order of the vocabulary: sorting by probability would be unstable for nearly equal probabilities.
         reached = probabilities(logits, self._sampling).cumsum(dim=-1)
         numbers = [self._generators[place].random() for place in places]
         drawn = torch.as_tensor(numbers, dtype=reached.dtype, device=reached.device)[:, None] * reached[:, -1:]
@@ -46,20 +46,21 @@ class TokenSampler:
 
 
 def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The probability of each token to be drawn, up to a factor for each sequence.
+    """The probability of each token to be sampled, up to a factor for each sequence.
 
     Args:
         logits: Shape (sequences, tokens).
-        sampling: How to draw.
+        sampling: How to sample.
 
     Returns:
-        The same shape, in double precision; 0 for the tokens outside the nucleus, of which the likeliest is never one.
+        The same shape, in double precision; 0 for tokens outside the nucleus, which always contains the most probable
+        token.
     """
     found = (logits.double() / sampling.temperature).softmax(dim=-1)
     if sampling.top_p == 1:
         return found
     likeliest, order = found.sort(dim=-1, descending=True, stable=True)
-    # A token is in the nucleus where those before it do not reach top_p without it.
+    # A token is in the nucleus if the more probable tokens alone do not reach top_p.
     before = likeliest.cumsum(dim=-1) - likeliest
     return found.masked_fill(torch.zeros_like(found, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p), 0)
 

@@ -1,8 +1,8 @@
 """Precomputed predictions: the files of several tools, read into one list of `Prediction`s.
 
-`containers` knows how files hold rows, one module per tool what its rows mean, `formats` which is which, and `matching`
-which row of the file is about which item of the data.
+`containers` reads rows from files, `formats` recognizes the tool that wrote a file, one module per tool parses its
+rows, and `matching` finds the item of each row.
 """
 
 FROM_FILE = "predictions_file"
-"""What results call this backend."""
+"""Name of this backend in results."""

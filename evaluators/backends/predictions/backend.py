@@ -1,4 +1,4 @@
-"""Precomputed predictions, read from a file: our own JSON Lines, benchmarks' answer files, or what other tools write.
+"""Precomputed predictions, read from a file: eyechart's JSON Lines, benchmarks' answer files, or files of other tools.
 
 | format | file | columns or keys |
 |---|---|---|
@@ -11,29 +11,30 @@
 | `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
 | `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
 
-Suffix and columns decide the format, which is in the settings. How rows find their items is described in
-`predictions.matching`. A letter stands for the options as they were shown, in whatever order; without options it means
-the release's order.
+The format is recognized by suffix and columns and reported in the settings. How rows are matched to items is described
+in `predictions.matching`. Letters in replies refer to the options as they were shown, which the file gives; without
+options in the file, they refer to the release's order.
 
-Where pairs of images are asked about, a file of scores may name single images: the one with the better score is
-preferred, and neither where scores are equal.
+For tasks about pairs of images, a file of scores may name single images: the image with the better score is preferred,
+and neither if the scores are equal.
 
-What becomes of rows and items that are not as they should be:
+Rows and items with problems:
 
-- no row for an item or one of its passes, or only a note of the tool that it had no answer: `MissingPredictionError`;
-  left out and counted where bad items are skipped;
-- rows that nobody asked for, as those of another split: counted (`predictions_unused`); their order never matters;
-- two rows about the same pass over the same item: where they say the same, they count once and the result says so
-  (`predictions_repeated`); where they do not, an error that names both;
-- an empty answer (an empty cell, NaN): a text that names no option, counted with the unmatched ones;
-- an answer of any length, in any language or form, with control characters: taken as it is. An XLSX cell ends at 32,767
-  characters, so answers that long are counted (`cut_at_cell_limit`);
-- numbers and truth values in place of text: their text, as a sheet shows it. A formula: an answer that begins with "=".
-  A date: an error of that item, which names the row;
-- reasoning in a column of its own: no part of the answer, counted (`with_thinking`);
-- options that are not those of the question: an error of that item, which names the row. An empty cell stands for an
-  option such as "N/A" or "None", which pandas takes for one;
-- no Unicode text, no JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
+- an item or one of its passes has no row, or only the tool's note that there was no reply: `MissingPredictionError`;
+  with `skip_bad`, the item is left out and counted;
+- rows that are not needed, such as rows of another split: counted (`predictions_unused`). The order of rows is
+  irrelevant;
+- two rows about the same pass over the same item: if they are equal, they count once, and the result says so
+  (`predictions_repeated`); otherwise an error that names both rows;
+- an empty reply (an empty cell, NaN): a reply that names no option, counted as unmatched;
+- a reply of any length, in any language or form, with control characters: read unchanged. An XLSX cell has at most
+  32,767 characters, so replies of that length are counted (`cut_at_cell_limit`);
+- numbers and booleans in place of text: converted to text as a spreadsheet shows them. A formula: a reply that begins
+  with "=". A date: an error of that item that names the row;
+- reasoning in a separate column: not part of the reply, counted (`with_thinking`);
+- options other than those of the question: an error of that item that names the row. An empty cell may be an option
+  such as "N/A" or "None", which pandas reads as empty;
+- invalid Unicode or JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
 """
 
 from collections import Counter, defaultdict
@@ -51,31 +52,31 @@ from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 _MOST_NAMED = 3
-# What scores of single images say about two of them.
+# The replies that scores of single images are turned into.
 _PREFERRED = ("The first image.", "The second image.")
 _EQUAL = "Both images have the same score."
 
 
 class PredictionsFileBackend(Backend):
-    """Answers requests from a file.
+    """Answers requests from a file of precomputed predictions.
 
     Args:
         path: The file, in one of the formats above.
-        name: How results call the model that made the answers; the file's name by default.
-        lower_is_better: Whether a lower score is that of a better image, as for NIQE; such scores change their sign.
+        name: Name in results of the model that made the predictions; by default the file's name.
+        lower_is_better: Whether a lower score means a better image, as for NIQE; the scores are then negated.
     """
 
     needs_images = False
     writes_replies = False
 
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
-        """Read the whole file.
+        """Read the complete file.
 
         Raises:
-            MissingFileError: There is no such file.
-            BadAnnotationError: It is of no known format, a row is malformed, or two say different things about the
-                same pass over the same item; the message names the row.
-            UsageError: Lower is said to be better of a file without scores.
+            MissingFileError: The file does not exist.
+            BadAnnotationError: The format is unknown, a row is malformed, or two rows about the same pass over the same
+                item differ; the message names the row.
+            UsageError: `lower_is_better` is given for a file without scores.
         """
         self._path = Path(path)
         self._name = name or self._path.stem
@@ -84,30 +85,30 @@ class PredictionsFileBackend(Backend):
         self._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
         if lower_is_better and not self._has_scores:
-            raise UsageError(f"lower_is_better=True is about scores, and {self._path} holds none; leave it out")
+            raise UsageError(f"lower_is_better=True needs scores, but {self._path} has none; leave it out")
         self._lower_is_better = lower_is_better
         self._used: set[int] = set()
         self._dataset = ""
-        # By row, the data set that it answered about; shared by all that `for_data` makes.
+        # By row, the dataset for which it was used; shared by all backends that `for_data` makes.
         self._answered_about: dict[int, str] = {}
 
     @property
     def name(self) -> str:
-        """The model that made the answers."""
+        """The model that made the predictions."""
         return self._name
 
     @property
     def config(self) -> str | None:
-        """The one configuration of its data set that the file answers; None where unknown."""
+        """The config of the dataset that the file is about; None if unknown."""
         return self._format.config
 
     def check(self, output_type: OutputType) -> None:
-        """Refuse losses; whether the file holds the texts or logits is known only item by item."""
+        """Refuse losses; whether the file has the texts or logits is known only item by item."""
         if output_type is OutputType.LOSSES:
-            raise ModelError(f"a predictions file holds text, logits or scores but no {output_type.value}.")
+            raise ModelError(f"a predictions file gives text, logits or scores, not {output_type.value}.")
 
     def for_data(self, dataset: str) -> "PredictionsFileBackend":
-        """The same file, its rows matched with those of this data set alone; a row answers about one data set."""
+        """The same file, matched to the rows of this dataset only; a row of the file is used for one dataset."""
         bound = copy(self)
         bound._dataset = dataset
         bound._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
@@ -115,10 +116,10 @@ class PredictionsFileBackend(Backend):
         return bound
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Look each request up; one that is not in the file, or lacks what was asked, is an error of that item.
+        """Look up each request; if its prediction is missing or not of the right kind, that is an error of its item.
 
         Raises:
-            BadAnnotationError: Two items of the file are about the same item of the data.
+            BadAnnotationError: Two items of the file match the same item of the data.
         """
         self._matcher.match(requests)
         if self._has_scores:
@@ -130,7 +131,7 @@ class PredictionsFileBackend(Backend):
                 yield Response(request, error=error)
 
     def settings(self) -> dict[str, Any]:
-        """The file, its format, how its rows found their items, and how many of them were not asked for."""
+        """The file, its format, how its rows were matched to items, and how many rows were not used."""
         distinct = sum(len(item.passes) for item in self._items)
         settings = {
             "backend": FROM_FILE,
@@ -153,7 +154,7 @@ class PredictionsFileBackend(Backend):
         return settings
 
     def _look_up(self, request: Request) -> Response:
-        """The response to a request; where there is none, a DataError says why."""
+        """The response to a request; raises a DataError if there is none."""
         item = self._matcher.found.get(request.id)
         prediction = item.passes.get(request.pass_name) if item else None
         if prediction is None:
@@ -165,19 +166,19 @@ class PredictionsFileBackend(Backend):
         place: dict[str, Any] = {"path": self._path, "row": prediction.row}
         if about != self._dataset:
             reason = (
-                f"answered about {about} already, which also has an item '{request.id}', so it does not tell whether "
-                f"it is about {self._dataset}; score each data set by itself, from a file of its own, with --dataset"
+                f"this row was used for {about}, but {self._dataset} also has an item '{request.id}'. Write a separate "
+                "predictions file for each dataset, and score each with --dataset"
             )
             raise DataError(reason, **place)
         if prediction.failure:
-            raise MissingPredictionError(f"the tool had no answer, only the note {prediction.failure!r}", **place)
+            raise MissingPredictionError(f"no reply, only the tool's note {prediction.failure!r}", **place)
         if prediction.problem:
             raise DataError(prediction.problem, **place)
         try:
             if request.words:
                 return self._number(request, prediction)
             if prediction.text is None:
-                raise ValueError("no text")
+                raise ValueError("the row has no text")
             return Response(
                 request,
                 text=prediction.text,
@@ -189,13 +190,13 @@ class PredictionsFileBackend(Backend):
             raise DataError(str(error), **place) from error
 
     def _number(self, request: Request, prediction: Prediction) -> Response:
-        """The logits, or else the score; a ValueError if there is neither."""
+        """The logits, otherwise the score; raises a ValueError if there is neither."""
         logits = prediction.logits or {}
         missing = [word for word in request.words if word not in logits]
         if not missing:
             return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
         if prediction.score is None:
-            raise ValueError(f"no logits for {', '.join(missing)}")
+            raise ValueError(f"missing logits of {', '.join(missing)}")
         return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)
 
     def _compare(self, request: Request) -> Response:
@@ -213,31 +214,32 @@ class PredictionsFileBackend(Backend):
         return Response(request, text=text, image_scores=(first, second))
 
     def _missing(self, request: Request, item: Item | None) -> DataError:
-        """Why there is no prediction."""
+        """The error that explains why a request has no prediction."""
         reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
         if item is not None:
-            return MissingPredictionError(f"{reason}; the file has {', '.join(item.passes)}", path=self._path)
+            passes = ", ".join(item.passes)
+            return MissingPredictionError(f"{reason}; passes in the file: {passes}", path=self._path)
         doubts = self._matcher.doubts.get(request.id)
         if doubts is not None:
             rows = _some([str(doubt.first.row) for doubt in doubts])
-            reason += f"; its question and options are in row {rows}, and nothing tells which of several items it is"
+            reason += f"; row {rows} has its question and options, but several items match"
         elif request.id in self._matcher.others:
             other = self._matcher.others[request.id].first
-            reason = f"'{other.names[0]}' asks another question than item '{request.id}': {other.question!r}"
+            reason = f"'{other.names[0]}' has another question than item '{request.id}': {other.question!r}"
             return DataError(reason, path=self._path, row=other.row)
         elif self._matcher.shared:
-            reason += f"; the file has the questions of only {self._matcher.shared} items, so it is about other data"
+            reason += f"; the file has the questions of only {self._matcher.shared} items; is it for other data?"
         elif not self._matcher.found:
             names = _some([f"'{known.first.names[0]}'" for known in self._items])
-            reason += f", nor for any other that is asked for; the file has ids such as {names}"
+            reason += f" or for any other item; ids in the file: {names}"
         return MissingPredictionError(reason, path=self._path)
 
 
 def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
-    """The question's options in the order in which the file shows them; None where it has none.
+    """The question's options in the file's order; None if the file or the question has none.
 
     Raises:
-        ValueError: The file's options are others.
+        ValueError: The file has other options.
     """
     if prediction.options is None or not request.options:
         return None
@@ -249,11 +251,11 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     shown = [comparable(option) for option in prediction.options]
     missing = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
     if len(missing) == 1 and missing[0] in READ_AS_EMPTY:
-        # The tool took it for an empty cell: the last one, unless there is a gap.
+        # The tool read this option as an empty cell: the last one, unless there is a gap.
         place = shown.index("") if "" in shown else len(shown)
         shown[place : place + 1] = missing
     if sorted(shown) != sorted(map(comparable, request.options)):
-        raise ValueError(f"options {list(prediction.options)} are not those of the question: {list(request.options)}")
+        raise ValueError(f"options {list(prediction.options)} differ from the question's: {list(request.options)}")
     return tuple(texts[option].pop(0) for option in shown)
 
 

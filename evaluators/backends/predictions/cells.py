@@ -1,4 +1,4 @@
-"""What single cells and JSON values mean."""
+"""Parses single cells and JSON values."""
 
 import math
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from eyechart.evaluators.requests.values import brief, is_unicode
 
 
 def text_of(value: Any) -> str:
-    """The text of a cell: "" for an empty one, numbers as a sheet shows them.
+    """The text of a cell: "" for an empty one, numbers as a spreadsheet shows them.
 
     Raises:
-        ValueError: It is a date, a list or the like, or no Unicode text.
+        ValueError: The value is a date, a list or similar, or not valid Unicode.
 
     Examples:
         >>> text_of(float("nan")), text_of(3.0), text_of(True), text_of(" A ")
@@ -21,7 +21,7 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, str):
         if not is_unicode(value):
-            raise ValueError(f"expected text, found half of a character in {brief(value)}")
+            raise ValueError(f"expected text, found invalid Unicode in {brief(value)}")
         return value
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -29,17 +29,17 @@ def text_of(value: Any) -> str:
         return str(value)
     if hasattr(value, "isoformat"):
         raise ValueError(
-            f"expected text, found the date or time {value.isoformat()}, into which a spreadsheet program turned it; "
-            "store the column as text"
+            f"expected text, found the date or time {value.isoformat()}; a spreadsheet program probably converted the "
+            "reply, so store the column as text"
         )
     raise ValueError(f"expected text, found {brief(value)}")
 
 
 def name_of(row: Mapping[str, Any], column: str) -> str:
-    """A field that names something.
+    """A field with a name.
 
     Raises:
-        ValueError: It is empty.
+        ValueError: The field is empty.
     """
     name = text_of(row[column]).strip()
     if not name:
@@ -48,10 +48,10 @@ def name_of(row: Mapping[str, Any], column: str) -> str:
 
 
 def whole_number_of(row: Mapping[str, Any], column: str) -> int:
-    """A field as a whole number of at least 0; text that spells one counts.
+    """A field as a whole number of at least 0, which may be written as text.
 
     Raises:
-        ValueError: It is not one.
+        ValueError: The value is not a whole number of at least 0.
     """
     text = text_of(row.get(column)).strip()
     if not (text.isascii() and text.isdecimal()):
@@ -63,13 +63,13 @@ def number_of(value: Any, what: str) -> float:
     """A finite number, which may be written as text.
 
     Raises:
-        ValueError: It is not one; the message begins with `what`.
+        ValueError: The value is not a finite number; the message begins with `what`.
 
     Examples:
         >>> number_of(" 1.5 ", "'score'")
         1.5
     """
-    # float() takes True for 1 and "1_0" for 10.
+    # Not left to float(), which reads True as 1 and "1_0" as 10.
     if isinstance(value, int | float | str) and not isinstance(value, bool) and "_" not in str(value):
         try:
             number = float(value)

@@ -1,4 +1,4 @@
-"""How files hold rows: JSON Lines, JSON, XLSX, tab- and comma-separated tables."""
+"""Reads rows from files: JSON Lines, JSON, XLSX, tab- and comma-separated tables."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,26 +17,26 @@ from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 
 XLSX = ".xlsx"
 CELL_LIMIT = 32_767
-"""Most characters of an XLSX cell; tools cut longer answers or leave them out."""
+"""Maximum number of characters of an XLSX cell; tools truncate longer replies or leave them out."""
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read the rows of a file, whose suffix decides how they are read; rows carry their number in the file.
+    """Read the rows of a file, depending on its suffix, each with its number in the file.
 
     Raises:
-        MissingFileError: The file is not there.
-        BadAnnotationError: It is a folder, has another suffix, cannot be read, or holds no rows.
+        MissingFileError: The file does not exist.
+        BadAnnotationError: The path is a folder, or the file has another suffix, cannot be read, or has no rows.
     """
     if path.is_dir():
-        raise BadAnnotationError(f"a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
+        raise BadAnnotationError(f"this is a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
     if not path.exists():
         raise MissingFileError("the predictions file does not exist", path=path)
     if path.suffix.lower() not in _READERS:
-        reason = f"predictions files end in {', '.join(_READERS)}, not {path.suffix!r}; see `eyechart score --help`"
+        reason = f"unknown suffix {path.suffix!r}; expected {', '.join(_READERS)}; see `eyechart score --help`"
         raise BadAnnotationError(reason, path=path)
     rows = _READERS[path.suffix.lower()](str(path))
     if not rows:
-        raise BadAnnotationError("the predictions file holds no predictions", path=path)
+        raise BadAnnotationError("the predictions file is empty", path=path)
     return rows
 
 
@@ -44,7 +44,7 @@ def _read_json(path: str) -> list[Row]:
     rows = read_json_rows(path)
     values = list(rows[0][1].values()) if len(rows) == 1 else []
     if values and all(isinstance(value, dict) and any(key.endswith("_response") for key in value) for value in values):
-        # AesBench's answers: one object of all images, by their names.
+        # AesBench's answer file: one object with an entry for each image name.
         entries = read_json_object(path).items()
         return [(number, {"image": name, **entry}) for number, (name, entry) in enumerate(entries, 1)]
     return rows
@@ -54,11 +54,11 @@ def _read_xlsx(path: str) -> list[Row]:
     from openpyxl.utils.escape import unescape
 
     def plain(value: Any) -> Any:
-        # Control characters are written as _x000D_ in a sheet; an array formula is an object.
+        # XLSX writes control characters as _x000D_; openpyxl returns an array formula as an object.
         value = getattr(value, "text", value)
         return unescape(value) if isinstance(value, str) else value
 
-    # An answer that begins with "=" may have become a formula, whose value is not what the model said.
+    # A reply that begins with "=" may have become a formula, whose value is not the reply.
     rows = read_xlsx_rows(path, (), formulas=True)
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
 

@@ -1,4 +1,4 @@
-"""The formats of predictions files recognised by suffix and columns, never by a guess."""
+"""The formats of predictions files, recognized by suffix and columns."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -23,27 +23,27 @@ from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 @dataclass(frozen=True)
 class Format:
-    """What one tool writes."""
+    """The file format of one tool."""
 
     name: str
-    """What results call it."""
+    """Name of the format in results."""
     suffixes: tuple[str, ...]
-    """How its files end."""
+    """Suffixes of its files."""
     columns: tuple[tuple[str, ...], ...]
-    """Its columns or keys: of each of these, at least one is there."""
+    """Its columns or keys, as groups of alternatives: a file has at least one of each group."""
     parse: Callable[[Mapping[str, Any]], Prediction]
-    """From a row to a prediction; raises ValueError for a malformed row."""
+    """Turns a row into a prediction; raises ValueError for a malformed row."""
     has_our_ids: bool = False
-    """Whether its rows name items by our ids, so that nothing else is looked at."""
+    """Whether its rows name items by eyechart's ids, so that rows are matched only by id."""
     config: str | None = None
-    """The one configuration of its data set that its files answer; None where unknown."""
+    """The config of the dataset that its files are about; None if unknown."""
 
     def fits(self, suffix: str, columns: Collection[str]) -> bool:
-        """Whether a file that ends so and has these columns is of this format."""
+        """Whether a file with this suffix and these columns has this format."""
         return suffix in self.suffixes and all(any(name in columns for name in names) for names in self.columns)
 
     def describe(self) -> str:
-        """Its columns, for a message."""
+        """The columns, for an error message."""
         return f"{', '.join(' or '.join(names) for names in self.columns)} ({self.name})"
 
 
@@ -72,14 +72,14 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
     """Read a predictions file.
 
     Args:
-        path: A file of one of `FORMATS`.
+        path: A file in one of `FORMATS`.
 
     Returns:
-        Its format, recognised by the columns of its first row, and its rows in file order, at least one.
+        The format, recognized by the columns of the first row, and the rows in file order, at least one.
 
     Raises:
-        MissingFileError: There is no such file.
-        BadAnnotationError: It is of no format, or a row is malformed; the message names the row.
+        MissingFileError: The file does not exist.
+        BadAnnotationError: The format is unknown, or a row is malformed; the message names the row.
     """
     rows = read_rows(path)
     chosen = _recognise(path, *rows[0])
@@ -102,16 +102,16 @@ def _recognise(path: Path, number: int, row: Mapping[str, Any]) -> Format:
     fitting = [form for form in FORMATS if form.fits(suffix, row)]
     if len(fitting) != 1:
         known = "; ".join(form.describe() for form in FORMATS if suffix in form.suffixes)
-        found = f"holds {', '.join(map(repr, row)) or 'nothing'}, which is the form of " + (
-            f"several tools: {', '.join(form.name for form in fitting)}" if fitting else "no tool"
-        )
-        raise BadAnnotationError(f"{found}. A {suffix} file has {known}", path=path, row=number)
+        problem = f"several formats fit ({', '.join(form.name for form in fitting)})" if fitting else "unknown format"
+        found = ", ".join(map(repr, row)) or "no columns"
+        reason = f"{problem}; found: {found}. Expected columns of a {suffix} file: {known}"
+        raise BadAnnotationError(reason, path=path, row=number)
     return fitting[0]
 
 
 def _check_columns(chosen: Format, row: Mapping[str, Any]) -> None:
-    # Our own rows say better themselves what they lack.
+    # The parser of eyechart's own format has more specific messages.
     if not chosen.has_our_ids:
         for names in chosen.columns:
             if not any(name in row for name in names):
-                raise ValueError(f"{' or '.join(map(repr, names))} is not there, as in other rows ({chosen.name})")
+                raise ValueError(f"missing {' or '.join(map(repr, names))}, which earlier rows have ({chosen.name})")

@@ -1,8 +1,9 @@
-"""Our own predictions: JSON Lines, one object for each item and pass.
+"""eyechart's own format of predictions: JSON Lines, one object for each item and pass.
 
-`id` is the row's id, `pass` is "main" if absent, and there are `text`, `logits` ({word: value}) or `score`. `options`
-are the options as they were shown; a letter without `options` means the release's order. `reasoning` is what the model
-wrote before its answer, `finish_reason` how the text ended: "length" where it was cut off.
+`id` is the row's id, `pass` the name of the pass ("main" if absent), and the prediction is `text`, `logits` ({word:
+value}) or `score`. `options` are the options as they were shown; without `options`, letters refer to the release's
+order. `reasoning` is the model's reasoning before its answer, and `finish_reason` how the text ended: "length" if it
+was truncated.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ ANSWERS = ("text", "logits", "score")
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object; a malformed one is a ValueError."""
+    """Parse one object; raises ValueError if it is malformed."""
     id, text, options = row.get("id"), row.get("text"), row.get("options")
     is_whole = isinstance(id, int) and not isinstance(id, bool)
     if not (_is_text(id) or is_whole) or id == "":
@@ -31,7 +32,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
         if row.get(name) is not None and not _is_text(row[name]):
             raise ValueError(f"'{name}' is {brief(row[name])}; expected a string")
     if all(row.get(name) is None for name in ANSWERS):
-        raise ValueError("neither 'text' nor 'logits' nor 'score' is there")
+        raise ValueError("missing 'text', 'logits' or 'score'")
     return Prediction(
         names=(str(id),),
         pass_name=row.get("pass", MAIN),
@@ -46,7 +47,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
 
 def _logits(logits: Any) -> dict[str, float]:
     if not isinstance(logits, dict):
-        raise ValueError(f"'logits' is {brief(logits)}; expected an object of word to number")
+        raise ValueError(f"'logits' is {brief(logits)}; expected an object that maps words to numbers")
     return {word: number_of(value, f"the logit of '{word}'") for word, value in logits.items()}
 
 

@@ -1,8 +1,8 @@
 """LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`): JSON Lines.
 
-An object has `question_id` (the row's index), `round_id` (the rotation), `prompt`, `text` (the answer), `options` as
-they were shown, and `option_char`, the letter that each option had in the first round. Prompts letter the options by
-their place.
+An object has `question_id` (the row's index), `round_id` (the rotation), `prompt`, `text` (the reply), `options` as
+they were shown, and `option_char`, the letter of each option in the first round. In prompts, options are lettered in
+the order shown.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from eyechart.evaluators.requests.values import brief
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object; a malformed one is a ValueError."""
+    """Parse one object; raises ValueError if it is malformed."""
     base, pass_name = base_and_pass(whole_number_of(row, "question_id"), whole_number_of(row, "round_id"))
     if not isinstance(row["options"], list):
         raise ValueError(f"'options' is {brief(row['options'])}; expected a list of strings")
@@ -30,6 +30,6 @@ def parse(row: Mapping[str, Any]) -> Prediction:
 
 
 def _question(prompt: str, options: tuple[str, ...] | None) -> str:
-    """The last line before the options, which follow the hint and the question in a prompt."""
+    """The question: the last line of the prompt before the options."""
     before, found, _ = prompt.rpartition(f"\nA. {options[0]}") if options else ("", "", "")
     return before.rstrip().rpartition("\n")[2] if found else ""

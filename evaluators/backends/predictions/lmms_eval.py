@@ -1,9 +1,9 @@
 """Samples that lmms-eval logs (https://github.com/EvolvingLMMs-Lab/lmms-eval): `<date>_samples_<task>.jsonl`.
 
-An object has `doc_id` (the row's place in the data set), `doc` (the row without its images), `target`, `input` and
-`filtered_resps` (the answer, alone or as a list of one). Some versions leave `doc` out; the row's id is then in what
-the task keeps for its metric, such as `qbench_acc` or `submission`. Rows are those of the data sets on the Hub:
-Q-Bench's have `id` and `option0` to `option3`, MMBench's `index` and `A` to `D`.
+An object has `doc_id` (the row's position in the dataset), `doc` (the row without its images), `target`, `input` and
+`filtered_resps` (the reply, or a list with only the reply). Some versions leave out `doc`; the row's id is then in the
+entry of the task's metric, such as `qbench_acc` or `submission`. Rows are those of the datasets on the Hub: Q-Bench has
+`id` and `option0` to `option3`, MMBench has `index` and `A` to `D`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _OPTIONS = [f"option{number}" for number in range(26)]
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object; a malformed one is a ValueError."""
+    """Parse one object; raises ValueError if it is malformed."""
     place = whole_number_of(row, "doc_id")
     document = _document(row)
     names: tuple[str, ...] = (f"doc_id {place}",)
@@ -40,7 +40,7 @@ def parse(row: Mapping[str, Any]) -> Prediction:
 
 
 def _document(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The data set's row, or what the task kept of it."""
+    """The dataset's row, or the part of it in the entry of the task's metric."""
     if isinstance(row.get("doc"), dict):
         return row["doc"]
     kept = [value for value in row.values() if isinstance(value, dict) and ("index" in value or "id" in value)]
@@ -58,5 +58,5 @@ def _answer(responses: Any) -> str:
     while isinstance(responses, list) and len(responses) == 1:
         responses = responses[0]
     if not isinstance(responses, str):
-        raise ValueError(f"'filtered_resps' is {brief(responses)}; expected one text")
+        raise ValueError(f"'filtered_resps' is {brief(responses)}; expected a single string")
     return text_of(responses)

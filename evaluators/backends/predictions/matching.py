@@ -1,17 +1,18 @@
-"""Which row of a predictions file is about which item of the data.
+"""Matches the rows of a predictions file to the items of the data.
 
-Our own files name items by our ids, or by what is left of them without the split or the folders, such as an image's
-name, where that leaves no choice. Other tools number items in ways of their own, so three things are tried one after
-the other, each only where it leaves no choice:
+eyechart's own files name items by eyechart's ids. An id may be shortened (without the split, or without folders, such
+as the name of an image) if it is still unique. Other tools number items differently, so three methods are tried in
+turn; each is used only if the match is unique:
 
-1. names: the tool's id or an image's name is our id, that without the split, or its last part after a "/", and the
-   question is the same. Where most questions are others, the tool has another numbering, and no name counts;
-2. question and options: one item of the file and one of the data have them, and the file has those of at least half of
-   what is asked for: two splits ask some of the same questions about different images;
-3. place: several have them, all that were matched so far stand in the tool's numbering in the order of the data, and
-   the nearest ones before and after are as far away there as here, which puts the item on one of the several.
+1. names: the tool's id or the image's name equals eyechart's id, the id without the split, or the part after its last
+   "/", and the question is the same. If most questions differ, the tool has another numbering, and names are not used;
+2. question and options: exactly one item of the file and one of the data have them, and the file has the questions and
+   options of at least half of the requested items. (Two splits share some questions, about different images.);
+3. position: several items have the same question and options. All items matched so far are in the same order in the
+   file and in the data, and the nearest matched items before and after have the same distance in both, which leaves one
+   position in the data.
 
-What none of these decides stays without a match, and its request is answered with the reason.
+An item that cannot be matched by any of these has no prediction, and its error gives the reason.
 """
 
 import re
@@ -31,7 +32,7 @@ NAMES = "names"
 CONTENT = "question and options"
 PLACE = "place"
 READ_AS_EMPTY = frozenset(["#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
-"""Options that pandas, with which tools read their data, takes for empty cells."""
+"""Options that pandas, which other tools use, reads as empty cells."""
 _SPLIT = re.compile(r"(dev|test)-(.+)", re.DOTALL)
 _WHOLE = re.compile(r"(-?\d+)\.0")
 
@@ -42,7 +43,7 @@ def option_set(options: Iterable[str]) -> frozenset[str]:
 
 
 def comparable(text: str) -> str:
-    """A text without what tools change about it: blanks, line breaks, Unicode form, and a number's ".0"."""
+    """A text without differences that tools introduce: white space, line breaks, Unicode form, ".0" of a number."""
     text = " ".join(clean_text(text).split())
     number = _WHOLE.fullmatch(text)
     return number[1] if number else text
@@ -57,31 +58,31 @@ class Item:
 
     @property
     def first(self) -> Prediction:
-        """The prediction that the file has first."""
+        """The first prediction in the file."""
         return next(iter(self.passes.values()))
 
     @property
     def place(self) -> int:
-        """The tool's number of the item; where it has none, its row in the file."""
+        """The tool's number of the item, or its row in the file."""
         return self.first.row if self.first.place is None else self.first.place
 
     @property
     def question(self) -> str:
-        """The question in comparable form; "" where the file has none."""
+        """The question in comparable form; "" if the file has none."""
         return comparable(self.first.question)
 
     @property
     def options(self) -> frozenset[str] | None:
-        """The options in comparable form; None where the file has none."""
+        """The options in comparable form; None if the file has none."""
         shown = self.first.options
         return None if shown is None else option_set(shown)
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
-    """Put the rows about the same item together, in file order; duplicate rows are dropped.
+    """Group the rows about the same item, in file order; duplicate rows are dropped.
 
     Raises:
-        BadAnnotationError: Two rows about the same pass over the same item say different things.
+        BadAnnotationError: Two rows about the same pass over the same item differ.
     """
     items: dict[str, Item] = {}
     for prediction in predictions:
@@ -89,8 +90,8 @@ def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
         earlier = passes.setdefault(prediction.pass_name, prediction)
         if replace(earlier, row=prediction.row) != prediction:
             reason = (
-                f"id '{prediction.names[0]}', pass '{prediction.pass_name}' was already given in row {earlier.row}, "
-                "with other contents; keep one of the two rows"
+                f"repeats id '{prediction.names[0]}', pass '{prediction.pass_name}' of row {earlier.row} with "
+                "different contents; keep one of the two rows"
             )
             raise BadAnnotationError(reason, path=path, row=prediction.row)
     return list(items.values())
@@ -106,11 +107,11 @@ class _Asked:
     options: frozenset[str]
 
     def asks(self, item: Item) -> bool:
-        """Whether its prompt holds the question that a file has."""
+        """Whether the item's prompt contains the question in the file."""
         return item.question in self.prompt
 
     def forms(self) -> set[str]:
-        """What another tool may call it."""
+        """Possible names of the item in other tools' files."""
         split = _SPLIT.fullmatch(self.id)
         bare = split[2] if split else self.id
         return {self.id, bare, _file_name(bare)}
@@ -122,7 +123,7 @@ class Matcher:
     Args:
         items: The file's items.
         path: The file, for errors.
-        has_our_ids: Whether its items are named by our ids, whole or shortened.
+        has_our_ids: Whether the file names items by eyechart's ids, complete or shortened.
     """
 
     def __init__(self, items: Sequence[Item], path: Path, *, has_our_ids: bool) -> None:
@@ -134,19 +135,19 @@ class Matcher:
         self.found: dict[str, Item] = {}
         """The file's items by id."""
         self.ways = Counter[str]()
-        """How many items were matched in each way."""
+        """How many items were matched by each method."""
         self.doubts: dict[str, list[Item]] = {}
-        """By id, items of the file that may be about it."""
+        """By id, items of the file that may be about it, if there are several."""
         self.others: dict[str, Item] = {}
-        """By id, an item of the file that has its name and another question."""
+        """By id, an item of the file with the same name and another question."""
         self.shared = ""
-        """How many items share question and options with the file, where these are too few to decide anything."""
+        """How many items have their question and options in the file, if these are too few to match by content."""
 
     def match(self, requests: Sequence[Request]) -> None:
-        """Match the items of these requests; those of earlier ones stay as they are.
+        """Match the items of these requests; earlier matches do not change.
 
         Raises:
-            BadAnnotationError: Two items of the file are about the same item of the data.
+            BadAnnotationError: Two items of the file match the same item of the data.
         """
         asked = [item for item in _asked_items(requests) if item.id not in self._known]
         if self._has_our_ids:
@@ -154,7 +155,7 @@ class Matcher:
         elif asked:
             self._match_names(asked)
             self._match_content(asked)
-        # Last: after an error they are not known.
+        # Last, so that an error does not mark them as known.
         self._known.update(item.id for item in asked)
 
     def _match_ids(self, asked: Sequence[_Asked]) -> None:
@@ -166,7 +167,7 @@ class Matcher:
             for target in asked
             if target.id not in self.found
             for form in target.forms()
-            # A number alone may be that of another numbering.
+            # A plain number may come from another numbering.
             if counts[form] == 1 and not form.isdigit()
         }
         found: dict[str, Item] = {}
@@ -194,7 +195,7 @@ class Matcher:
         self._take(found if len(found) >= len(self.others) else {}, NAMES)
 
     def _match_content(self, asked: Sequence[_Asked]) -> None:
-        """Match by question and options, then by place what these leave open."""
+        """Match by question and options, and the remaining items by position."""
         open_items = [item for item in asked if item.id not in self.found]
         claims = _claims(self._free, open_items)
         claimed = sum(bool(items) for items in claims)
@@ -227,7 +228,7 @@ class Matcher:
     def _claim(self, found: dict[str, Item], row_id: str, item: Item) -> None:
         earlier = found.setdefault(row_id, item)
         if earlier is not item:
-            reason = f"is about item '{row_id}', as row {earlier.first.row} is"
+            reason = f"matches item '{row_id}', which row {earlier.first.row} matches too"
             raise BadAnnotationError(reason, path=self._path, row=item.first.row)
 
     def _take(self, found: Mapping[str, Item], way: str) -> None:
@@ -238,7 +239,7 @@ class Matcher:
 
 
 class _Anchors:
-    """Matched items whose places in the tool's numbering and in the data are known; none where the orders differ."""
+    """Matched items with their positions in the tool's numbering and in the data; none if the orders differ."""
 
     def __init__(self, places: Mapping[str, int], found: Mapping[str, Item]) -> None:
         known = sorted((item.place, places[id]) for id, item in found.items() if id in places)
@@ -248,7 +249,7 @@ class _Anchors:
         self._shifts = [ours - theirs for theirs, ours in known]
 
     def place_of(self, theirs: int) -> int | None:
-        """The place in the data that the nearest anchors before and after give; None where they do not agree."""
+        """The position in the data according to the nearest anchors before and after; None if they disagree."""
         after = bisect(self._theirs, theirs)
         shifts = set(self._shifts[max(after - 1, 0) : after + 1])
         return theirs + shifts.pop() if len(shifts) == 1 else None
@@ -268,7 +269,7 @@ def _asked_items(requests: Sequence[Request]) -> list[_Asked]:
 
 
 def _claims(items: Sequence[Item], asked: Sequence[_Asked]) -> list[list[Item]]:
-    """For each item of the data, those of the file that have its question and its options."""
+    """For each item of the data, the items of the file that have its question and its options."""
     by_options: dict[frozenset[str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         if item.question and item.options:

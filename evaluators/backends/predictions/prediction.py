@@ -1,4 +1,4 @@
-"""One answer of a predictions file, whatever tool wrote it."""
+"""One prediction of a file, whatever tool wrote it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,44 +13,45 @@ class Prediction:
     """One row of a predictions file."""
 
     names: tuple[str, ...]
-    """What the item may be called in the data, the tool's own id first: all passes over an item have the same one."""
+    """Possible names of the item in the data; first the tool's own id, which all passes over an item share."""
     row: int = 0
-    """Where it stands in the file: the number of its line or row."""
+    """Number of the row or line in the file."""
     pass_name: str = MAIN
-    """Which pass over the item: "main", "rotation:1", "forced", "reversed"."""
+    """Name of the pass over the item: "main", "rotation:1", "forced", "reversed"."""
     text: str | None = None
-    """The answer; "" where the model gave none. None where the file holds something else."""
+    """The reply; "" if it is empty. None if the file has logits or scores."""
     logits: Mapping[str, float] | None = None
     """Next-token logit of each word."""
     score: float | None = None
-    """A quality score, as the file has it."""
+    """A quality score, unchanged from the file."""
     options: tuple[str, ...] | None = None
-    """The options as they were shown, "" for one that the file lacks; None where it has none, which means the
-    release's order."""
+    """The options as they were shown, "" for an option that is empty in the file. None if the file has no options; they
+    are then in the release's order."""
     question: str = ""
-    """The question, where the file has it."""
+    """The question, if the file has it."""
     place: int | None = None
-    """The tool's number of the item, which grows as the tool's data do; None where it has none."""
+    """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
     reasoning: str | None = None
-    """The model's reasoning, where the file has it in a column of its own."""
+    """The model's reasoning, if the file has it in a separate column."""
     finish_reason: str | None = None
-    """How the text ended, where the file says so."""
+    """How the reply ended, if the file has it."""
     problem: str = ""
-    """Why the answer cannot be used; "" if it can."""
+    """Why the reply cannot be used; "" if it can."""
     failure: str = ""
-    """What the tool noted where it had no answer at all; "" if it had one."""
+    """The tool's note that it got no reply; "" if it got one."""
 
 
 def base_and_pass(index: int, round_number: int = 0, group: int | None = None) -> tuple[int, str]:
-    """The question's number and the name of the pass over it.
+    """The number of the question and the name of the pass.
 
     Args:
-        index: Index of a row, which counts a million more for each pass (see `common.rotations`).
-        round_number: Number of the pass, where the tool gives it in addition to the index.
-        group: The row's `g_index`, which then names the question.
+        index: Index of a row; it increases by one million for each pass (see `common.rotations`).
+        round_number: Number of the pass, if the tool gives it in addition to the index.
+        group: The row's `g_index`, if any: the number of the question.
 
     Raises:
-        ValueError: Both give a pass, or the index is not whole millions behind `g_index`.
+        ValueError: Both `index` and `round_number` give a pass, or `index` does not differ from `g_index` by a multiple
+            of one million.
 
     Examples:
         >>> base_and_pass(2_000_241), base_and_pass(1_000_241, group=241)
@@ -58,19 +59,19 @@ def base_and_pass(index: int, round_number: int = 0, group: int | None = None) -
     """
     rotation, rest = divmod(index if group is None else index - group, STRIDE)
     if group is not None and (rest or rotation < 0):
-        raise ValueError(f"index {index} is no pass of the question of g_index {group}")
+        raise ValueError(f"index {index} is not a pass of the question with g_index {group}")
     if rotation and round_number:
-        raise ValueError(f"index {index} is that of a rotation and there is another one in it, number {round_number}")
+        raise ValueError(f"index {index} means pass {rotation}, but the row also has round_id {round_number}")
     rotation = rotation or round_number
     return rest if group is None else group, f"rotation:{rotation}" if rotation else MAIN
 
 
 def without_padding(options: Sequence[str], padding: Collection[str]) -> tuple[str, ...] | None:
-    """The options up to the last that is there; None where none is.
+    """The options without padding at the end; None if there are no options.
 
     Args:
         options: Texts.
-        padding: Texts that stand for no option.
+        padding: Texts that mean that there is no option.
 
     Examples:
         >>> without_padding(["Red", "", "Blue", "nan"], ["", "nan"])

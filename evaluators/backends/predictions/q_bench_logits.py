@@ -1,9 +1,9 @@
-"""Logits as the authors of Q-Bench release them (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`).
+"""Logits as released by the authors of Q-Bench (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`).
 
-An object has `img_path`, `gt_score` (the opinion score, which is read from the data instead) and `logit_<word>` for
-each word: good and poor, for some models high and low or excellent as well. Objects follow one another without anything
-in between, or are a list. The files of InstructBLIP-Vicuna have their first object twice, which the published numbers
-count twice: 0.629 for SRCC on AGIQA-3K is 0.628 here, all others of that model are the same to three decimals.
+An object has `img_path`, `gt_score` (the opinion score; eyechart reads it from the data instead) and `logit_<word>` for
+each word: good and poor, for some models also high and low or excellent. The file is a list of objects, or objects
+without separators. The files of InstructBLIP-Vicuna have their first object twice, and the published numbers count it
+twice: the published SRCC of 0.629 on AGIQA-3K is 0.628 here; all other scores of that model agree to three decimals.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from eyechart.evaluators.backends.predictions.prediction import Prediction
 
 _PREFIX = "logit_"
 LOGITS = (f"{_PREFIX}good", f"{_PREFIX}high")
-"""Keys of which an object has one at least."""
+"""Keys of logits; an object has at least one of them."""
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one object; a malformed one is a ValueError."""
+    """Parse one object; raises ValueError if it is malformed."""
     logits = {
         key.removeprefix(_PREFIX): number_of(value, f"'{key}'") for key, value in row.items() if key.startswith(_PREFIX)
     }

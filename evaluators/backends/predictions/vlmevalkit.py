@@ -1,8 +1,8 @@
 """Predictions of VLMEvalKit (https://github.com/open-compass/VLMEvalKit): XLSX, TSV or JSON.
 
-A row has the columns of the tool's data set (`index`, `question`, `hint`, `A` to `D`, `answer`, ...) and `prediction`;
-`thinking` is the reasoning where it was split off, which is no part of the answer. The options are as they were shown.
-A further pass over a question counts a million more in `index`; `g_index`, where it is there, names the question.
+A row has the columns of the tool's dataset (`index`, `question`, `hint`, `A` to `D`, `answer`, ...) and `prediction`.
+`thinking`, if present, is the reasoning, which is not part of the reply. The options are as they were shown. Each
+further pass over a question adds one million to `index`; `g_index`, if present, is the number of the question.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from typing import Any
 from eyechart.evaluators.backends.predictions.cells import text_of, whole_number_of
 from eyechart.evaluators.backends.predictions.prediction import Prediction, base_and_pass, without_padding
 
-# What the tool writes where a server gave it no answer.
+# The tool's note if a server gave no reply.
 _FAILED = "Failed to obtain answer"
 
 
 def parse(row: Mapping[str, Any]) -> Prediction:
-    """Read one row; one whose index is no whole number or whose options are no text is a ValueError."""
+    """Parse one row; raises ValueError if its index is not a whole number or its options are not text."""
     base, pass_name = base_and_pass(whole_number_of(row, "index"), group=group_of(row))
     image = text_of(row.get("image_path"))
     try:
@@ -39,11 +39,11 @@ def parse(row: Mapping[str, Any]) -> Prediction:
 
 
 def group_of(row: Mapping[str, Any]) -> int | None:
-    """The row's `g_index`; None where it has none."""
+    """The row's `g_index`; None if it has none."""
     return whole_number_of(row, "g_index") if text_of(row.get("g_index")) else None
 
 
 def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The options in columns A, B, ..., where "nan" is how pandas writes an empty cell; None where there are none."""
+    """The options in columns A, B, ...; None if there are none. pandas writes an empty cell as "nan"."""
     options = [text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)]
     return without_padding(options, ["", "nan"])

@@ -59,7 +59,7 @@ def asked(make_picture, httpserver):
 def test_values_of_thinking():
     assert [parse_thinking(text) for text in ("on", "off", "512", "budget 512")] == [True, False, 512, 512]
     for text in ("yes", "", "-1", "1.5", "budget"):
-        with pytest.raises(UsageError, match=r"--thinking .* is on, off, or the most tokens"):
+        with pytest.raises(UsageError, match=r"--thinking .* give on, off, or a maximum"):
             parse_thinking(text)
     with pytest.raises(UsageError, match="at least 1 token"):
         ChatOptions(thinking=0)
@@ -75,10 +75,10 @@ def test_a_system_prompt_stands_first_in_the_prompt_of_a_local_model(local):
 
 
 def test_a_template_that_leaves_a_system_prompt_out_or_refuses_it_is_an_error(local):
-    with pytest.raises(ModelError, match="its chat template leaves out the system prompt"):
+    with pytest.raises(ModelError, match="the chat template ignores the system prompt"):
         local(ChatOptions(system_prompt="You see well."), before="{% set messages = messages[-1:] %}")
     refuse = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
-    with pytest.raises(ModelError, match="takes no system prompt: no system role"):
+    with pytest.raises(ModelError, match="does not support a system prompt: no system role"):
         local(ChatOptions(system_prompt="You see well."), before=refuse)
 
 
@@ -140,12 +140,12 @@ def test_thinking_of_openais_models_is_an_effort(thinking, effort):
     assert options.fields(OPENAI_URL) == {"reasoning_effort": effort}
     own = EndpointOptions(chat=ChatOptions(thinking=thinking), extra_body={"reasoning_effort": "low"})
     assert own.fields(OPENAI_URL) == {"reasoning_effort": "low"}
-    with pytest.raises(UsageError, match=r"thinking=64 is a number of tokens, which OpenAI's models do not take"):
+    with pytest.raises(UsageError, match=r"thinking=64 is a number of tokens, which OpenAI's models do not support"):
         EndpointOptions(chat=ChatOptions(thinking=64)).fields(OPENAI_URL)
 
 
 def test_fields_that_eyechart_sets_are_refused():
-    with pytest.raises(UsageError, match="extra_body holds max_tokens, temperature, which eyechart sets itself"):
+    with pytest.raises(UsageError, match="extra_body contains max_tokens, temperature, which eyechart sets itself"):
         EndpointOptions(extra_body={"temperature": 1, "max_tokens": 3, "top_k": 1})
 
 
@@ -213,5 +213,5 @@ def test_logits_are_not_drawn_on_a_server(script, http, make_picture):
 
 def test_fields_of_sampling_are_taken_only_where_it_is_set():
     EndpointOptions(extra_body={"seed": 1, "top_p": 0.5})
-    with pytest.raises(UsageError, match="extra_body holds seed, top_p, which eyechart sets itself"):
+    with pytest.raises(UsageError, match="extra_body contains seed, top_p, which eyechart sets itself"):
         EndpointOptions(chat=ChatOptions(sampling=Sampling(0.7)), extra_body={"seed": 1, "top_p": 0.5})

@@ -53,7 +53,7 @@ def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monke
     (folder / "b").write_bytes(bytes(10 * 2**20))
     with pytest.raises(pytest.fail.Exception):
         files_digest(folder)
-    assert capsys.readouterr() == ("", "Reading 0.0 GB of weights once, to tell models apart\n")
+    assert capsys.readouterr() == ("", "Hashing 0.0 GB of weights, once, to identify the model\n")
 
 
 def test_names_count_and_hidden_files_do_not(tmp_path):

@@ -31,7 +31,7 @@ def test_reduced_images_are_counted(name, fits, reduced):
     assert counts == {"fits": 0, "reduced": 1, "both": 1, "twice": 2}
 
 
-@pytest.mark.filterwarnings("ignore:model 'one' runs some requests whole")
+@pytest.mark.filterwarnings("ignore:model 'one' runs some requests without prefix sharing")
 def test_images_that_are_cut_otherwise_among_others_are_not_counted():
     backend = TransformersBackend(*architectures.build("llava_onevision"), name="one", batch_size=4)
     image = Image.new("RGB", (64, 64))

@@ -309,7 +309,7 @@ def test_answers_from_a_file_are_scored_as_if_asked_now(tmp_path):
 
 def test_a_pair_with_one_answer_is_left_out(tmp_path):
     file = write(tmp_path / "answers.jsonl", *answers(RINGS)[1:])
-    with pytest.raises(DataError, match="no prediction for id 'pair 0', pass 'reversed'; the file has main"):
+    with pytest.raises(DataError, match="no prediction for id 'pair 0', pass 'reversed'; passes in the file: main"):
         run(PredictionsFileBackend(file), make(RINGS))
     found = run(PredictionsFileBackend(file), make(RINGS), skip_bad=True)
     assert found.scores["n_pairs"] == len(RINGS) - 1

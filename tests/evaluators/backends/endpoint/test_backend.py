@@ -106,7 +106,7 @@ def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
 ):
     model_server.continues, model_server.refuses_fields = "never", refuses_fields
     request = ask(0, make_picture(0, 64), prefill=PREFILL, words=words)
-    with pytest.raises(ModelError, match=r"does not go on with a reply whose beginning is given.*began anew"):
+    with pytest.raises(ModelError, match=r"does not continue a prefilled reply.*began a new reply"):
         list(backend().answer([request]))
 
 
@@ -123,7 +123,7 @@ def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture
 
 def test_a_server_without_logprobs_is_refused_with_the_reason(model_server, backend, make_picture):
     model_server.returns_logprobs = False
-    with pytest.raises(ModelError, match="returns no log-probabilities of the likeliest tokens"):
+    with pytest.raises(ModelError, match="returned no log-probabilities, although"):
         list(backend().answer([rate(0, make_picture(0))]))
     assert next(iter(backend().answer([ask(0, make_picture(0))]))).text, "texts need none"
 
@@ -280,5 +280,5 @@ def test_settings_and_identity_are_json_and_name_the_server(http, model_server, 
 def test_a_server_is_asked_where_one_is_given(http):
     model = resolve_backend("my/model", endpoint=EndpointOptions(base_url=http.url_for("/v1")))
     assert isinstance(model, OpenAIBackend) and model.name == "my/model"
-    with pytest.raises(UsageError, match="allowed is a model's name"):
+    with pytest.raises(UsageError, match="give the model's name"):
         resolve_backend(None, endpoint=EndpointOptions())

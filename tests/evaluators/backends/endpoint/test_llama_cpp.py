@@ -86,7 +86,7 @@ def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
         *there(options),
     ]
     done = CliRunner().invoke(app, [str(argument) for argument in command])
-    assert done.exit_code == 1 and "returns no log-probabilities of a given text (prompt_logprobs" in done.output
+    assert done.exit_code == 1 and "returns no log-probabilities of the prompt (prompt_logprobs" in done.output
 
 
 def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots(options):
@@ -120,6 +120,6 @@ def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(
     command += [f"--serve-args={' '.join(arguments)}"]
     command += [] if PROGRAM is None else ["--serve-program", PROGRAM]
     settings = kill_and_resume(
-        command, lambda log: log.count("stop processing"), child, "llama.cpp was ended by SIGKILL", tmp_path
+        command, lambda log: log.count("stop processing"), child, "llama.cpp was killed by SIGKILL", tmp_path
     )
     assert settings["serve"]["program"] == "llama.cpp" and settings["served"] == [settings["name"]]

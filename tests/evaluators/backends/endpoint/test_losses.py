@@ -62,14 +62,14 @@ def test_closed_set_inference_gives_the_scores_of_the_model_run_here(model_serve
 
 def test_a_server_that_passes_over_the_field_is_refused(model_server, backend, make_picture):
     model_server.returns_prompt_logprobs = False
-    with pytest.raises(ModelError, match=r"returns no log-probabilities of a given text .*passes over.*vLLM"):
+    with pytest.raises(ModelError, match=r"returns no log-probabilities of the prompt .*ignores the field.*vLLM"):
         list(backend().answer([ask(0, [make_picture(0)])]))
     assert len(model_server.asked) <= 2
 
 
 def test_a_server_that_refuses_the_field_is_refused_with_its_words(script, backend):
     script.say(refusal(400, "Unrecognized request argument supplied: prompt_logprobs"))
-    with pytest.raises(ModelError, match=r"no losses of given continuations"):
+    with pytest.raises(ModelError, match=r"from which losses of given texts are computed"):
         list(backend().answer([ask(0, [])]))
     script.say(refusal(400, "too long"))
     (response,) = backend().answer([ask(0, [])])
@@ -78,5 +78,5 @@ def test_a_server_that_refuses_the_field_is_refused_with_its_words(script, backe
 
 def test_a_server_that_closes_what_it_is_given_is_refused(model_server, backend, make_picture):
     model_server.continues = "never"
-    with pytest.raises(ModelError, match="does not go on with a reply whose beginning is given"):
+    with pytest.raises(ModelError, match="does not continue a prefilled reply"):
         list(backend().answer([ask(0, [make_picture(0)])]))

@@ -201,11 +201,14 @@ def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
             ["--serve", "vllm", "--model", "m", "--processor", "max_pixels=9"],
             "pass the server's own options with --serve-args",
         ),
-        (["--serve", "vllm", "--model", "m", "--serve-args", "--port=80"], "--serve-args holds --port"),
-        (["--serve", "vllm", "--model", "m", "--serve-args", "--api-key k"], "--serve-args holds --api-key"),
+        (["--serve", "vllm", "--model", "m", "--serve-args", "--port=80"], "--serve-args contains --port"),
+        (["--serve", "vllm", "--model", "m", "--serve-args", "--api-key k"], "--serve-args contains --api-key"),
         (["--serve", "vllm", "--model", "m", "--serve-args", "--a 'b"], "cannot be split into words"),
-        (["--serve", "llama.cpp", "--model", "org/model"], "llama.cpp serves a GGUF file"),
-        (["--serve", "vllm", "--model", "m", "--serve-program", "/no/vllm"], "--serve-program /no/vllm is no program"),
+        (["--serve", "llama.cpp", "--model", "org/model"], "llama.cpp needs a GGUF file"),
+        (
+            ["--serve", "vllm", "--model", "m", "--serve-program", "/no/vllm"],
+            "--serve-program /no/vllm is not an executable program",
+        ),
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):
@@ -223,8 +226,8 @@ def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("vllm", r"Install it \(pip install vllm\), or name the program: --serve-program PATH"),
-        ("sglang", r'pip install "sglang\[all\]"\), or name the Python of the environment that has it'),
+        ("vllm", r"Install it \(pip install vllm\), or give the path of the program: --serve-program PATH"),
+        ("sglang", r'pip install "sglang\[all\]"\), or give the path of the Python of the environment'),
         ("llama.cpp", "see https://github.com/ggml-org/llama.cpp"),
     ],
 )

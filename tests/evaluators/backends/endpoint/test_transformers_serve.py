@@ -78,7 +78,7 @@ def test_a_prefilled_reply_is_continued_as_the_template_leaves_it_open(on_server
 def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_picture):
     words = ("good", "poor")
     request = Request("x", ("Rate.\n", IMAGE), (make_picture(0),), prefill="The quality is", words=words)
-    with pytest.raises(ModelError, match="returns no log-probabilities of the likeliest tokens"):
+    with pytest.raises(ModelError, match="returned no log-probabilities, although"):
         list(on_server.answer([request]))
 
 
@@ -133,5 +133,5 @@ def test_a_template_that_closes_the_prefilled_turn_is_refused(tmp_path, make_pic
     with serve(folder, tmp_path / "log.txt") as url:
         model = resolve_backend(str(folder), endpoint=EndpointOptions(base_url=url))
         request = Request("x", (QUESTION, IMAGE), (make_picture(0, 64),), prefill="White")
-        with pytest.raises(ModelError, match="does not go on with a reply whose beginning is given"):
+        with pytest.raises(ModelError, match="does not continue a prefilled reply"):
             list(model.answer([request]))

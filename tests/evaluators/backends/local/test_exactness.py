@@ -96,10 +96,12 @@ def test_losses_are_the_models_own_on_labelled_tokens():
 def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     model, processor = architectures.gemma3(window=48)
     backend = TransformersBackend(model.eval(), processor, name="gemma", batch_size=8)
-    with pytest.warns(UserWarning, match="model 'gemma' runs each request whole.*slides over 48 tokens") as told:
+    with pytest.warns(
+        UserWarning, match="model 'gemma' runs each request without prefix sharing.*window has 48 tokens"
+    ) as told:
         found = answers(backend, requests)
     assert len(told) == 1
-    assert backend.settings()["prefix_sharing"].startswith("off: its attention slides over 48 tokens")
+    assert backend.settings()["prefix_sharing"].startswith("off: its sliding attention window has 48 tokens")
     alone = answers(TransformersBackend(model, processor, name="gemma", batch_size=1, share_prefixes=False), requests)
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in alone.items()}
 
@@ -119,7 +121,7 @@ def test_an_architecture_without_image_features_is_run_whole_and_said_once(reque
         )
 
     monkeypatch.setattr(model, "forward", forward)
-    with pytest.warns(UserWarning, match="architecture takes no mm_encoder_outputs, past_key_values"):
+    with pytest.warns(UserWarning, match="architecture does not take mm_encoder_outputs, past_key_values"):
         backend = TransformersBackend(model, processor, name="old", batch_size=8)
     found = answers(backend, requests)
     expected = {key: response.text for key, response in each_alone("llava").items()}
@@ -133,7 +135,7 @@ def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alo
     backend = TransformersBackend(model, processor, name="odd", batch_size=8)
     # As an architecture would be that counts positions in a way of its own.
     monkeypatch.setattr(Positions, "of", lambda self, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None])
-    with pytest.warns(UserWarning, match="its logits change by .* when a prefix is shared"):
+    with pytest.warns(UserWarning, match="prefix sharing would change its logits by"):
         found = answers(backend, requests)
     expected = {key: response.text for key, response in each_alone("llava").items()}
     assert {key: response.text for key, response in found.items()} == expected

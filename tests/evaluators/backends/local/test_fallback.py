@@ -29,7 +29,7 @@ def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once(
     alone = answers(TransformersBackend(model, processor, name="one", batch_size=1, share_prefixes=False), asked)
     assert not [found.error for found in alone.values() if found.error]
     backend = TransformersBackend(model, processor, name="one", batch_size=8)
-    with pytest.warns(UserWarning, match="model 'one' runs some requests whole") as told:
+    with pytest.warns(UserWarning, match="model 'one' runs some requests without prefix sharing") as told:
         found = answers(backend, asked)
     assert len(told) == 1
     assert backend.settings()["prefix_sharing"].startswith("on, in part: its processor")
@@ -67,7 +67,9 @@ def test_a_model_with_a_cache_of_another_kind_is_run_whole(llava):
 
     backend = TransformersBackend(*llava, name="odd", batch_size=4)
     handle = llava[0].register_forward_hook(compress)
-    with pytest.warns(UserWarning, match=r"runs each request whole.*its cache is a Compressed of DynamicLayer"):
+    with pytest.warns(
+        UserWarning, match=r"runs each request without prefix sharing.*its cache is a Compressed of DynamicLayer"
+    ):
         found = answers(backend, asked)
     handle.remove()
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}

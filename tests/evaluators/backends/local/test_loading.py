@@ -72,7 +72,7 @@ def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer(llava_folde
 
 
 def test_two_places_for_one_model_are_refused():
-    with pytest.raises(UsageError, match="device='cpu' and device_map='auto' are given, of which one is allowed"):
+    with pytest.raises(UsageError, match="device='cpu' and device_map='auto' cannot be combined"):
         LoadOptions(device="cpu", device_map="auto")
 
 

@@ -48,7 +48,7 @@ def test_memory_that_is_too_small_for_one_is_an_error(start):
         sizes.append(size)
         raise RuntimeError(FULL)
 
-    with pytest.raises(MemoryError, match="does not fit into memory by itself: CUDA out of memory"):
+    with pytest.raises(MemoryError, match="out of memory even with batch size 1: CUDA out of memory"):
         fitting(run, start)
     assert sizes[-1] == 1 and len(sizes) == start.bit_length()
 

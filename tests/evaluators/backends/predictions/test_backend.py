@@ -66,13 +66,13 @@ def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
 
 def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs):
     path = write(tmp_path, *[{"id": f"q{i}", "text": "A", "options": ["Good", "Bad"]} for i in range(6)])
-    with pytest.raises(DataError, match=r"row 1: options .*'Bad'.* are not those of the question"):
+    with pytest.raises(DataError, match=r"row 1: options .*'Bad'.* differ from the question's"):
         run("q_bench/perception", path, questions)
     path = write(tmp_path, *[{"id": f"p{i}", "logits": {"good": 1.0}} for i in range(40)])
-    with pytest.raises(DataError, match="row 1: no logits for poor"):
+    with pytest.raises(DataError, match="row 1: missing logits of poor"):
         run("q_bench/assessment", path, photographs)
     path = write(tmp_path, *[{"id": f"q{i}", "logits": {"good": 1.0}} for i in range(6)])
-    with pytest.raises(DataError, match="row 1: no text"):
+    with pytest.raises(DataError, match="row 1: the row has no text"):
         run("q_bench/perception", path, questions)
 
 
@@ -83,7 +83,7 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
     first = asker.run(backend, koniq)
     assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
-    with pytest.raises(DataError, match=r"row 1: answered about koniq10k already, .* about spaq; .* --dataset"):
+    with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
         asker.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be asked"):
         asker.run(backend, spaq, skip_bad=True)

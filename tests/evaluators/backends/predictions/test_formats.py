@@ -62,7 +62,7 @@ def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, name, r
     counts = [settings[key] for key in ("predictions", "predictions_repeated", "predictions_unused")]
     assert counts == [3, 2, 0]
     different = write(tmp_path / name, [row, row | {answer: "5"}, row])
-    reason = rf"row {first + 1}: id '.*7', pass 'main' was already given in row {first}, with other contents"
+    reason = rf"row {first + 1}: repeats id '.*7', pass 'main' of row {first} with different contents"
     with pytest.raises(BadAnnotationError, match=reason):
         PredictionsFileBackend(different)
     assert "predictions_repeated" not in PredictionsFileBackend(write(tmp_path / name, [row])).settings()

@@ -57,12 +57,12 @@ def test_the_question_is_checked_against_the_prompt(tmp_path, ability_rows):
     other = released_row(row, "A", prompt="What else?\nA. " + row["options"][0])
     (response,) = PredictionsFileBackend(write_jsonl(tmp_path / "a.jsonl", [other])).answer([ask(row)])
     assert isinstance(response.error, DataError)
-    assert "asks another question than item 'dev-0': 'What else?'" in str(response.error)
+    assert "has another question than item 'dev-0': 'What else?'" in str(response.error)
 
 
 def test_a_rotation_of_a_rotation_is_no_rotation(tmp_path, ability_rows):
     row = released_row(ability_rows[0], "A", 1, question_id=1_000_000)
-    with pytest.raises(BadAnnotationError, match="row 1: index 1000000 is that of a rotation and there is another one"):
+    with pytest.raises(BadAnnotationError, match="row 1: index 1000000 means pass 1, but the row also has round_id"):
         PredictionsFileBackend(write_jsonl(tmp_path / "a.jsonl", [row]))
 
 

@@ -96,11 +96,11 @@ def test_without_the_row_its_id_is_in_what_the_task_keeps(tmp_path, ability_rows
 @pytest.mark.parametrize("response", [[], ["A", "B"], [["A", True]], 3, None])
 def test_what_is_not_one_text_names_the_row(tmp_path, response):
     path = write_jsonl(tmp_path / "a.jsonl", [sample(0, q_bench_doc(ROW, 12), response)])
-    with pytest.raises(BadAnnotationError, match=r"a\.jsonl, row 1: 'filtered_resps' is .*; expected one text"):
+    with pytest.raises(BadAnnotationError, match=r"a\.jsonl, row 1: 'filtered_resps' is .*; expected a single string"):
         PredictionsFileBackend(path)
 
 
 def test_the_same_row_twice_names_both(tmp_path):
     rows = [sample(0, q_bench_doc(ROW, 12), ["B"]), sample(0, q_bench_doc(ROW, 12), ["C"])]
-    with pytest.raises(BadAnnotationError, match="row 2: id '12', pass 'main' was already given in row 1"):
+    with pytest.raises(BadAnnotationError, match="row 2: repeats id '12', pass 'main' of row 1"):
         PredictionsFileBackend(write_jsonl(tmp_path / "a.jsonl", rows))

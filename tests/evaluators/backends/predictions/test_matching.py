@@ -67,7 +67,7 @@ def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
     responses = list(backend.answer([ask(SAME[place]) for place in (3, 4, 1)]))
     assert [response.text for response in responses] == ["dev-d.png", None, "dev-b.png"]
     assert isinstance(responses[1].error, MissingPredictionError)
-    assert "and nothing tells which of several items it is" in str(responses[1].error)
+    assert "but several items match" in str(responses[1].error)
 
 
 def test_another_split_is_not_taken_for_this_one(tmp_path):
@@ -79,15 +79,13 @@ def test_another_split_is_not_taken_for_this_one(tmp_path):
     assert texts == [None] * 10
     assert settings["predictions_unused"] == 10
     (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
-    assert "the file has the questions of only 4 of 10 items, so it is about other data" in str(response.error)
+    assert "the file has the questions of only 4 of 10 items; is it for other data?" in str(response.error)
 
 
 def test_ids_of_another_split_say_what_the_file_has(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [{"index": index, "prediction": "A"} for index in range(300, 310)])
     (response,) = PredictionsFileBackend(path).answer([ask(question("dev-7", "Is it sharp?"))])
-    assert "nor for any other that is asked for; the file has ids such as '300', '301', '302', ..." in str(
-        response.error
-    )
+    assert "or for any other item; ids in the file: '300', '301', '302', ..." in str(response.error)
 
 
 def test_the_longer_of_two_questions_is_meant(tmp_path):
@@ -125,7 +123,7 @@ def test_names_of_another_numbering_do_not_count(tmp_path):
 def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
     rows = [vlmevalkit_row(SAME[0], place, "A") | {"image_path": "a.png"} for place in (1, 2)]
     backend = PredictionsFileBackend(write_tsv(tmp_path / "a.tsv", rows))
-    with pytest.raises(BadAnnotationError, match=r"row 3: is about item 'dev-a\.png', as row 2 is"):
+    with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'dev-a\.png', which row 2 matches"):
         list(backend.answer([ask(SAME[0])]))
 
 

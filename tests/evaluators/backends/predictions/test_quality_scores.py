@@ -38,7 +38,7 @@ def test_a_file_name_of_two_images_tells_neither(tmp_path):
 
 def test_two_rows_about_one_image_name_both(tmp_path):
     backend = PredictionsFileBackend(write(tmp_path, "image,score\na.png,1\nold/a.png,2\n"))
-    with pytest.raises(BadAnnotationError, match=r"row 3: is about item 'a\.png', as row 2 is"):
+    with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'a\.png', which row 2 matches"):
         list(backend.answer(ASKED))
 
 
@@ -51,7 +51,7 @@ def test_lower_is_better_changes_the_sign_and_is_recorded(tmp_path):
 
 def test_lower_is_better_of_a_file_without_scores(tmp_path):
     path = write(tmp_path, '{"id": "a", "text": "A"}\n', "answers.jsonl")
-    with pytest.raises(UsageError, match="lower_is_better=True is about scores"):
+    with pytest.raises(UsageError, match="lower_is_better=True needs scores"):
         PredictionsFileBackend(path, lower_is_better=True)
 
 
@@ -59,10 +59,10 @@ def test_our_own_lines_hold_scores_too(tmp_path):
     lines = '{"id": "a.png", "score": "1.5"}\n{"id": "movie/b.png", "score": 2}\n{"id": "c-1.png", "logits": {}}\n'
     responses = list(PredictionsFileBackend(write(tmp_path, lines, "a.jsonl")).answer(ASKED))
     assert [response.score for response in responses] == [1.5, 2.0, None]
-    assert "row 3: no logits for good, poor" in str(responses[2].error)
+    assert "row 3: missing logits of good, poor" in str(responses[2].error)
 
 
 def test_a_score_answers_no_question(tmp_path):
     path = write(tmp_path, "image,score\na.png,1\n")
     (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
-    assert "row 2: no text" in str(response.error)
+    assert "row 2: the row has no text" in str(response.error)

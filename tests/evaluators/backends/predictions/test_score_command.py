@@ -88,7 +88,7 @@ def test_a_file_of_another_split_is_refused(tmp_path, perception_rows):
         "score", "q_bench/perception", "--mini", "--split", "test", "--predictions", path, "--out", tmp_path / "out"
     )
     assert done.exit_code == 1
-    assert "the file has ids such as 'dev-mini_dev_0000.png'" in done.output
+    assert "ids in the file: 'dev-mini_dev_0000.png'" in done.output
 
 
 def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_path, perception_rows):
@@ -96,13 +96,13 @@ def test_duplicates_and_unknown_forms_are_refused_before_anything_is_loaded(tmp_
     path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0] | {"prediction": "nothing"}])
     done = invoke("score", "q_bench/perception", "--mini", "--predictions", path, "--out", tmp_path / "out")
     assert done.exit_code != 0
-    assert f"row 182: id '{rows[0]['index']}', pass 'main' was already given in row 2" in done.output
+    assert f"row 182: repeats id '{rows[0]['index']}', pass 'main' of row 2" in done.output
     path.with_suffix(".jsonl").write_text(json.dumps({"answer": "A"}) + "\n")
     done = invoke(
         "score", "q_bench/perception", "--mini", "--predictions", path.with_suffix(".jsonl"), "--out", tmp_path / "out"
     )
     assert done.exit_code != 0
-    assert "holds 'answer', which is the form of no tool" in done.output
+    assert "unknown format; found: 'answer'. Expected columns" in done.output
 
 
 def circular_rows(rows):
@@ -151,4 +151,4 @@ def test_lower_is_better_is_about_scores(tmp_path):
         "score", "q_bench/perception", "--mini", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out"
     )
     assert done.exit_code == 2
-    assert "lower_is_better=True is about scores" in done.output
+    assert "lower_is_better=True needs scores" in done.output

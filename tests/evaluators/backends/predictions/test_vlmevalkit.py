@@ -61,7 +61,7 @@ def test_a_rotation_that_is_not_there_can_be_told_from_a_malformed_one(write):
     main, first, second = answer(path, ask(ROW), ask(ROW, 1), ask(ROW, 2))
     assert (main.text, second.text) == ("B", "C")
     assert isinstance(first.error, MissingPredictionError)
-    assert "no prediction for id 'dev-7', pass 'rotation:1'; the file has main, rotation:2" in str(first.error)
+    assert "no prediction for id 'dev-7', pass 'rotation:1'; passes in the file: main, rotation:2" in str(first.error)
 
 
 def test_empty_answers_are_answers(write):
@@ -129,7 +129,7 @@ def test_an_option_that_pandas_takes_for_an_empty_cell(write, options, rotation)
 
 def test_other_options_that_are_not_there_name_the_row(write):
     (response,) = answer(write([vlmevalkit_row(ROW, 7, "B") | {"B": ""}]))
-    assert "options ['Sharp', '', 'In between'] are not those of the question" in str(response.error)
+    assert "options ['Sharp', '', 'In between'] differ from the question's" in str(response.error)
 
 
 def test_an_answer_that_became_a_date_is_an_error_of_its_item(tmp_path):
@@ -157,7 +157,7 @@ def test_reasoning_that_was_split_off_is_no_part_of_the_answer(write):
 def test_a_note_of_the_tool_is_no_answer(write):
     (response,) = answer(write([vlmevalkit_row(ROW, 7, "Failed to obtain answer via API. ")]))
     assert isinstance(response.error, MissingPredictionError)
-    assert "the tool had no answer, only the note 'Failed to obtain answer via API.'" in str(response.error)
+    assert "no reply, only the tool's note 'Failed to obtain answer via API.'" in str(response.error)
 
 
 def test_columns_of_the_question_may_be_absent(tmp_path):
@@ -169,13 +169,13 @@ def test_options_of_another_question_name_the_row(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [vlmevalkit_row({**ROW, "options": ("Sharp", "Soft", "Dark")}, 7, "B")])
     (response,) = answer(path)
     assert type(response.error) is DataError
-    assert "a.tsv, row 2: options ['Sharp', 'Soft', 'Dark'] are not those of the question" in str(response.error)
+    assert "a.tsv, row 2: options ['Sharp', 'Soft', 'Dark'] differ from the question's" in str(response.error)
 
 
 def test_another_question_of_the_same_index_names_the_row(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [vlmevalkit_row({**ROW, "question": "How dark is it?"}, 7, "B")])
     (response,) = answer(path)
-    assert "a.tsv, row 2: '7' asks another question than item 'dev-7': 'How dark is it?'" in str(response.error)
+    assert "a.tsv, row 2: '7' has another question than item 'dev-7': 'How dark is it?'" in str(response.error)
 
 
 @pytest.mark.parametrize(
@@ -195,5 +195,5 @@ def test_a_malformed_row_is_named(write, change, reason):
 
 def test_duplicates_name_both_rows(tmp_path):
     rows = [vlmevalkit_row(ROW, index, answer) for index, answer in ((6, "B"), (7, "B"), (8, "B"), (7, "C"))]
-    with pytest.raises(BadAnnotationError, match="row 5: id '7', pass 'main' was already given in row 3"):
+    with pytest.raises(BadAnnotationError, match="row 5: repeats id '7', pass 'main' of row 3"):
         PredictionsFileBackend(write_xlsx(tmp_path / "a.xlsx", rows))

@@ -296,7 +296,7 @@ def test_an_answer_that_cannot_be_used_is_no_missing_one(tmp_path, data):
     rows = answers(**COMPLETE, q4_0="A")
     rows[-1] |= {"options": ["Cat", "Dog", "Cow", "Pig"]}
     backend = write_answers(tmp_path / "a.jsonl", rows)
-    with pytest.raises(DataError, match=r"'q4'.*are not those of the question"):
+    with pytest.raises(DataError, match=r"'q4'.*differ from the question's"):
         run(backend, data)
     assert [item["id"] for item in run(backend, data, skip_bad=True).left_out] == ["q4"]
 

@@ -174,7 +174,9 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     found = run(write(tmp_path, *forced, *first), refusable)
     assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
     assert found.settings["model"]["predictions_unused"] == 1
-    with pytest.raises(DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; the file has main"):
+    with pytest.raises(
+        DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; passes in the file: main"
+    ):
         run(write(tmp_path, forced[0], *first), refusable)
     left = run(write(tmp_path, forced[0], *first), refusable, skip_bad=True)
     # Left out, it would raise the answer rate, as only refused questions have a second pass.

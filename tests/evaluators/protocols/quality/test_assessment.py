@@ -205,7 +205,7 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
     found = run(file_of(tmp_path, answers), photographs)
     assert found.variants.keys() == {"argmax", "ties=paper-code"}
     assert found.diagnostics == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
-    with pytest.raises(DataError, match=r"item 'p3'.*no logits for bad"):
+    with pytest.raises(DataError, match=r"item 'p3'.*missing logits of bad"):
         run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad")
     found = run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad", skip_bad=True)
     assert [item["id"] for item in found.left_out] == ["p3"]
