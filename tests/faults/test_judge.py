@@ -91,7 +91,7 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
     [
         row("a judge's server answers one request with 500", LOST, refusal(500), "answered 500 after 1 retry"),
         row("a judge's server refuses one request", LOST, refusal(400, "too long"), "answered 400: too long"),
-        row("a judge's server returns an HTML page once", LOST, Response("<html>", 200), "no chat completion"),
+        row("a judge's server returns an HTML page once", LOST, Response("<html>", 200), "not a chat completion"),
         row("a judge's server returns one empty list of replies", LOST, {"choices": []}, "returned no reply"),
     ],
 )

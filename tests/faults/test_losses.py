@@ -58,8 +58,8 @@ OF_ITEM = "the item has an error that gives the reason"
             scored(*BEFORE, (3, -9999.0)),
             "a probability of 0",
         ),
-        row("a log-probability of a text is NaN", OF_ITEM, scored(*BEFORE, (3, math.nan)), "this one is nan"),
-        row("a log-probability of a text is positive", OF_ITEM, scored(*BEFORE, (3, 0.5)), "this one is 0.5"),
+        row("a log-probability of a text is NaN", OF_ITEM, scored(*BEFORE, (3, math.nan)), "log-probability is nan"),
+        row("a log-probability of a text is positive", OF_ITEM, scored(*BEFORE, (3, 0.5)), "log-probability is 0.5"),
         row(
             "a server stops returning log-probabilities of the prompt",
             OF_ITEM,

@@ -110,7 +110,7 @@ def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option
             "all requests fail for an unknown reason",
             "after five requests the run stops and shows the reason",
             "an error of another kind, 12",
-            "the first 5 requests failed in the same way",
+            "the first 5 requests all failed in the same way",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_server_that_fails_in_the_same_way_from_the_start_is_not_asked_about_e
     counted = itertools.count(600)
     script.say(lambda request: refusal(400, message.replace("600", str(next(counted)))))
     requests = [Request(str(i), ("What is this?",), ()) for i in range(500)]
-    with pytest.raises(ModelError, match=f"the first 5 requests failed in the same way.*{remedy}|{remedy}.*"):
+    with pytest.raises(ModelError, match=f"the first 5 requests all failed in the same way.*{remedy}|{remedy}.*"):
         list(backend(concurrency=2).answer(requests))
     time.sleep(0.2)
     assert len(script.bodies) <= 5 + 4
@@ -273,5 +273,5 @@ def test_a_server_that_loses_logprobs_is_refused(script, backend, fault):
     requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(2)]
     responses = backend(concurrency=1).answer(requests)
     assert next(responses).logits == {"good": -1, "poor": -2}
-    with pytest.raises(ModelError, match="returns no log-probabilities"):
+    with pytest.raises(ModelError, match="returned no log-probabilities"):
         list(responses)

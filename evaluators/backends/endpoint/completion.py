@@ -15,7 +15,7 @@ _MOST_TOKENS = 10**8
 
 def _check_logprob(value: float) -> float:
     if not value <= _ROUNDING:
-        raise ValueError(f"log-probability {value} is above 0")
+        raise ValueError(f"log-probability is {value}; expected at most 0")
     return value
 
 

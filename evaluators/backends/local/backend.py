@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _FEATURE_BYTES = 2**30
 # Batches of sequences that are planned together: more of them fill batches better but keep more images in memory.
 _BATCHES_PLANNED = 4
-_APART = "the positions of their images are not known from the processor"
+_APART = "its processor does not show where the images are in the prompt"
 
 
 class TransformersBackend(Backend):

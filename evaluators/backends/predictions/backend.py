@@ -231,7 +231,7 @@ class PredictionsFileBackend(Backend):
             reason += f"; the file has the questions of only {self._matcher.shared} items; is it for other data?"
         elif not self._matcher.found:
             names = _some([f"'{known.first.names[0]}'" for known in self._items])
-            reason += f" or for any other item; ids in the file: {names}"
+            reason += f", or for any other item; ids in the file: {names}"
         return MissingPredictionError(reason, path=self._path)
 
 

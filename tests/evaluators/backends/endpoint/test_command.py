@@ -94,7 +94,7 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
     done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path)
     assert done.exit_code == 1
-    assert "returns no log-probabilities" in done.output
+    assert "returned no log-probabilities" in done.output
     assert [task.task for task in read_results(tmp_path).tasks] == ["q_bench/perception"]
     assert {failed.task for failed in read_results(tmp_path).failed} == {"q_bench/assessment"}
 

@@ -49,7 +49,9 @@ def test_a_model_that_fails_only_when_shared_is_run_whole(llava, monkeypatch):
 
     monkeypatch.setattr(ImageFeatures, "_encode", encode)
     backend = TransformersBackend(*llava, name="odd", batch_size=4)
-    with pytest.warns(UserWarning, match="sharing fails with TypeError: got an unexpected keyword argument 'tiles'"):
+    with pytest.warns(
+        UserWarning, match="prefix sharing failed with TypeError: got an unexpected keyword argument 'tiles'"
+    ):
         found = answers(backend, asked)
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
 
