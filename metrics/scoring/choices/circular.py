@@ -132,7 +132,7 @@ def add_circular(items: Items, passes: Questions, missing: str = "error") -> Ite
     """The items with the column `circular_correct`.
 
     Args:
-        items: Of n passes, from `read_choices`.
+        items: Items of n passes, from `read_choices`.
         passes: The questions that the passes ask.
         missing: As for `circular_outcomes`.
 
@@ -160,7 +160,7 @@ def circular_scores(
     """Everything that `circular_eval` returns, overall and by group.
 
     Args:
-        items: Of n passes, from `read_circular`.
+        items: Items of n passes, from `read_circular`.
         passes: The questions that the rows ask.
         references: Letters of the correct options, as shown.
         choices: Option texts of each row, as shown.

@@ -130,7 +130,7 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
     """Consistency, accuracy and position bias.
 
     Args:
-        items: Of n pairs, from `read_pairs`.
+        items: Items of n pairs, from `read_pairs`.
         pairs: The pairs, which may have images in common.
 
     Returns:

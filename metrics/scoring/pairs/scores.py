@@ -90,7 +90,7 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
     """Everything that `paired_comparison` returns.
 
     Args:
-        items: Of n pairs, from `read_pairs`.
+        items: Items of n pairs, from `read_pairs`.
         pairs: The pairs.
         settings: Ranking, averaging, fit and bootstrap.
 

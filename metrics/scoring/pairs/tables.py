@@ -30,7 +30,7 @@ def part_scores(
     """The scores of each part of the data.
 
     Args:
-        items: Of n pairs, from `read_pairs`.
+        items: Items of n pairs, from `read_pairs`.
         pairs: The pairs.
         parts: Name of each pair's part, length n; a part must contain complete pools.
         settings: Ranking, averaging over a part's pools, fit and bootstrap.

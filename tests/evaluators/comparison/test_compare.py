@@ -201,7 +201,7 @@ def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -
             row["cluster"] = f"image {place % 2}"
     for one in compared(*([run] for run in runs)).differences:
         assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
-        assert np.isnan([one.p_value, *one.interval]).all() and "at least 3 of them; there are 2" in one.note
+        assert np.isnan([one.p_value, *one.interval]).all() and "at least 3 clusters; there are 2" in one.note
 
 
 def test_holm_is_over_all_tests(compared: Any) -> None:
