@@ -148,9 +148,15 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec(
         "answer_accuracy", "answer accuracy", (AWARENESS,), interval="answer_accuracy_ci95", chance="random_guess"
     ),
-    ScoreSpec("sum", "sum of three (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, interval="sum_ci95"),
+    ScoreSpec("sum", "sum of three scores (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, interval="sum_ci95"),
     ScoreSpec(
-        "mean", "mean of three (0 to 2)", (DESCRIPTION,), **_POINTS, high=2.0, interval="mean_ci95", headline=True
+        "mean",
+        "mean of three scores (0 to 2)",
+        (DESCRIPTION,),
+        **_POINTS,
+        high=2.0,
+        interval="mean_ci95",
+        headline=True,
     ),
     *(part for name in DIMENSIONS for part in _dimension(name)),
     ScoreSpec(

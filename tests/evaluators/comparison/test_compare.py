@@ -147,7 +147,7 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Pa
     words = (
         "95 % interval: Bonett and Price's interval for a difference of two proportions of the same independent items"
     )
-    assert f"{words} items: {place} (60 items)." in lines
+    assert f"{words}: {place} (60 items)." in lines
     lines = shown(choices("110" * 20, alone[:30] * 2), choices("100" * 20, alone[:30] * 2))
     assert f"p: cluster-robust t test, p never below McNemar's: {place}." in lines
     words = "95 % interval: Student's t interval of a difference of means, from a cluster-robust variance"
@@ -425,7 +425,7 @@ def test_descriptions_by_a_judges_scores(compared: Any) -> None:
     second = np.clip(first - rng.integers(-1, 3, (60, 3, 5)), 0, 2)
     total, *dimensions = compared([descriptions(first.tolist())], [descriptions(second.tolist())]).differences
     gap = (first - second).mean(axis=2).sum(axis=1)
-    assert (total.score, total.test, total.n) == ("sum of three (0 to 6)", "paired bootstrap", 60)
+    assert (total.score, total.test, total.n) == ("sum of three scores (0 to 6)", "paired bootstrap", 60)
     assert total.first == pytest.approx(first.mean(axis=2).sum(axis=1).mean())
     assert total.difference == pytest.approx(gap.mean())
     expected = stats.bootstrap((gap,), np.mean, method="percentile", rng=rng).confidence_interval

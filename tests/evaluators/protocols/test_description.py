@@ -122,7 +122,7 @@ def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table
 def test_the_table_shows_sum_and_dimensions(described):
     found = run(described, judge=lambda messages, n: ["Score: 1"] * n)
     rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found], []))}
-    assert rows["sum of three (0 to 6)"] == ("3.000", "3")
+    assert rows["sum of three scores (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
 
 

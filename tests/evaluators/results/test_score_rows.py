@@ -82,7 +82,7 @@ def test_names_keep_their_capitals() -> None:
 )
 def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str) -> None:
     (note,) = interval_notes([("own", {"mean": 1.5, "n": 60, "intervals": {"mean": kind(name, 30)}})])
-    assert note.startswith(words) and note.endswith(f": own: mean of three (0 to 2) ({units}).")
+    assert note.startswith(words) and note.endswith(f": own: mean of three scores (0 to 2) ({units}).")
 
 
 def test_results_of_earlier_versions_say_nothing() -> None:

@@ -242,11 +242,12 @@ def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path
         assert read_results(folder).tasks[0].headline == "sum"
     (table,) = [one for one in paper_tables(read_runs(folders)) if "room" in one.title]
     (chart,) = [one for one in task_charts(read_runs(folders)) if "by group" in one.title]
-    assert table.title.startswith("sum of three (0 to 6) by room") and chart.unit == "sum of three (0 to 6)"
+    assert table.title.startswith("sum of three scores (0 to 6) by room")
+    assert chart.unit == "sum of three scores (0 to 6)"
     evaluations = [run(path, lambda messages: "It is dark.") for _ in range(2)]
     for folder, evaluation in zip(folders, evaluations, strict=True):
         write_run(folder, collect([evaluation], [], ""), [evaluation])
-    assert compare(*folders).differences[0].score == "sum of three (0 to 6)"
+    assert compare(*folders).differences[0].score == "sum of three scores (0 to 6)"
     path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
     with pytest.raises(UsageError, match=r"mine\.py: unknown headline of mine 'summ'; did you mean 'sum'\?"):
         find_tasks(str(path))
