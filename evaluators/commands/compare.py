@@ -72,7 +72,7 @@ def compare(
         _say_two(found)
         pairs = (found,)
     if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
-        _say("To compare anyway, use --allow SETTING; the difference then includes the effect of that setting.")
+        _say("To compare despite a different setting, use --allow SETTING; the difference then includes its effect.")
     if out is not None:
         _say(f"Written to {out}")
     if any(pair.refused for pair in pairs):

@@ -82,8 +82,8 @@ def _print(outcome: "Outcome") -> None:
         say(f"rejected {lost.entry}, {where}:")
         for reason in lost.reasons:
             say(f"    {reason}")
-    for former in outcome.replaced:
-        say(f"replaced {former.entry}, {former.board}, {former.model}: by {former.by}")
+    for entry in outcome.replaced:
+        say(f"replaced {entry.entry}, {entry.board}, {entry.model}: by {entry.by}")
     for row in outcome.accepted:
         if row.check.unchecked:
             say(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}")

@@ -42,8 +42,8 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     keys = [key for key, result in run.tasks.items() if (key.task in names if names else result.files)]
     if not keys:
         raise UsageError(
-            f"{folder} has no answer files, as all its reference answers are public and its scores are in the results. "
-            "For an answer file, run on private answers, for example: "
+            f"{folder} has no answer files, as all its reference answers are public or its benchmarks have no such "
+            "files. A run with answer files is, for example: "
             "eyechart run q_bench/perception --model MODEL --split test"
         )
     counts = [_checked_count(run, key) for key in keys]

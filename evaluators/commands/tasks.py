@@ -64,7 +64,7 @@ def _print_task(task: "Task", output: "Console") -> None:
     except DataError as error:
         requests = {"unknown until the data are available": str(error)}
     for setting, text in requests.items():
-        output.print(f"\n[bold]prompt[/bold], {cell(setting)}", highlight=False)
+        output.print(f"\n[bold]what the model sees[/bold], {cell(setting)}", highlight=False)
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in task.data.default_datasets:

@@ -110,7 +110,7 @@ def _compare_runs(
             refused.append(made)
         else:
             found += made
-    alone = [
+    only_in_one = [
         key.title
         for run, rest in ((one, other), (other, one))
         for key in run.tasks
@@ -132,7 +132,7 @@ def _compare_runs(
         other.label,
         tuple(found),
         tuple(refused),
-        tuple(alone),
+        tuple(only_in_one),
         {title: cause for title, cause in causes.items() if cause is not None},
     )
 

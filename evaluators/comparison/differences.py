@@ -173,7 +173,7 @@ def _bootstrapped(one: Difference, test: PairedTest, name: str, scale: float = 1
 def _ranking_differences(
     place: tuple[str, str, str], first: ItemScores, second: ItemScores, seed: int
 ) -> Iterator[Difference]:
-    """Differences in correlations of images ranked from pairs; resamples the images of a pool, or whole small pools."""
+    """Differences in correlations of images ranked from pairs; resamples the images of a pool, or small pools."""
     pools = shared_pools((first, second))
     for key in _TESTS if pools else ():
         one, other = pool_correlations(key, pools, (first, second), "/".join(place), seed)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options that hold for every task of a run."""
+    """Options that apply to every task of a run."""
 
     seed: int = 0
     """Seed of the metrics' bootstrap and random choices."""

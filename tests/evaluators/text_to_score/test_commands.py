@@ -92,7 +92,7 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     expected = regressor.predict(["It is poor.", "It is good."])
     assert read_scores(out) == same(dict(zip("ad", expected, strict=True)))
     done = invoke(*apply, "--task", aesthetics)
-    assert done.exit_code == 0 and "states the true level" in done.output
+    assert done.exit_code == 0 and "contains the true level" in done.output
     assert list(read_scores(out)) == ["a"]
 
 
