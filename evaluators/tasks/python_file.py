@@ -72,7 +72,7 @@ def _check_fields(value: object, fields: Mapping[str, object], what: str) -> Non
     for name, kind in fields.items():
         given = getattr(value, name)
         if not isinstance(given, kind):  # type: ignore[arg-type]
-            expected = getattr(kind, "__name__", "text").replace("str", "text")
+            expected = getattr(kind, "__name__", "str").replace("str", "string")
             raise UsageError(f"{what}: {name} must be a {expected}; found {brief(given)}")
 
 
@@ -89,7 +89,9 @@ def _checked_prompt(ask: PromptFunction, what: str) -> PromptFunction:
             raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
         is_list = isinstance(made, tuple | list) and made
         if not is_list or not all(part is IMAGE or isinstance(part, str) for part in made):
-            raise UsageError(f"{what} returns {brief(made)}; expected a tuple of texts and IMAGE, as (IMAGE, 'Which?')")
+            raise UsageError(
+                f"{what} returns {brief(made)}; expected a tuple of strings and IMAGE, as (IMAGE, 'Which?')"
+            )
         return tuple(made)
 
     return prompt

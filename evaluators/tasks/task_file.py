@@ -180,7 +180,7 @@ def _task(file: _File, folder: Path) -> Task:
         protocol: Protocol = PROTOCOLS[file.protocol](**given)
     except ValidationError as error:
         names = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
-        raise UsageError(f"protocol {file.protocol} takes no {names}") from error
+        raise UsageError(f"protocol {file.protocol} does not take {names}") from error
     return Task(
         name=file.name,
         data=TaskData(
@@ -229,7 +229,7 @@ def _word_pair(text: str) -> WordPair:
     words = [part.strip() for part in (*positive.split("+"), *negative.split("+"))]
     if not (slash and all(words)) or len(set(words)) < len(words):
         raise UsageError(
-            f"word_pairs: {text!r} is not a pair of different words such as good/poor or good+fine/poor+bad"
+            f"word_pairs: expected a pair of different words, such as good/poor or good+fine/poor+bad; found {text!r}"
         )
     n_positive = positive.count("+") + 1
     return WordPair(tuple(words[:n_positive]), tuple(words[n_positive:]))

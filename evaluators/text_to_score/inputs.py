@@ -32,7 +32,7 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
             found = f"{text!r}" if isinstance(text, str) else f"a {type(text).__name__}"
-            raise UsageError(f"{name}[{place}] is {found}; expected a text that is not empty. Leave such items out.")
+            raise UsageError(f"{name}[{place}] is {found}; expected a non-empty string. Leave out such items.")
     return list(texts)
 
 

@@ -271,7 +271,7 @@ TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": 
             "(row",
             r"mine\.py: the prompt of mine returns 'Which colour is 0\?'; expected a tuple",
         ),
-        ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of texts"),
+        ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of strings"),
         ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
         ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
     ],
@@ -291,7 +291,7 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, i
     [
         ("data=DATA", "data={'path': 'x.tsv'}", "task mine: data must be a TaskData; found {'path': 'x.tsv'}"),
         ("data=DATA", "data=DATA, groups='room'", "task mine: groups must be a tuple; found 'room'"),
-        ('path="my_questions.tsv"', "path=3", "data of mine: path must be a text; found 3"),
+        ('path="my_questions.tsv"', "path=3", "data of mine: path must be a string; found 3"),
         ('path="my_questions.tsv", ', "", "data of mine: missing path or datasets"),
         (
             'prompt_id="mine/1"',
@@ -361,7 +361,7 @@ def test_templates_become_prompts(template, row, expected):
         ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "rounds=0: expected whole number, at least 1"),
         ({"settings": {"rounds": "abc"}}, "rounds='abc': expected whole number"),
-        ({"word_pairs": ["good/poor"]}, "protocol circular_eval takes no word_pairs"),
+        ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
         ({"name": "mmbench/en"}, "is already the name of an eyechart task"),
     ],
 )

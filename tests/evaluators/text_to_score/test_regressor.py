@@ -121,7 +121,7 @@ def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
         (["a", "b"], ["good", 1.0], "scores must be numbers"),
         (["a", "b"], [2.0, 2.0], "scores are all 2.0; expected at least two different scores"),
         ([], [], "scores are empty"),
-        (["a", " \n"], [1.0, 2.0], "descriptions[1] is ' \\n'; expected a text that is not empty"),
+        (["a", " \n"], [1.0, 2.0], "descriptions[1] is ' \\n'; expected a non-empty string"),
         (["a", None], [1.0, 2.0], "descriptions[1] is a NoneType"),
         ("ab", [1.0, 2.0], "descriptions is a single text; expected a list of texts"),
     ],
