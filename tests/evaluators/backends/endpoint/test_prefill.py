@@ -59,7 +59,7 @@ def test_rounding_is_allowed_and_another_distribution_is_not(script, client):
     find_way(client, MESSAGES, 4)
     script.say(reply(REPLY), reply(REPLY[3:], noise=0.8))
     with pytest.raises(
-        ModelError, match=r"After 'The blurry', expected 'picture\.'.*it began a new reply: ' picture\.'"
+        ModelError, match=r"after 'The blurry', expected 'picture\.'.*it began a new reply: ' picture\.'"
     ):
         find_way(client, MESSAGES, 4)
 
