@@ -127,8 +127,8 @@ def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -
         return next(way for distance, way in near if distance <= nearest + _EQUAL)
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
-        f"test, after {cut.head!r}, expected {cut.rest[:60]!r}; {'; '.join(failed)}. Use a server that continues prefilled "
-        "replies, for example vLLM, or evaluate the model with transformers."
+        f"test, after {cut.head!r}, expected {cut.rest[:60]!r}; {'; '.join(failed)}. Use a server that continues "
+        "prefilled replies, for example vLLM, or evaluate the model with transformers."
     )
 
 
