@@ -46,7 +46,8 @@ def published_rows(
 
 def source_of(table: PublishedTable, key: TaskKey) -> str:
     """The source of a paper's rows, and the split if it differs."""
-    other = "" if table.split == key.split else f" (split: {table.split}; the runs use {key.split})"
+    own = " and ".join(key.split.split(", "))
+    other = "" if table.split == own else f" (split: {table.split}; the runs use {own})"
     return f"Published values: {table.paper}, {table.table}{other}."
 
 

@@ -121,6 +121,7 @@ def test_the_second_table_of_appendix_b_has_dev_and_test_in_a_row(tables):
     assert table.columns == ("Model", "Dev", "Dev w/o GPT-4", "Test", "Test w/o GPT-4")
     assert table.rows == (("Shikra", "59.36", "60.00", "60.43", "60.81"), ("LLaVA", "44.50", "42.77", NONE, NONE))
     assert table.key == "mmbench_en_mmbench_dev_test_appendix_b_without"
+    assert table.source == "Published values: MMBench (Liu et al., ECCV 2024), Appendix B, second table."
     assert "MMBench, Appendix B, second table" not in by_place(tables(mmbench()))
 
 
