@@ -36,6 +36,7 @@ _SYMBOLS = {
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _SYMBOLS)))
 _COMMANDS = {BEST: r"\textbf", SECOND: r"\underline"}
+_MINUS = re.compile(r"(?:^|(?<= ))-(?=\d)")
 _PIECES = re.compile(r"\S+?(?:[-/]|(?=\s|$))|\s")
 """Pieces between which a head may be broken: at spaces, and after hyphens and slashes."""
 _NARROWEST_HEAD = 10
@@ -103,8 +104,7 @@ def _row(table: PaperTable, row: int, marks: Mapping[tuple[int, int, int], str])
 
 
 def _value(text: str, mark: str | None) -> str:
-    escaped = _escaped(text)
-    signed = f"$-${escaped[1:]}" if re.match(r"-\d", escaped) else escaped
+    signed = _MINUS.sub("$-$", _escaped(text))
     return f"{_COMMANDS[mark]}{{{signed}}}" if mark else signed
 
 

@@ -52,8 +52,8 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
             cells = [(label, *_both_ways(by_split)) for label, by_split in own]
             blind = models[0] if len(models) == 1 else "blind"
             columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]
-            note = f"Without the questions that {' or '.join(models)} solved without images."
-            title = "MMBench, Appendix B, second table: without questions solved without images, CircularEval in %"
+            note = f"Left out: questions that {' or '.join(models)} solved without images."
+            title = "MMBench, Appendix B, second table: questions solved without images left out, CircularEval in %"
             key = TaskKey(task, dataset, ", ".join(splits))
             made = table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
             yield with_published(made, key, "appendix_b_without", [], [(2, False)] * len(columns))

@@ -50,6 +50,7 @@ def test_texts_are_no_commands(text, escaped):
 
 def test_values_have_their_sign_and_their_unit():
     assert r"m & $-$24.9\,\% \\" in changed(rows=(("m", "-24.9 %"),))
+    assert r"m & $-$0.5 to $-$0.1 \\" in changed(rows=(("m", "-0.5 to -0.1"),))
     assert r"n & \underline{$-$0.2}/0.1 \\" in changed(rows=(("m", "-0.1"), ("n", "-0.2/0.1")))
 
 

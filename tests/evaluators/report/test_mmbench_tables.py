@@ -129,7 +129,7 @@ def test_several_blind_models_are_named_below_the_table(tables):
     one, other = without("a", "dev", 0.5, 0.4), without("b", "dev", 0.5, 0.4, blind="Claude-2")
     table = by_place(tables(one, other=other))["MMBench, Appendix B, second table"]
     assert table.columns[2] == "Dev w/o blind"
-    assert table.note == "Without the questions that GPT-4 or Claude-2 solved without images."
+    assert table.note == "Left out: questions that GPT-4 or Claude-2 solved without images."
 
 
 QUESTIONS = {
