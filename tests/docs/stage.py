@@ -41,7 +41,7 @@ RELEASES = {
     "MMBench": "mmbench",
     "release": "aesbench",
 }
-"""Folders in `path/to`, and the data set of each."""
+"""Folders in `path/to`, and the dataset of each."""
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SUITE = """\
 name: small

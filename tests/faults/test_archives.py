@@ -1,4 +1,4 @@
-"""Archives: tar and zip files of a data set."""
+"""Archives: tar and zip files of a dataset."""
 
 import os
 import signal

@@ -48,13 +48,13 @@ def said(done):
             "did you mean 'q_bench/perception'?",
         ),
         row(
-            "a data set name with a missing letter",
+            "a dataset name with a missing letter",
             REFUSED,
             ["run", "--dataset", "kadis700"],
             "did you mean 'kadis700k'?",
         ),
         row(
-            "a data set of another task",
+            "a dataset of another task",
             REFUSED,
             ["run", "q_bench/perception", "--dataset", "kadis700k"],
             "unknown data set 'kadis700k'",
@@ -65,7 +65,7 @@ def said(done):
             ["run", "q_bench/perception", "--split", "tset"],
             "unknown split of q_bench/perception 'tset'",
         ),
-        row("a data folder without a data set", REFUSED, ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
+        row("a data folder without a dataset", REFUSED, ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
         row(
             "one data folder for several tasks",
             REFUSED,
@@ -73,13 +73,13 @@ def said(done):
             "does not say which data set it is",
         ),
         row(
-            "two folders for one data set",
+            "two folders for one dataset",
             REFUSED,
             ["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"],
             "given twice",
         ),
         row(
-            "a data set that is not in the suite",
+            "a dataset that is not in the suite",
             REFUSED,
             ["run", "--suite", "mmbench", "--dataset", "koniq10k"],
             "unknown data set 'koniq10k'; Available: mmbench",
@@ -91,7 +91,7 @@ def said(done):
             "unknown split of mmbench/cc 'test'",
         ),
         row(
-            "an option that belongs to another data set",
+            "an option that belongs to another dataset",
             REFUSED,
             ["run", "q_bench/perception", "--data-option", "place=1"],
             "unknown llvisionqa option 'place'",

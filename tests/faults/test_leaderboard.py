@@ -66,7 +66,7 @@ def one(**changes):
             one(task="x" * 10_000),
             "no board for the task",
         ),
-        row("a data set without a board for its task", REJECTED, one(dataset="spaq"), "no board for the dataset"),
+        row("a dataset without a board for its task", REJECTED, one(dataset="spaq"), "no board for the dataset"),
         row(
             "NaN as the headline score",
             REJECTED,

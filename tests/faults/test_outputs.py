@@ -175,7 +175,7 @@ def test_predictions_in_the_way(score, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
-@fault("the disk is full while a data set is exported", "one line reports it; exit code 1; no partial export remains")
+@fault("the disk is full while a dataset is exported", "one line reports it; exit code 1; no partial export remains")
 def test_export(tmp_path):
     mini.release("llvisionqa")
     with full_disk(3000):

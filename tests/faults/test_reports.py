@@ -65,7 +65,7 @@ def test_descriptions(tmp_path):
 
 
 @fault(
-    "results were edited so that the names of the task and data set lead out of the folder",
+    "results were edited so that the names of the task and dataset lead out of the folder",
     "no file outside the run's folder is written",
 )
 def test_names_that_lead_up(tmp_path):
