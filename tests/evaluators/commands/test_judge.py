@@ -64,7 +64,9 @@ def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, t
     done = invoke("run", "q_bench/description", "--limit", 2, *judge, "--out", tmp_path / "run")
     (task,) = read_results(tmp_path / "run").tasks
     assert done.exit_code == code and not task.complete and task.settings["judge"]["incomplete"]
-    said = "q_bench/description on lldescribe: the judge gave nothing usable in any round (30 not in the expected form)"
+    said = (
+        "q_bench/description on lldescribe: the judge gave no usable reply in any round (30 not in the expected form)"
+    )
     assert (said in " ".join(done.output.split())) == bool(code)
 
 
@@ -102,7 +104,7 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "options", "problem"),
     [
-        (["q_bench/assessment"], ("--judge", "x"), "--judge has no effect on what is run, q_bench/assessment,"),
+        (["q_bench/assessment"], ("--judge", "x"), "--judge has no effect, as q_bench/assessment does not use a judge"),
         (["q_bench/perception"], ("--judge", "x", "--set", "inference=closed-set"), "--judge has no effect"),
         (
             ["q_bench/perception"],

@@ -61,8 +61,8 @@ def test_prune_says_what_it_removed(options, removed, left):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say what to remove"),
-        (["--all", "--model", "c"], "say what to remove"),
+        ([], "choose what to remove"),
+        (["--all", "--model", "c"], "choose what to remove"),
         (["--model", "a/c"], "unknown model in the response store 'a/c'; did you mean 'a/b'?"),
         (["--older-than", "-1"], "--older-than"),
     ],
