@@ -44,7 +44,7 @@ class Cgiqa6k(QualityBuilder):
     IMAGE_FOLDERS = ("database", "", "images")
     HOW_TO_GET = numbered_steps(
         "To get CGIQA-6K",
-        f"Download it from the OneDrive link at {HOMEPAGE}",
+        f"Download CGIQA-6K from the OneDrive link at {HOMEPAGE}",
         "Put mos.csv and database/ into one folder",
         PASS_FOLDER,
     )

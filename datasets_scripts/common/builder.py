@@ -113,7 +113,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
         hint = "The images are part of this file; if it is incomplete, download it again"
         if folders:
-            hint = f"Searched folders: {', '.join(folders)}\nPut the files into one of these folders"
+            where = "into one of these folders" if len(folders) > 1 else "there"
+            hint = f"Searched: {', '.join(folders)}\nPut the files {where}"
         left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split]:

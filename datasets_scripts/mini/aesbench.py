@@ -108,12 +108,12 @@ def interpretation_question(level: int) -> str:
 
 
 def released_options(options: Sequence[str]) -> str:
-    """The options as the release writes them, where the blank of a fourth one is missing."""
+    """The options as one string, as in the release; the fourth option lacks its blank, as some released ones do."""
     return "\n".join(_lines(options))
 
 
 def _name(index: int, rng: np.random.Generator) -> str:
-    """A name as a natural, an artistic or an AI-generated image has it, or one that tells nothing."""
+    """The name of a natural, an artistic or an AI-generated image, or a name that shows no source."""
     identifier = str(UUID(bytes=rng.bytes(16), version=4)).replace("-", "_")
     return (f"spaq_{index:05d}.png", f"baid_{index}.png", f"{identifier}.png", f"{10_000 + index}.png")[index % 4]
 

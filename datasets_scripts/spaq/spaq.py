@@ -37,7 +37,7 @@ class Spaq(QualityBuilder):
     IMAGE_FOLDERS = ("TestImage", "TestImage_512", "", "images")
     HOW_TO_GET = numbered_steps(
         "To get SPAQ",
-        f"Download it from the links to Baidu Yun or Google Drive at {HOMEPAGE}",
+        f"Download SPAQ from the links to Baidu Yun or Google Drive at {HOMEPAGE}",
         f"Put Annotations/ (with '{_WORKBOOK}') and TestImage/ into one folder",
         PASS_FOLDER,
     )

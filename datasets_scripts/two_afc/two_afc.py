@@ -315,7 +315,9 @@ class TwoAfc(BenchmarkBuilder):
             builder = load_builder("mm21", data_dir=folder, images="skip", cache_dir=self._cache_dir_root)
             (annotation,) = builder._annotations(datasets.DownloadManager())
         except MissingFileError as error:
-            raise MissingFileError(f"{error.reason}\n{_HOW_TO_GET_MM21}", path=error.path) from error
+            # Without the steps to get MM21's images, which are not needed here.
+            reason = error.reason.partition("\n")[0]
+            raise MissingFileError(f"{reason}\n{_HOW_TO_GET_MM21}", path=error.path) from error
         rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
         return {row["id"]: row["quality"] for row in rows}
 

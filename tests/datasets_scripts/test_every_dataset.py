@@ -1,4 +1,4 @@
-"""What holds for every configuration of every dataset, on its mini release (exports: `test_export.py`)."""
+"""Properties of every configuration of every dataset, on synthetic demo data (exports: `test_export.py`)."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -46,7 +46,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration's mini release, loaded by the first door."""
+    """A configuration's demo data, loaded by `load_dataset`."""
 
     name: str
     config: str

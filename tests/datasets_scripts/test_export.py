@@ -197,7 +197,11 @@ def test_configurations_may_have_folders_of_their_own(tmp_path: Path) -> None:
     for config, count in (("single", 180), ("pair", 96)):
         read = datasets.load_dataset(str(folder), config, split="dev")
         assert (read.num_rows, set(read["refusal"])) == (count, {"A"})
-    for text in ('`refusal_position` is "first".', "- `pair`, `dev`: 96 rows\n", "synthetic demo data"):
+    for text in (
+        '`refusal_position` is "first".',
+        "- `pair`, `dev`: 96 rows\n",
+        "The source is eyechart's synthetic demo data",
+    ):
         assert text in card_of(folder)
 
 
@@ -209,7 +213,7 @@ def test_some_of_the_configurations(tmp_path: Path, llvisionqa: Callable[..., Pa
     folder = export("llsavisionqa", "single", out=tmp_path / "out", data_dir=source)
     assert datasets.load_dataset(str(folder), split="dev")["refusal"][:] == ["D"] * 3
     assert [path.name for path in sorted(folder.iterdir())] == ["README.md", "single"]
-    assert "mini release" not in card_of(folder)
+    assert "eyechart's synthetic demo data" not in card_of(folder)
 
 
 def test_nothing_is_overwritten_or_left_behind(

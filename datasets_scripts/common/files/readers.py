@@ -1,4 +1,4 @@
-"""Reading annotation files: every error names the file and, where there is one, the row."""
+"""Reading annotation files: every error names the file and, if there is one, the row."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ def read_json_rows(path: str) -> list[Row]:
     Rows are numbered from 1. Items that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8, not JSON, or neither a list nor objects.
     """
     text = _read_text(path).strip()

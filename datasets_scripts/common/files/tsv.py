@@ -24,7 +24,7 @@ def read_tsv_header(path: str, delimiter: bytes = b"\t") -> list[str]:
     """Return the column names of a separated table.
 
     Raises:
-        MissingFileError: The file is not there.
+        MissingFileError: The file is missing.
         BadAnnotationError: No header, or not UTF-8.
     """
     with _opened(path) as file:

@@ -18,7 +18,7 @@ CHANGED = ("options", "answer")
 
 
 def load(config: str, split: str = "dev", **options: Any) -> list[dict[str, Any]]:
-    """Load a configuration of the mini release without its images, which are not what these tests are about."""
+    """Load a configuration of the synthetic demo data, without the images, which these tests do not need."""
     folder = mini.release("llsavisionqa")
     return load_dataset("llsavisionqa", config, data_dir=folder, split=split, images="skip", options=options).to_list()
 

@@ -146,7 +146,7 @@ def test_missing_images_name_the_image(pairs: Folder) -> None:
 def test_a_picture_of_both_images_is_not_taken_for_them(pairs: Folder, write_image: Callable[..., None]) -> None:
     folder = pairs(dev=[row(1)], test="absent", count=0)
     write_image(folder / "llvisionqa_compare_dev" / "0.png_cat_1.png.jpg")
-    with pytest.raises(MissingImagesError, match=r"0\.png\nSearched folders: .*all_single_images"):
+    with pytest.raises(MissingImagesError, match=r"0\.png\nSearched: .*all_single_images"):
         load_dataset("llvisionqa_pairs", data_dir=folder)
 
 

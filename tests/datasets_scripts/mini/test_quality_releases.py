@@ -1,4 +1,4 @@
-"""The mini releases of image quality databases: real layouts and formats, scores that fall with the level."""
+"""Synthetic demo data of image quality databases: real layouts and formats, scores that fall with the level."""
 
 import csv
 import time

@@ -306,6 +306,14 @@ def test_without_licqas_lists_mm21_has_the_released_values(with_mm21: Path) -> N
     assert members(load(with_mm21, options={"mm21_scores": "released"}))["MM21"] == released
 
 
+def test_a_folder_without_licqas_lists_is_answered_with_steps_for_the_lists_only(
+    with_mm21: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match=r"empty: no score file; .*\nTo use MM21's opinion scores:\n  1\. "):
+        load(with_mm21, options={"mm21_dir": str(tmp_path / "empty")})
+
+
 def test_lists_of_which_one_is_missing_are_an_error(with_mm21: Path) -> None:
     write_licqa(with_mm21 / "MM21", LICQA)
     (with_mm21 / "MM21" / "val.csv").unlink()
