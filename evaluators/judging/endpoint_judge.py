@@ -6,7 +6,7 @@ How failures are handled:
   response) loses the rounds that it asked for; the other requests are still sent.
 - Errors that every request would meet (a wrong key, an unknown model, no server, no credit), and many failures in a
   row, stop all requests. If the server has not yet replied in this task, the error is raised, because the user has to
-  fix it; otherwise the remaining rounds are lost. If credit runs out, they are also lost if the task has stored replies.
+  fix it; otherwise the remaining rounds are lost. If credit runs out, stored replies count as replies, too.
 - Requests stop before one would exceed the spending limit; the remaining rounds are lost.
 
 Lost rounds are not stored; running the same command again asks for them. A result with lost rounds is marked
