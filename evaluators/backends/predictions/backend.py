@@ -225,7 +225,7 @@ class PredictionsFileBackend(Backend):
             reason += f"; row {rows} has its question and options, but several items match"
         elif request.id in self._matcher.others:
             other = self._matcher.others[request.id].first
-            reason = f"'{other.names[0]}' has another question than item '{request.id}': {other.question!r}"
+            reason = f"'{other.names[0]}' has a different question from item '{request.id}': {other.question!r}"
             return DataError(reason, path=self._path, row=other.row)
         elif self._matcher.shared:
             reason += f"; the file has the questions of only {self._matcher.shared} items; is it for other data?"

@@ -7,7 +7,7 @@ turn; each is used only if the match is unique:
 1. names: the tool's id or the image's name equals eyechart's id, the id without the split, or the part after its last
    "/", and the question is the same. If most questions differ, the tool has another numbering, and names are not used;
 2. question and options: exactly one item of the file and one of the data have them, and the file has the questions and
-   options of at least half of the requested items. (Two splits share some questions, about different images.);
+   options of at least half of the requested items, because two splits may share some questions about different images;
 3. position: several items have the same question and options. All items matched so far are in the same order in the
    file and in the data, and the nearest matched items before and after have the same distance in both, which leaves one
    position in the data.

@@ -57,7 +57,7 @@ def test_the_question_is_checked_against_the_prompt(tmp_path, ability_rows):
     other = released_row(row, "A", prompt="What else?\nA. " + row["options"][0])
     (response,) = PredictionsFileBackend(write_jsonl(tmp_path / "a.jsonl", [other])).answer([ask(row)])
     assert isinstance(response.error, DataError)
-    assert "has another question than item 'dev-0': 'What else?'" in str(response.error)
+    assert "has a different question from item 'dev-0': 'What else?'" in str(response.error)
 
 
 def test_a_rotation_of_a_rotation_is_no_rotation(tmp_path, ability_rows):

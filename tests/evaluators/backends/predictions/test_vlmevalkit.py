@@ -175,7 +175,7 @@ def test_options_of_another_question_name_the_row(tmp_path):
 def test_another_question_of_the_same_index_names_the_row(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [vlmevalkit_row({**ROW, "question": "How dark is it?"}, 7, "B")])
     (response,) = answer(path)
-    assert "a.tsv, row 2: '7' has another question than item 'dev-7': 'How dark is it?'" in str(response.error)
+    assert "a.tsv, row 2: '7' has a different question from item 'dev-7': 'How dark is it?'" in str(response.error)
 
 
 @pytest.mark.parametrize(
