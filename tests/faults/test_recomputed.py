@@ -64,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             UNSCORED,
             lambda task: task["settings"].update(max_new_tokens="x"),
             None,
-            "its predictions cannot be scored: the pre",
+            "its predictions cannot be scored: the sco",
         ),
         row("a reply is changed", NAMED, None, put("text", "I would rather not say."), "scores.accuracy is 0."),
         row("a wrong reply is marked as right", MARKED, None, mark_right, "item 'dev-mini"),
@@ -74,7 +74,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             UNSCORED,
             None,
             put("answer", "Z"),
-            "its predictions cannot be scored: the predictions of q_bench/perception give no",
+            "its predictions cannot be scored: the scores of q_bench/perception cannot be",
         ),
         row("a question has no options", UNSCORED, None, put("options", None), "its predictions"),
         row(
