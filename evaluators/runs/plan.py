@@ -232,7 +232,7 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
     judged = [planned for planned in plan if planned.protocol().is_judged]
     if is_judged and not judged:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
-        raise UsageError(f"--judge has no effect, as {names} does not use a judge; leave it out")
+        raise UsageError(f"--judge has no effect on tasks that use no judge: {names}; leave it out")
     for planned in () if is_judged else judged:
         if planned.as_published and planned.task.published_judge and not _is_private(planned):
             raise judge_needed(planned.task)

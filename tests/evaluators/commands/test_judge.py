@@ -104,7 +104,11 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
 @pytest.mark.parametrize(
     ("tasks", "options", "problem"),
     [
-        (["q_bench/assessment"], ("--judge", "x"), "--judge has no effect, as q_bench/assessment does not use a judge"),
+        (
+            ["q_bench/assessment"],
+            ("--judge", "x"),
+            "--judge has no effect on tasks that use no judge: q_bench/assessment;",
+        ),
         (["q_bench/perception"], ("--judge", "x", "--set", "inference=closed-set"), "--judge has no effect"),
         (
             ["q_bench/perception"],

@@ -296,7 +296,7 @@ def test_mmbench_marks_a_blind_run_in_the_table_of_positions_alone(data, tmp_pat
 def test_the_flag_names_tasks_that_need_images(tmp_path):
     done = invoke("run", "--suite", "aes_bench", "--blind", "--out", tmp_path / "out")
     assert done.exit_code == 2
-    assert "--blind is for multiple choice; leave out aes_bench/interpretation" in done.output
+    assert "--blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
     done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out")
     assert done.exit_code == 2 and "--blind and --set blind are both given" in done.output
 
