@@ -1,8 +1,8 @@
 """Evaluators: bind models to tasks.
 
 `evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
-`data="mini"` is synthetic data. Everything is loaded on first use, as `eyechart --help` imports this package
-too. A `.py` task file takes `Task`, `TaskData`, `IMAGE` and the protocols from here.
+`data="mini"` uses synthetic demo data. Everything is loaded on first use, so that `eyechart --help` is fast. A `.py`
+task file imports `Task`, `TaskData`, `IMAGE` and the protocols from here.
 """
 
 import importlib
@@ -66,7 +66,7 @@ _MODULES = {
 
 
 def list_tasks() -> list[str]:
-    """The names that `evaluator` takes."""
+    """Names of all tasks, as `evaluator` takes them."""
     from eyechart.evaluators.tasks import TASKS
 
     return [task.name for task in TASKS]
@@ -85,12 +85,12 @@ def evaluator(
     Args:
         task: One of `list_tasks()`, the path of a file with one task, or a `Task`.
         seed: Seed of the metric's bootstrap and random choices.
-        settings: Settings of the task other than its own, by name; `eyechart tasks NAME` lists them.
-        judge: `judge(messages, n)` returning n replies, for what the task's metric puts to a judge.
-        as_published: Run with the paper's settings, where the task's defaults are others.
+        settings: Settings that differ from the task's own, by name; `eyechart tasks NAME` lists them.
+        judge: `judge(messages, n)`, which returns n replies; for metrics that use a judge.
+        as_published: Use the paper's settings where the task's defaults differ.
 
     Raises:
-        UsageError: Unknown task, or a setting that it does not have.
+        UsageError: The task is unknown, or does not have a setting.
     """
     from eyechart.evaluators.evaluation.evaluator import Evaluator
     from eyechart.evaluators.tasks import find_tasks
