@@ -8,6 +8,7 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 
+_NONE = "no interval, as "
 SPREAD_NOTE = "No interval for mean ± SD, which describes how repeats of the same items differ"
 """Why `repeat_rows` have no intervals."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
@@ -75,6 +76,38 @@ def interval_notes(
         >>> interval_notes([("own", {"accuracy": 0.5, "n": 40, "intervals": about})])[0][-27:]
         ': own: accuracy (40 items).'
     """
+    found = _places(results, groups)
+    return [f"{_sentence(kind)}: {'; '.join(places)}." for kind, places in found.items()]
+
+
+def interval_lists(
+    results: Iterable[tuple[str, Mapping[str, Any]]],
+    groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]],
+) -> tuple[list[str], list[str]]:
+    """The notes of `interval_notes` as two lists for a terminal: kinds of intervals, and reasons without one.
+
+    Args:
+        results: Name of each result and its scores.
+        groups: The same, with the scores of each shown group.
+    """
+    kinds, reasons = [], []
+    for kind, places in _places(results, groups).items():
+        listed = f": {'; '.join(places)}"
+        if kind.startswith(_NONE):
+            reasons.append(kind.removeprefix(_NONE) + listed)
+        else:
+            kinds.append(kind.replace("Wilson score interval", "Wilson score") + listed)
+    return kinds, reasons
+
+
+def _sentence(kind: str) -> str:
+    return f"95 % {kind}" if kind.startswith("Wilson") else kind[0].upper() + kind[1:]
+
+
+def _places(
+    results: Iterable[tuple[str, Mapping[str, Any]]], groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]]
+) -> Mapping[str, Iterable[str]]:
+    """The scores with each kind of interval or reason without interval; those with plain intervals are left out."""
     found: dict[str, dict[str, None]] = {}
     for name, scores in results:
         alike: dict[tuple[str, str], list[str]] = {}
@@ -86,7 +119,7 @@ def interval_notes(
     for name, parts in groups:
         for reason, place in _group_notes(parts):
             found.setdefault(reason, {})[_named(name, place)] = None
-    return [f"{reason}: {'; '.join(places)}." for reason, places in found.items()]
+    return found
 
 
 def _named(name: str, place: str) -> str:
@@ -132,7 +165,7 @@ def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[M
     ]
     kinds = {scores.get(INTERVALS, {}).get(spec.key, {}).get("kind") for spec, scores in shown}
     words = [KINDS[kind] for kind in PLAIN if kind in kinds]
-    return f"All other 95 % intervals: {'; '.join(words)}." if words else ""
+    return "; ".join(words)
 
 
 def _shown_specs(scores: Mapping[str, Any], is_group: bool = False) -> Iterator[ScoreSpec]:
@@ -148,9 +181,9 @@ def _is_shown(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool:
 
 
 def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A score's kind of interval with its units, or why it has none; None for plain intervals."""
+    """A score's kind of interval or why it has none, and its units; None for plain intervals."""
     if spec.no_interval:
-        return f"No interval, as {spec.no_interval}", ""
+        return f"{_NONE}{spec.no_interval}", ""
     about = scores.get(INTERVALS, {}).get(spec.key)
     if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
         return None
@@ -158,7 +191,7 @@ def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
     is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
     of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
     units = f" ({about['units']:,} {of}{'' if about['units'] == 1 else 's'})"
-    return f"95 % {words}" if words.startswith("Wilson") else words[0].upper() + words[1:], units
+    return words, units
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

@@ -40,8 +40,11 @@ def print_line(console: Console, text: str, style: str | None = None) -> None:
 
 
 def print_note(console: Console, text: str) -> None:
-    """Print a sentence, folded between words to the width of a terminal; all lines but the first are indented."""
-    folded = textwrap.fill(text, console.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    """Print a sentence, folded between words to the width of a terminal; all lines but the first are indented more."""
+    indent = " " * (2 + len(text) - len(text.lstrip()))
+    folded = textwrap.fill(
+        text, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     print_line(console, folded if console.is_terminal else text)
 
 

@@ -29,7 +29,7 @@ from eyechart.evaluators.results.results_file import FailedTask, collect
 from eyechart.evaluators.runs.console import console, print_line, print_note
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
-from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.runs.table import caveat_lines, interval_lines, score_table
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -123,8 +123,11 @@ def execute(
                 raise unwritable(f"the results folder {folder}", error) from error
     output = console(quiet=not is_main)
     output.print(score_table(results, failed))
-    for line in caveat_lines(results):
-        print_note(output, line)
+    for lines in (caveat_lines(results), interval_lines(results)):
+        for line in lines:
+            print_note(output, line)
+        if lines:
+            print_line(output, "")
     print_line(output, f"Results are in {folder}")
     # Without results the report would be empty.
     has_report = not is_main or not results or _write_report(folder, output, messages)

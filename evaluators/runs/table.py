@@ -15,8 +15,7 @@ from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
 from eyechart.evaluators.results.score_rows import (
     COLUMNS,
-    SPREAD_NOTE,
-    interval_notes,
+    interval_lists,
     labels_at_chance,
     plain_interval_note,
     repeat_rows,
@@ -73,48 +72,48 @@ def _asked(evaluation: Evaluation) -> int:
 def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     """Caveats for readers of the table: private answers, items left out, synthetic data and others."""
     lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
+    for evaluation in evaluations:
+        lines += _task_lines(evaluation)
     at_chance = [
         f"{e.task}: {' / '.join(labels)}" for e in evaluations if e.scores and (labels := labels_at_chance(e.scores))
     ]
     if at_chance:
         lines.append(f"No better than chance, by the 95 % interval: {'; '.join(at_chance)}.")
-    if len(evaluations) > _WITH_BREAKDOWN:
-        lines.append("Breakdowns by group are in results.json; the table shows them for at most three results.")
-    elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
-        lines.append("Breakdowns by two groups at once are in results.json.")
-    lines += _interval_lines(evaluations)
-    lines += _other_ways(evaluations)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:
         lines.append(
             f"{', '.join(lexical)}: scored by `{LEXICAL}`, a comparison of words that replaces the judge if none is "
             "named; such scores are not comparable with published ones."
         )
-    for evaluation in evaluations:
-        lines += _task_lines(evaluation)
     if any(e.settings["data"]["is_mini"] for e in evaluations):
         lines.append(
             f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
             "name a --model and leave out --mini."
         )
+    lines += _other_ways(evaluations)
+    if len(evaluations) > _WITH_BREAKDOWN:
+        lines.append("Breakdowns by group are in results.json; the table shows them for at most three results.")
+    elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
+        lines.append("Breakdowns by two groups at once are in results.json.")
     return lines
 
 
-def _interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """How the interval of each number in the table was computed, or why there is none."""
+def interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
+    """How the interval of each number in the table was computed, or why there is none; below each head, a list."""
     whole = [(e.task, part) for e in evaluations for part in _shown_whole(e)]
     has_groups = len(evaluations) <= _WITH_BREAKDOWN
     groups = [(e.task, dict(_asked_for(e))) for e in evaluations]
     groups += [(e.task, dict(_parts(e))) for e in evaluations if has_groups]
-    lines = interval_notes(whole, groups)
+    kinds, reasons = interval_lists(whole, groups)
     of_groups = [part for _, parts in groups for part in parts.values()]
     if plain := plain_interval_note([part for _, part in whole], of_groups):
-        lines.append(plain)
+        kinds.append(f"{'all others: ' if kinds else ''}{plain}")
     if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
-        lines.append(f"{SPREAD_NOTE}: {', '.join(repeated)}.")
+        reasons.append(f"mean ± SD describes how repeats of the same items differ: {', '.join(repeated)}")
     if has_groups and (averaged := [e.task for e in evaluations if _averages(e)]):
-        lines.append(f"No interval for averages over parts, as the parts may share images: {', '.join(averaged)}.")
-    return lines
+        reasons.append(f"averages are over parts that may share images: {', '.join(averaged)}")
+    lines = ["95 % intervals:", *(f"  {kind}" for kind in kinds)] if kinds else []
+    return [*lines, "No interval, because:", *(f"  {reason}" for reason in reasons)] if reasons else lines
 
 
 def _task_lines(evaluation: Evaluation) -> list[str]:

@@ -21,18 +21,18 @@ KINDS: Mapping[str, str] = {
     "wilson": "Wilson score interval for a proportion of independent items",
     "wilson-unread": "Wilson score interval; images were not read, so questions that share an image count as "
     "independent",
-    "wilson-clustered": "Wilson score interval at the effective number of items, from a cluster-robust variance",
-    "wilson-by-cluster": "Wilson score interval in which each cluster counts as one item, because there are few "
-    "clusters, few with a correct or an incorrect answer, or all have the same share",
-    "dyadic": "Wilson score interval at the effective number of pairs, from a variance that is robust to shared images",
-    "dyadic-by-image": "Wilson score interval in which two images count as one pair, because there are few images, few "
-    "with a correct or an incorrect answer, or all pairs have the same result",
+    "wilson-clustered": "Wilson score interval with a cluster-robust variance (effective number of items)",
+    "wilson-by-cluster": "Wilson score interval, each cluster counted as one item (few clusters, few correct or "
+    "incorrect answers, or equal shares)",
+    "dyadic": "Wilson score interval with a variance that is robust to shared images (effective number of pairs)",
+    "dyadic-by-image": "Wilson score interval, two images counted as one pair (few images, few correct or incorrect "
+    "answers, or equal results)",
     "paired": "Bonett and Price's interval for a difference of two proportions of the same independent items",
     "paired-unread": "Bonett and Price's interval; images were not read, so questions that share an image count as "
     "independent",
-    "paired-clustered": "Bonett and Price's interval at the effective number of items, from a cluster-robust variance",
-    "paired-by-cluster": "Bonett and Price's interval in which each cluster counts as one item, because there are few "
-    "clusters or all items have the same difference",
+    "paired-clustered": "Bonett and Price's interval with a cluster-robust variance (effective number of items)",
+    "paired-by-cluster": "Bonett and Price's interval, each cluster counted as one item (few clusters or equal "
+    "differences)",
     "mean": "intervals of several scores, combined into an interval of their mean",
     "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
     "bootstrap-clustered": "percentile bootstrap over clusters of items, widened for few clusters with Student's t",

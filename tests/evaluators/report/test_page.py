@@ -111,7 +111,7 @@ def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
 def test_intervals_of_shared_images_are_called_so(make_run, read_page):
     scores = {**PERCEPTION.scores, "intervals": {"accuracy": {"kind": "wilson-by-cluster", "units": 2}}}
     page = read_page(write_report([make_run(changed(scores=scores))]))
-    assert page.holds("95 % Wilson score interval in which each cluster counts as one item")
+    assert page.holds("95 % Wilson score interval, each cluster counted as one item")
     assert page.holds("accuracy (2 clusters).")
 
 

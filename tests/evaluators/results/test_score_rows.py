@@ -7,8 +7,8 @@ import pytest
 
 from eyechart.evaluators.results.score_rows import interval_notes, labels_at_chance
 
-CLUSTERED = "95 % Wilson score interval at the effective number of items, from a cluster-robust variance"
-DYADIC = "95 % Wilson score interval at the effective number of pairs, from a variance that is robust to shared images"
+CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
+DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
 CONSTANT = "No interval, as all resamples give the same score, so its uncertainty cannot be estimated"
 FEW = "No interval, as there are fewer than 20 units or the score is undefined"
 
@@ -70,7 +70,7 @@ def test_names_keep_their_capitals() -> None:
     (note,) = interval_notes([("own", found)])
     assert note.startswith("Bonett and Price's interval; images were not read")
     (note,) = interval_notes([("", {"gain": 0.1, "n": 40, "intervals": {"gain": kind("paired-clustered")}})])
-    assert note.startswith("Bonett and Price's interval at the effective number of items")
+    assert note.startswith("Bonett and Price's interval with a cluster-robust variance")
 
 
 @pytest.mark.parametrize(

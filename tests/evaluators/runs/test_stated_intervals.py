@@ -15,7 +15,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.runs.table import interval_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 from tests.evaluators.finished_runs import write
@@ -23,10 +23,10 @@ from tests.evaluators.table_rows import table_rows
 
 NAMES = [task.name for task in TASKS]
 CHOICES = [task.name for task in TASKS if task.protocol.kind == "multiple choice"]
+HEADS = ("95 % intervals:", "No interval, because:")
 TEXTS = [task.name for task in TASKS if task.protocol.output_type is OutputType.TEXT]
 # Pools of synthetic data are small.
 pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
-REST = "All other 95 % intervals: "
 
 
 def drawn(text: str) -> float:
@@ -68,7 +68,7 @@ def made(name: str, sample: int | None = None) -> list[Evaluation]:
 def names(line: str, task: str, score: str) -> bool:
     """Whether a line is about a score of a task, or of a group, as the table calls it."""
     group, _, label = score.strip().rpartition(": ")
-    for place in re.findall(rf"(?:: |; ){re.escape(task)}: (.*?)(?=; \w+/\w+: |\.$)", line):
+    for place in re.findall(rf"(?:: |; ){re.escape(task)}: (.*?)(?=; \w+/\w+: |$)", line):
         labels, _, groups = place.partition(" in ") if group else (re.sub(r" \([\d,]+ \w+\)$", "", place), "", "")
         if label.strip() not in labels.split(" / ") or bool(groups) != bool(group):
             continue
@@ -80,29 +80,31 @@ def names(line: str, task: str, score: str) -> bool:
 
 
 def check(evaluations: Sequence[Evaluation]) -> None:
-    lines, missing, checked = caveat_lines(evaluations), [], 0
-    of_kinds = {kind: [line for line in lines if words.lower() in line.lower()] for kind, words in KINDS.items()}
-    reasons = [line for line in lines if line.startswith("No interval")]
-    rest = next((line for line in lines if line.startswith(REST)), "")
+    lines, missing, checked = interval_lines(evaluations), [], 0
+    split = lines.index(HEADS[1]) if HEADS[1] in lines else len(lines)
+    kinds, reasons = lines[:split], lines[split:]
+    words = tuple(text.replace("Wilson score interval", "Wilson score") for text in KINDS.values())
+    assert all(line.strip().removeprefix("all others: ").startswith(words) for line in kinds[1:])
+    plain = tuple(KINDS[kind] for kind in PLAIN)
+    rest = next((line for line in kinds if line.strip().removeprefix("all others: ").startswith(plain)), "")
     for row in table_rows(score_table(evaluations, [])):
         task, score, has_interval = row["task"], row["score"], bool(row["95 % interval"])
         if not re.match(r"-?[\d.]+", row["value"]):
             continue
         checked += 1
         if "mean ± SD" in score or "average of" in score:
-            what = "mean ± SD" if "±" in score else "averages over parts"
-            if has_interval or not any(line.startswith(f"No interval for {what}") and task in line for line in reasons):
+            what = "mean ± SD describes" if "±" in score else "averages are over parts"
+            if has_interval or not any(what in line and task in line for line in reasons):
                 missing.append((task, score, "no reason"))
             continue
-        named = [kind for kind, about in of_kinds.items() for line in about if names(line, task, score)]
-        if has_interval and not (set(named) - {"none", "constant", "constant-part", "ranking"} or rest):
+        if has_interval and not (any(names(line, task, score) for line in kinds) or rest):
             missing.append((task, score, "no kind"))
         if not has_interval and not any(names(line, task, score) for line in reasons):
             missing.append((task, score, "no reason"))
     assert checked and not missing, "\n".join(map(str, [*missing, *lines]))
     # The line about all others names those kinds alone that are plain and shown.
-    kinds = {about["kind"] for e in evaluations for about in (e.scores or {}).get("intervals", {}).values()}
-    assert all(KINDS[kind] in rest for kind in kinds & set(PLAIN)), (kinds, rest)
+    shown = {about["kind"] for e in evaluations for about in (e.scores or {}).get("intervals", {}).values()}
+    assert all(KINDS[kind] in rest for kind in shown & set(PLAIN)), (shown, rest)
 
 
 @pytest.mark.parametrize("task", NAMES)
