@@ -150,7 +150,9 @@ def _read_predictions(path: Path) -> "Table | None":
     try:
         with path.open("rb") as file:
             found = parquet.read_schema(file).names
-            table = parquet.read_table(file, columns=[name for name in predictions_schema().names if name in found])
+            columns = [name for name in predictions_schema().names if name in found]
+            # Threads that read a file of Python can abort the process at its exit (apache/arrow, issue 50482).
+            table = parquet.read_table(file, columns=columns, use_threads=False)
     # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error

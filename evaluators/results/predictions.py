@@ -114,7 +114,9 @@ def read_columns(folder: Path, result: "TaskResult", columns: Sequence[str]) -> 
     try:
         with path.open("rb") as file:
             read = [*columns, *(name for name in parquet.read_schema(file).names if name == REPEAT)]
-            rows: list[dict[str, Any]] = parquet.read_table(file, columns=read, filters=filters).to_pylist()
+            rows: list[dict[str, Any]] = parquet.read_table(
+                file, columns=read, filters=filters, use_threads=False
+            ).to_pylist()
     # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadAnnotationError(f"cannot be read as predictions: {error}", path=path) from error

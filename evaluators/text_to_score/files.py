@@ -187,7 +187,7 @@ def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str
         there = parquet.read_schema(path).names
         missing = [name for name in columns if name not in there]
         columns += [REPEAT] if REPEAT in there else []
-        rows = [] if missing else parquet.read_table(path, columns=columns).to_pylist()
+        rows = [] if missing else parquet.read_table(path, columns=columns, use_threads=False).to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise BadAnnotationError(f"not a Parquet file: {error}", path=path) from error
     if missing:
