@@ -1,4 +1,4 @@
-"""Benchmark data sets as Hugging Face `datasets` loading scripts.
+"""Benchmark datasets as Hugging Face `datasets` loading scripts.
 
 There are three ways to load the same data, with `datasets` 3.6 or later:
 

@@ -131,7 +131,7 @@ def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | N
         return dict.fromkeys(configs, data_dir)
     for config in data_dir:
         if config not in configs:
-            raise unknown_name("config in data_dir", config, configs)
+            raise unknown_name("config", config, configs, "in data_dir")
     missing = [config for config in configs if config not in data_dir]
     if missing:
         raise UsageError(f"data_dir has no folder for config {missing[0]!r}")

@@ -116,7 +116,7 @@ def load_builder(
         raise unknown_name(f"{name} config", config, dataset.configs)
     builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
     if images not in builder_module.IMAGES:
-        raise unknown_name("value of images", images, builder_module.IMAGES)
+        raise unknown_name("value", images, builder_module.IMAGES, "of images")
     folder = None if data_dir is None else fspath(data_dir)
     settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
     settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}

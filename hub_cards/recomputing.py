@@ -81,7 +81,7 @@ class Recomputing:
             # If scores differ, their items differ too.
             found = found or _first(_column_differences(expected))
         except DataError as error:
-            found = (f"its predictions cannot be scored: {error.reason}",)
+            found = (error.reason,)
         rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
         if rows is not None:
             found += _first(_release_differences(result, predictions, rows))

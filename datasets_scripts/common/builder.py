@@ -104,7 +104,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.config.images not in IMAGES:
-            raise unknown_name("value of images", self.config.images, IMAGES)
+            raise unknown_name("value", self.config.images, IMAGES, "of images")
         left_out = LeftOut(
             skip_missing=self.config.skip_missing, skip_bad=self.config.skip_bad, log=dl_manager.is_streaming
         )
@@ -241,7 +241,7 @@ def _as_list(images: Any) -> Sequence[str | ImageCell | None]:
 
 
 def _check_texts(example: dict[str, Any], path: str, number: int) -> None:
-    """Refuse lone surrogates: JSON can escape half of a character, but UTF-8 cannot encode it."""
+    """Refuse invalid Unicode: JSON can escape a lone surrogate, but UTF-8 cannot encode it."""
     for column, value in example.items():
         for text in _as_list(value):
             if isinstance(text, str) and not text.isascii() and not _is_unicode(text):

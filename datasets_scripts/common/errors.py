@@ -122,13 +122,14 @@ class MiniDataWarning(UserWarning):
     """The scores were computed on synthetic demo data, not on the benchmark."""
 
 
-def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError:
+def unknown_name(kind: str, given: object, allowed: Iterable[str], where: str = "") -> UsageError:
     """Make the error for a name that does not exist.
 
     Args:
         kind: What is named, for example "dataset".
         given: The unknown name.
         allowed: The names that exist.
+        where: Where it is unknown, for example "of mmbench/en".
 
     Returns:
         The error, to be raised by the caller.
@@ -136,9 +137,13 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str]) -> UsageError
     Examples:
         >>> print(unknown_name("split", "tset", ["dev", "test"]))
         unknown split 'tset'; did you mean 'test'? Available: dev, test
+        >>> print(unknown_name("dataset", "spaq", ["llvisionqa"], "of q_bench/perception"))
+        unknown dataset 'spaq' of q_bench/perception; available: llvisionqa
     """
     names = list(allowed)
-    return UsageError(f"unknown {kind} {given!r}; {_hint(given, names)}Available: {', '.join(names) or 'none'}")
+    hint = _hint(given, names)
+    available = f"{'Available' if hint else 'available'}: {', '.join(names) or 'none'}"
+    return UsageError(f"unknown {kind} {given!r}{where and f' {where}'}; {hint}{available}")
 
 
 def missing_column(name: str, found: Iterable[str], why: str = "") -> str:

@@ -1,4 +1,4 @@
-"""LIVE-FB (also FLIVE): 39,810 photographs from other data sets, rated by crowd workers (0 to 100, higher is better).
+"""LIVE-FB (also FLIVE): 39,810 photographs from other datasets, rated by crowd workers (0 to 100, higher is better).
 
 From Patches to Pictures (PaQ-2-PiQ): Mapping the Perceptual Space of Picture Quality (Ying et al., CVPR 2020),
 https://arxiv.org/abs/1912.10088. The scores are in `labels_image.csv` with `name` and `mos` (0 to 94.3; more than 90 %
@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFor
 class LiveFb(QualityBuilder):
     """Loads the images of LIVE-FB (not its patches)."""
 
-    DESCRIPTION = "Photographs from several data sets with crowd-sourced mean opinion scores."
+    DESCRIPTION = "Photographs from several datasets with crowd-sourced mean opinion scores."
     HOMEPAGE = "https://github.com/niu-haoran/FLIVE_Database"
     LICENSE = "cc-by-nc-sa-4.0 (scores)"
     CITATION = """\

@@ -137,7 +137,7 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
             how = "choose one with --split, or in the task file with data: {split: ...}"
             raise UsageError(f"{path} has several splits but no 'test': {', '.join(found)}; {how}")
     if split not in found:
-        raise unknown_name(f"split of {path}", split, found)
+        raise unknown_name("split", split, found, f"of {path}")
     return found[split], split
 
 

@@ -156,7 +156,7 @@ class TwoAfcConfig(BenchmarkConfig):
         """
         for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
             if getattr(self, name) not in allowed:
-                raise unknown_name(f"value of {name}", getattr(self, name), allowed)
+                raise unknown_name("value", getattr(self, name), allowed, f"of {name}")
         for name, least in (("rounds", 1), ("seed", 0), ("sample", 1)):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < least):
@@ -167,7 +167,7 @@ class TwoAfcConfig(BenchmarkConfig):
             raise UsageError(f"scale is {self.scale!r}; expected two numbers, the lowest and the highest quality")
         quality = [name for name, dataset in DATASETS.items() if dataset.kind == "quality"]
         if self.source is not None and self.source not in quality:
-            raise unknown_name("quality dataset for source", self.source, quality)
+            raise unknown_name("quality dataset", self.source, quality, "for source")
         only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
         for name in only_with:
             if getattr(self, name):

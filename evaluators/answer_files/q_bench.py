@@ -6,7 +6,7 @@ e-mail, as JSON. The layout of that JSON is not documented. We assume the layout
 under "response". We assume the same for Q-Bench2's pairs, in JSON Lines like their test file, and for LLDescribe, whose
 rows are the images' names.
 
-The rows are rebuilt from the data set's columns, and equal those of the release's files. The Hub's Parquet version
+The rows are rebuilt from the dataset's columns, and equal those of the release's files. The Hub's Parquet version
 numbers its images instead of naming them; `img_path` then contains the number.
 """
 

@@ -60,7 +60,7 @@ class DataArguments:
 
     dataset: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Data set to run on (default: the task's own). Repeatable."),
+        typer.Option(metavar="NAME", help="Dataset to run on (default: the task's own). Repeatable."),
     ] = None
     split: Annotated[str | None, typer.Option(help="Split to run on (default: the task's first).")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
@@ -80,9 +80,9 @@ class DataArguments:
     ] = None
     data_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Setting of the data set; the value is JSON or text. Repeatable."),
+        typer.Option(metavar="NAME=VALUE", help="Setting of the dataset; the value is JSON or text. Repeatable."),
     ] = None
-    mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for data sets without --data-dir.")] = (
+    mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for datasets without --data-dir.")] = (
         False
     )
 

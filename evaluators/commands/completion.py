@@ -16,7 +16,7 @@ def complete_suite(incomplete: str) -> list[str]:
 
 
 def complete_data_set(incomplete: str) -> list[str]:
-    """Data sets whose names start with the text."""
+    """Datasets whose names start with the text."""
     from eyechart.datasets_scripts import list_datasets
 
     return [name for name in list_datasets() if name.startswith(incomplete)]

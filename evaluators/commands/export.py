@@ -1,4 +1,4 @@
-"""`eyechart export`: a data set as Parquet with a dataset card."""
+"""`eyechart export`: a dataset as Parquet with a dataset card."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
 def export(
-    dataset: Annotated[str, typer.Argument(autocompletion=complete_data_set, help="Data set, for example llvisionqa.")],
+    dataset: Annotated[str, typer.Argument(autocompletion=complete_data_set, help="Dataset, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write. It must not exist or must be empty.")],
     config: Annotated[
         list[str] | None, typer.Option(help="Configuration to export (default: all). Repeatable.")
@@ -29,7 +29,7 @@ def export(
     mini: Annotated[bool, typer.Option("--mini", help="Export the synthetic demo data.")] = False,
     data_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Setting of the data set; the value is JSON or text. Repeatable."),
+        typer.Option(metavar="NAME=VALUE", help="Setting of the dataset; the value is JSON or text. Repeatable."),
     ] = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="REPO", help="Upload to this dataset repository on the Hub. Not with --mini.")
@@ -55,7 +55,7 @@ def export(
         bool, typer.Option("--skip-missing", help="Leave out rows whose image is missing, and list them.")
     ] = False,
 ) -> None:
-    """Write a data set as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
+    """Write a dataset as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
 
     def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_dataset

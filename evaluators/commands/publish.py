@@ -23,7 +23,7 @@ def publish(
         list[str] | None,
         typer.Option(
             metavar="DATASET=ID",
-            help="Benchmark repository of a data set, made with `eyechart export --benchmark`. Results on that data "
+            help="Benchmark repository of a dataset, made with `eyechart export --benchmark`. Results on that data "
             "set also go into .eval_results. Repeatable.",
         ),
     ] = None,
@@ -116,6 +116,6 @@ def _data_repos(values: list[str]) -> dict[str, str]:
         if not equals or not repo or name in repos:
             raise UsageError(f"--dataset-repo {value!r} is not DATASET=ID, or gives DATASET twice")
         if name not in DATASETS:
-            raise unknown_name("dataset in --dataset-repo", name, DATASETS)
+            raise unknown_name("dataset", name, DATASETS, "in --dataset-repo")
         repos[name] = repo
     return repos

@@ -38,7 +38,7 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     known = list(dict.fromkeys(key.task for key in run.tasks))
     for name in names:
         if name not in known:
-            raise unknown_name("task in this run", name, known)
+            raise unknown_name("task", name, known, "in this run")
     keys = [key for key, result in run.tasks.items() if (key.task in names if names else result.files)]
     if not keys:
         raise UsageError(

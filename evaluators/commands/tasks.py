@@ -29,7 +29,7 @@ def list_tasks(
 
     output = console()
     if name is None:
-        output.print(_table(("task", "description; data sets (splits); metric"), [_row(task) for task in TASKS]))
+        output.print(_table(("task", "description; datasets (splits); metric"), [_row(task) for task in TASKS]))
         return
 
     def print_tasks() -> None:

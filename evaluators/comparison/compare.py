@@ -98,7 +98,7 @@ def _compare_runs(
     settings = setting_names([*one.results.tasks, *other.results.tasks])
     for name in allowed:
         if name not in settings:
-            raise unknown_name("setting in --allow", name, sorted(settings))
+            raise unknown_name("setting", name, sorted(settings), "in --allow")
     wanted = [key for key in keys if not tasks or key.task in tasks]
     if not wanted:
         raise UsageError(f"{one.folder} and {other.folder} have no task on the same data in common; nothing to compare")
@@ -190,7 +190,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     if missing:
         return Unranked(key.title, f"missing in {' and '.join(missing)}")
     if key.dataset == AVERAGE:
-        return Unranked(key.title, "it is an average over data sets, which are ranked separately")
+        return Unranked(key.title, "it is an average over datasets, which are ranked separately")
     headline = runs[0].tasks[key].headline_spec()
     if headline is None:
         return Unranked(key.title, "the task has no headline score")
@@ -236,7 +236,7 @@ def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:
     known = dict.fromkeys(key.task for run in runs for key in run.tasks)
     for name in tasks:
         if name not in known:
-            raise unknown_name("task in these runs", name, known)
+            raise unknown_name("task", name, known, "in these runs")
 
 
 def _compare_task(

@@ -54,7 +54,7 @@ def differences(
     """Test every score of a task.
 
     Args:
-        place: Task, data set and split.
+        place: Task, dataset and split.
         first: The item scores of the first run.
         second: The item scores of the second run.
         items: Ids of the items to compare, which both runs have.

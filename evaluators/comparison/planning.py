@@ -121,7 +121,7 @@ def plan_runs(
     settings = setting_names(result for run in runs for result in run.results.tasks)
     for name in allowed:
         if name not in settings:
-            raise unknown_name("setting in --allow", name, sorted(settings))
+            raise unknown_name("setting", name, sorted(settings), "in --allow")
     plans, passed_over = [], []
     for key in merged_keys(runs):
         if tasks and key.task not in tasks:
@@ -151,7 +151,7 @@ def _plan(
         DataError: It cannot be planned.
     """
     if key.dataset == AVERAGE:
-        raise DataError("it is an average over data sets, which are planned separately")
+        raise DataError("it is an average over datasets, which are planned separately")
     for run in runs:
         if key not in run.tasks:
             raise DataError(f"missing in {run.label}")

@@ -68,7 +68,7 @@ def rank_runs(
     """Rank runs.
 
     Args:
-        place: Task, data set and split.
+        place: Task, dataset and split.
         names: Labels of the k runs.
         key: The score's key in the table of scores.
         scores: Scores of the runs on the items that all runs have.

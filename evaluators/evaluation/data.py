@@ -115,7 +115,7 @@ def load_data(
     if is_mini and data_dir is not None:
         raise UsageError(f"synthetic demo data and the folder {data_dir} are both requested; leave out one")
     if is_mini and data is not None and data not in datasets_scripts.list_datasets():
-        raise unknown_name("dataset after 'mini:'", data, datasets_scripts.list_datasets())
+        raise unknown_name("dataset", data, datasets_scripts.list_datasets(), "after 'mini:'")
     if data is not None and data not in datasets_scripts.list_datasets():
         split = split or task.data.default_split or "test"
         loaded = datasets.load_dataset(data, name=dataset, split=split)

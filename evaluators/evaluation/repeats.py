@@ -32,7 +32,7 @@ def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Bac
         UsageError: `repeats` is below 1, or above 1 although nothing is sampled.
     """
     if repeats < 1:
-        raise UsageError(f"repeats={repeats} is not allowed; expected at least 1.")
+        raise UsageError(f"repeats={repeats} is not allowed; it must be at least 1.")
     if repeats == 1:
         return
     if output_type is not OutputType.TEXT:

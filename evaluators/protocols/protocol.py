@@ -105,7 +105,7 @@ class Protocol(ABC):
             UsageError: The task has no prompt of this name.
         """
         if self.prompt not in self.prompts:
-            raise unknown_name("value of prompt", self.prompt, self.prompts)
+            raise unknown_name("value", self.prompt, self.prompts, "of prompt")
 
     @property
     def output_type(self) -> OutputType:

@@ -86,23 +86,23 @@ def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
     known = setting_fields(type(protocol))
     for name in given:
         if name not in known:
-            raise unknown_name(f"setting of {task}", name, known)
+            raise unknown_name("setting", name, known, f"of {task}")
     try:
         return replace(protocol, **given)
     except ValidationError as error:
-        raise _explained(error, protocol, given) from error
+        raise _explained(error, protocol, given, task) from error
 
 
-def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, Any]) -> UsageError:
+def _explained(error: ValidationError, protocol: Protocol, given: Mapping[str, Any], task: str) -> UsageError:
     first = error.errors(include_url=False)[0]
     own = first.get("ctx", {}).get("error")
     if isinstance(own, UsageError):
         # The message names the setting already.
-        return own
+        return UsageError(f"{task}: {own}")
     name = str(first["loc"][0])
     expected = [_type_name(protocol, name, setting_fields(type(protocol))[name].annotation), bound_of(first)]
     lead = f"{own}; " if own else ""
-    return UsageError(f"{name}={given[name]!r:.200}: {lead}expected {', '.join(filter(None, expected))}")
+    return UsageError(f"{task}: {name}={given[name]!r:.200}: {lead}expected {', '.join(filter(None, expected))}")
 
 
 def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:

@@ -1,4 +1,4 @@
-r"""A table as LaTeX. Texts of models and data sets are escaped: they cannot become commands.
+r"""A table as LaTeX. Texts of models and datasets are escaped: they cannot become commands.
 
 The files need the packages booktabs and graphicx. A table that is wider than a column spans both columns; a table that
 is wider than the page is scaled to fit.

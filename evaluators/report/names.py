@@ -21,7 +21,7 @@ _ONLY = ("mmbench", "aesbench", "two_afc")
 
 
 def data_title(key: TaskKey) -> str:
-    """The data set and split of a result; only the split if the paper has a single data set of the same name.
+    """The dataset and split of a result; only the split if the paper has a single dataset of the same name.
 
     Examples:
         >>> data_title(TaskKey("q_bench/assessment", "koniq10k", "test"))
@@ -33,7 +33,7 @@ def data_title(key: TaskKey) -> str:
 
 
 def heading(key: TaskKey) -> str:
-    """Paper, task, data set and split of a result, for lists across papers.
+    """Paper, task, dataset and split of a result, for lists across papers.
 
     Examples:
         >>> heading(TaskKey("q_bench/perception", "llvisionqa", "dev"))

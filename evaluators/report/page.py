@@ -1,6 +1,6 @@
 """The page: one self-contained HTML file that needs no network.
 
-Only the table of samples needs JavaScript. Texts of models and data sets are escaped automatically, or are JSON that
+Only the table of samples needs JavaScript. Texts of models and datasets are escaped automatically, or are JSON that
 the script sets as text. The security policy allows only the page's own script and no external addresses.
 """
 

@@ -24,12 +24,12 @@ class Figure:
 
 @dataclass
 class TaskPart:
-    """One task on all its data sets."""
+    """One task on all its datasets."""
 
     name: str
     title: str
     data: str
-    """Data set and split; "" if there are several."""
+    """Dataset and split; "" if there are several."""
     figures: list[Figure] = field(default_factory=list)
     more_figures: list[Figure] = field(default_factory=list)
     """Figures under "More figures"."""
@@ -83,6 +83,6 @@ def title_of(table: PaperTable, part: TaskPart, paper: Paper) -> str:
 
 
 def caption_of(figure: Figure, part: TaskPart) -> str:
-    """A figure's title, with its data set if the task has several."""
+    """A figure's title, with its dataset if the task has several."""
     title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
     return title if part.data or figure.task.dataset == AVERAGE else f"{data_title(figure.task)}: {figure.chart.title}"

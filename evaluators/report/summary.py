@@ -47,7 +47,7 @@ class TaskSummary:
 
     @property
     def data(self) -> str:
-        """The data set and split of the scores."""
+        """The dataset and split of the scores."""
         return data_title(self.key)
 
 

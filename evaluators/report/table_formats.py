@@ -1,4 +1,4 @@
-"""A table as CSV and Markdown. Texts of models and data sets are escaped: they cannot become formulas or markup.
+"""A table as CSV and Markdown. Texts of models and datasets are escaped: they cannot become formulas or markup.
 
 Spreadsheets read a text as a formula if it begins with =, +, - or @. In CSV, such a text gets a leading apostrophe.
 """

@@ -91,7 +91,7 @@ def add_images(
         of_id = {row["id"]: row for row in rows}
         # In the order of the samples, because the album may become full.
         return {id: [_added(album, image) for image in _images(of_id[id])] for id in ids if id in of_id}, ""
-    # The files or the data set may have changed since the run; the report is then written without images.
+    # The files or the dataset may have changed since the run; the report is then written without images.
     except Exception as error:
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
 

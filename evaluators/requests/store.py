@@ -192,7 +192,7 @@ class ResponseStore:
             StoreError: The store cannot be written.
         """
         if model is not None and model not in (names := [stored.name for stored in self.models()]):
-            raise unknown_name("model in the response store", model, names)
+            raise unknown_name("model", model, names, "in the response store")
         before = None if older_than is None else time.time() - older_than * 86_400
         condition = "(:model IS NULL OR model = :model) AND (:before IS NULL OR stored_at < :before)"
         values = {"model": model, "before": before}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 AVERAGE = "average"
-"""Used instead of the data set's name for an average over data sets."""
+"""Used instead of the dataset's name for an average over datasets."""
 PRIVATE = "its answer is private"
 """Why an answered row is left out of the scores: its reference answer is not public."""
 

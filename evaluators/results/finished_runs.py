@@ -24,7 +24,7 @@ class TaskKey(NamedTuple):
     dataset: str
     split: str
     repeat: int = 0
-    """Number of earlier results in the run with the same task, data set and split."""
+    """Number of earlier results in the run with the same task, dataset and split."""
 
     @property
     def title(self) -> str:

@@ -16,7 +16,7 @@ def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
     """Number of items of the split in the official release.
 
     Args:
-        result: One task on one data set, or an average over data sets.
+        result: One task on one dataset, or an average over datasets.
 
     Returns:
         The number; several if the split was released more than once, the current one first. Empty if unknown, and for

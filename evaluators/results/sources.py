@@ -1,4 +1,4 @@
-"""Values of `data.source` in results: where the rows came from. Any other value is a folder or the id of a data set."""
+"""Values of `data.source` in results: where the rows came from. Any other value is a folder or the id of a dataset."""
 
 MINI = "synthetic demo data"
 """The synthetic demo data: the default without `--model`, or asked for by `--mini`."""

@@ -22,14 +22,14 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
 
 
 def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
-    """Refuse a plan whose data are missing: data sets that cannot be downloaded, all listed at once, and own files.
+    """Refuse a plan whose data are missing: datasets that cannot be downloaded, all listed at once, and own files.
 
     Args:
         plan: What to run.
         images: "skip" if only annotations are needed.
 
     Raises:
-        UsageError: Data sets are missing; the message says how to get each, and how to run without them.
+        UsageError: Datasets are missing; the message says how to get each, and how to run without them.
         MissingFileError: A file of the user's own data is missing.
     """
     for planned in plan:
@@ -52,17 +52,17 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in to_get.items()]
     error = UsageError("\n".join([_cannot(first, more), *lines]))
     error.add_note(
-        f"Name their folders with --data-dir {first}=PATH. The task then runs only on data sets with a named folder."
+        f"Name their folders with --data-dir {first}=PATH. The task then runs only on datasets with a named folder."
     )
     missing = {dataset for dataset, _ in to_get}
     if chosen := " ".join(f"--dataset {name}" for name in others if name not in missing):
-        error.add_note(f"To run only on the other data sets: {chosen}")
+        error.add_note(f"To run only on the other datasets: {chosen}")
     error.add_note("To try things out, use --mini: it runs on synthetic demo data.")
     raise error
 
 
 def _cannot(first: str, more: Sequence[str]) -> str:
     if not more:
-        return f"the data set {first} cannot be downloaded, and --data-dir does not name its folder:"
+        return f"the dataset {first} cannot be downloaded, and --data-dir does not name its folder:"
     names = ", ".join([first, *more])
-    return f"{1 + len(more)} data sets cannot be downloaded, and --data-dir does not name their folders: {names}"
+    return f"{1 + len(more)} datasets cannot be downloaded, and --data-dir does not name their folders: {names}"

@@ -7,8 +7,8 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 
 
-def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "data set") -> dict[str, str]:
-    """Data set or configuration to folder; the key is "" for a folder without a name.
+def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "dataset") -> dict[str, str]:
+    """Dataset or configuration to folder; the key is "" for a folder without a name.
 
     Raises:
         UsageError: A name is unknown or given twice, or a path is empty.
@@ -20,7 +20,7 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
         if not equals or Path(value).exists():
             name, path = "", value
         elif name not in names:
-            raise unknown_name(f"{kind} in --data-dir", name, names)
+            raise unknown_name(kind, name, names, "in --data-dir")
         check_not_empty(f"--data-dir {name}".rstrip(), path)
         if name in folders:
             raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")

@@ -22,7 +22,7 @@ from eyechart.evaluators.tasks.task import Task
 
 @dataclass(frozen=True)
 class TaskRun:
-    """One task on one data set."""
+    """One task on one dataset."""
 
     task: Task
     dataset: str
@@ -33,7 +33,7 @@ class TaskRun:
     is_mini: bool = False
     """Whether it runs on synthetic demo data; then there is no folder."""
     data_options: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the data set."""
+    """Settings of the dataset."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the task's protocol that differ from the task's own."""
     as_published: bool = False
@@ -71,22 +71,22 @@ def make_plan(
     """Make a plan from the options of the command line.
 
     Args:
-        names: Tasks or task files; if empty, the tasks of `among` that have one of the data sets, and the split.
+        names: Tasks or task files; if empty, the tasks of `among` that have one of the datasets, and the split.
         among: Tasks to choose from, such as those of a suite; all by default.
-        dataset: Data set to run on, or several. Default: each task's own; if folders are given for some of these, only
+        dataset: Dataset to run on, or several. Default: each task's own; if folders are given for some of these, only
             those.
         split: Split to run on; each task's first by default.
         data_dirs: `[DATASET=]PATH`, folders of releases.
         is_mini: Run on synthetic demo data if no folder is given.
-        data_options: Settings of the data set; only if all tasks run on the same one.
+        data_options: Settings of the dataset; only if all tasks run on the same one.
         settings: Each is passed to the tasks whose protocol has it.
         as_published: Use the papers' settings.
         limit: Evaluate only the first N items.
         sample: Evaluate a random sample of N items.
 
     Raises:
-        UsageError: A limit and a sample are both given, a name does not exist, a folder could be of several data sets,
-            no task has a setting, or the data set does not have an option.
+        UsageError: A limit and a sample are both given, a name does not exist, a folder could be of several datasets,
+            no task has a setting, or the dataset does not have an option.
     """
     if limit is not None and sample is not None:
         raise UsageError(f"--limit {limit} and --sample {sample} are both given; leave out one")
@@ -98,7 +98,7 @@ def make_plan(
     known = tuple(dict.fromkeys(name for task in (tasks or among) for name in task.data.datasets))
     for one in wanted:
         if one not in known:
-            raise unknown_name("data set", one, known)
+            raise unknown_name("dataset", one, known)
     folders = parse_data_dirs(data_dirs, known)
     plan = []
     for task in tasks:
@@ -112,12 +112,12 @@ def make_plan(
     chosen_names = {planned.dataset for planned in plan}
     if "" in folders and len(chosen_names) > 1:
         raise UsageError(
-            f"--data-dir {folders['']} does not say which data set it is, and the run has several. "
+            f"--data-dir {folders['']} does not say which dataset it is, and the run has several. "
             f"Write --data-dir DATASET={folders['']}, with DATASET one of: {', '.join(known)}"
         )
     if data_options and len(chosen_names) > 1:
         raise UsageError(
-            f"--data-option is for one data set, but the run has several: {', '.join(sorted(chosen_names))}"
+            f"--data-option is for one dataset, but the run has several: {', '.join(sorted(chosen_names))}"
         )
     for planned in plan:
         check_own_data(planned, data_options or {})
@@ -135,10 +135,10 @@ def plan_task(
     *,
     limit: int | None = None,
 ) -> TaskRun:
-    """One task on one data set, the task's first data set and split by default.
+    """One task on one dataset, the task's first dataset and split by default.
 
     Raises:
-        UsageError: The task does not run on that data set or split.
+        UsageError: The task does not run on that dataset or split.
     """
     dataset, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
     return TaskRun(task, dataset, split, data_dir, limit=limit)
@@ -154,7 +154,7 @@ def distribute_settings(plan: Sequence[TaskRun], settings: Mapping[str, Any]) ->
     known = sorted({name for names in fields.values() for name in names})
     for name in settings:
         if name not in known:
-            raise unknown_name(f"setting of {', '.join(fields)}", name, known)
+            raise unknown_name("setting", name, known, f"of {', '.join(fields)}")
     found, unused = [], []
     for planned in plan:
         own = {name: value for name, value in settings.items() if name in fields[planned.task.name]}
@@ -195,10 +195,10 @@ def check_distinct(plan: Sequence[TaskRun]) -> None:
 
 
 def check_own_data(planned: TaskRun, data_options: Mapping[str, Any]) -> None:
-    """Refuse options that only eyechart's own data sets and tasks have, if a task runs on the user's own data.
+    """Refuse options that only eyechart's own datasets and tasks have, if a task runs on the user's own data.
 
     Raises:
-        UsageError: Settings of a data set are given, or the paper's settings are requested.
+        UsageError: Settings of a dataset are given, or the paper's settings are requested.
     """
     if planned.task.data.path is None:
         return
@@ -209,7 +209,7 @@ def check_own_data(planned: TaskRun, data_options: Mapping[str, Any]) -> None:
 
 
 def with_published_data(planned: TaskRun) -> TaskRun:
-    """Add the paper's settings of the data set, if the task runs as published.
+    """Add the paper's settings of the dataset, if the task runs as published.
 
     Raises:
         UsageError: A setting is given that the paper fixes.

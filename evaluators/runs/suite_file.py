@@ -40,14 +40,14 @@ class SuiteTask(BaseModel):
     task: str
     """Name of a task, or a task file, relative to the suite file."""
     dataset: str | None = Field(default=None, min_length=1)
-    """Data set to run on (default: all of the task's own)."""
+    """Dataset to run on (default: all of the task's own)."""
     split: str | None = Field(default=None, min_length=1)
     data_dir: str | None = Field(default=None, min_length=1)
     """Folder of the release, relative to the suite file. Without it, the official release is downloaded."""
     mini: bool | None = None
     """Whether to run on synthetic demo data (default: as the file says)."""
     data_options: dict[str, Any] = {}
-    """Settings of the data set."""
+    """Settings of the dataset."""
     settings: dict[str, Any] = {}
     """Settings of the task's protocol, by name."""
     as_published: bool = False

@@ -65,7 +65,7 @@ def _check_headline(task: Task, file: str) -> None:
     """Refuse a headline that the task's metric does not return."""
     shown = [one.key for one in specs_of(task.metric) if one.in_table]
     if task.headline and task.headline not in shown:
-        raise UsageError(f"{file}: {unknown_name(f'headline of {task.name}', task.headline, shown)}")
+        raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")
 
 
 def known_task(name: str) -> Task | None:

@@ -116,7 +116,7 @@ class Task(Generic[P]):
                     f"{name} of the task has {len(text):,} characters; at most {LONGEST_TEXT:,} are allowed"
                 )
             if isinstance(text, str) and not is_unicode(text):
-                raise UsageError(f"{name} of the task contains a lone surrogate (half of a character): {brief(text)}")
+                raise UsageError(f"{name} of the task contains invalid Unicode (a lone surrogate): {brief(text)}")
 
     @property
     def metric(self) -> str:
@@ -142,8 +142,8 @@ class Task(Generic[P]):
         """
         dataset, split = dataset or self.data.default_datasets[0], split or self.data.default_split
         if dataset not in self.data.datasets:
-            raise unknown_name(f"dataset of {self.name}", dataset, self.data.datasets)
+            raise unknown_name("dataset", dataset, self.data.datasets, f"of {self.name}")
         splits = None if in_folder and self.data.path is not None else self.data.known_splits
         if split is not None and splits is not None and split not in splits:
-            raise unknown_name(f"split of {self.name}", split, splits)
+            raise unknown_name("split", split, splits, f"of {self.name}")
         return dataset, split

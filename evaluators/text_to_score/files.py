@@ -200,7 +200,7 @@ def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str
 def _one_task(path: str, task: str | None, tasks: set[str]) -> str:
     there = [name for name in DESCRIPTION_TASKS if name in tasks]
     if task is not None and task not in there:
-        raise unknown_name(f"task with descriptions in '{path}'", task, there)
+        raise unknown_name("task", task, there, f"with descriptions in '{path}'")
     if task is None and len(there) != 1:
         found = f"answers to {' and '.join(there)}" if there else f"no answers to {' or '.join(DESCRIPTION_TASKS)}"
         raise UsageError(

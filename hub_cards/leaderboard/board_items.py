@@ -17,7 +17,7 @@ NEARLY_ALL = 0.99
 
 @dataclass(frozen=True)
 class Part:
-    """An entry's items on one data set."""
+    """An entry's items on one dataset."""
 
     place: str
     """Names task, data and score, and so seeds the bootstrap in the same way as in `compare`."""

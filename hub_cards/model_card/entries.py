@@ -26,7 +26,7 @@ _OURS = " (eyechart)"
 
 
 def index_entries(published: Sequence[Published], repos: Mapping[str, str], source: str | None) -> list[dict[str, Any]]:
-    """Entries for the `results` of a `model-index`, one for each task and data set.
+    """Entries for the `results` of a `model-index`, one for each task and dataset.
 
     Args:
         published: The results. Averages over databases are skipped, because they belong to no single dataset, and so

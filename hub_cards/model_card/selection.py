@@ -78,7 +78,7 @@ def select(
     known = list(dict.fromkeys(key.task for run in read for key in run.tasks))
     for name in tasks:
         if name not in known:
-            raise unknown_name("task in these runs", name, known)
+            raise unknown_name("task", name, known, "in these runs")
     chosen = [
         (recomputing, key)
         for recomputing in map(Recomputing, read)

@@ -55,7 +55,7 @@ class FreeModel(Backend):
 
 
 def make_requests(image_bytes: int, per_image: int) -> list[Request]:
-    """Requests with images as a data set holds them."""
+    """Requests with images as a dataset holds them."""
     rng = np.random.default_rng(0)
     images = [{"bytes": rng.bytes(image_bytes), "path": None} for _ in range(-(-COUNT // per_image))]
     return [Request(f"{i}", (PROMPT, IMAGE, f"{i}"), (images[i // per_image],)) for i in range(COUNT)]

@@ -16,7 +16,7 @@ from eyechart.datasets_scripts import register
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give every test its own cache of prepared data sets."""
+    """Give every test its own cache of prepared datasets."""
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "hf_datasets")
 
 

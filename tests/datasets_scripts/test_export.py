@@ -248,7 +248,7 @@ def test_unknown_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown llsavisionqa config 'pairs'; did you mean 'pair'"):
         export("llsavisionqa", ["single", "pairs"], out=tmp_path / "out", data_dir=mini.release("llsavisionqa"))
     for folders, reason in (
-        ({"singel": tmp_path}, "unknown config in data_dir 'singel'; did you mean 'single'"),
+        ({"singel": tmp_path}, "unknown config 'singel' in data_dir; did you mean 'single'"),
         ({"single": tmp_path}, "data_dir has no folder for config 'pair'"),
     ):
         with pytest.raises(UsageError, match=reason):

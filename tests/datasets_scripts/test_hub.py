@@ -89,7 +89,7 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
         (["--mini", "--data-dir", "single=x"], "--mini and --data-dir single=x are both given; leave out one"),
         (["--public"], "--public has no effect without --push-to-hub"),
         (["--config", "singel"], "did you mean 'single'?"),
-        (["--data-dir", "dual=x"], "unknown config in --data-dir 'dual'"),
+        (["--data-dir", "dual=x"], "unknown config 'dual' in --data-dir"),
         (["--data-option", "refusal_position"], "--data-option 'refusal_position' is not NAME=VALUE"),
         (["--mini", "--data-option", "refusal_position=middle"], "refusal_position='middle' is not one of 'last'"),
         (["--mini", "--data-option", "position=1"], "unknown llsavisionqa option 'position'"),

@@ -62,8 +62,8 @@ def test_unknown_names(kadis: Folder) -> None:
         ({"config": "defualt"}, "unknown kadis700k config 'defualt'; did you mean 'default'"),
         ({"split": "tset"}, "unknown split 'tset'; did you mean 'test'"),
         ({"split": "test[:1]+dev"}, "unknown split 'dev'"),
-        ({"images": "skipp"}, "unknown value of images 'skipp'; did you mean 'skip'"),
-        ({"options": {"rounds": 3}}, "unknown kadis700k option 'rounds'; Available: none"),
+        ({"images": "skipp"}, "unknown value 'skipp' of images; did you mean 'skip'"),
+        ({"options": {"rounds": 3}}, "unknown kadis700k option 'rounds'; available: none"),
         ({"split": "test[x]"}, r"split 'test\[x\]' cannot be loaded"),
         ({"split": "test[:1]", "streaming": True}, "is a slice; name the complete split when streaming"),
     ):

@@ -1,4 +1,4 @@
-"""A small data set per kind, in the documented columns, for evaluators that run on a Python function, and servers."""
+"""A small dataset per kind, in the documented columns, for evaluators that run on a Python function, and servers."""
 
 import subprocess
 from collections.abc import Callable, Iterator

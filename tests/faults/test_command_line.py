@@ -57,20 +57,20 @@ def said(done):
             "a dataset of another task",
             REFUSED,
             ["run", "q_bench/perception", "--dataset", "kadis700k"],
-            "unknown data set 'kadis700k'",
+            "unknown dataset 'kadis700k'",
         ),
         row(
             "an unknown split",
             REFUSED,
             ["run", "q_bench/perception", "--split", "tset"],
-            "unknown split of q_bench/perception 'tset'",
+            "unknown split 'tset' of q_bench/perception",
         ),
         row("a data folder without a dataset", REFUSED, ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
         row(
             "one data folder for several tasks",
             REFUSED,
             ["run", "--data-dir", "."],
-            "does not say which data set it is",
+            "does not say which dataset it is",
         ),
         row(
             "two folders for one dataset",
@@ -82,13 +82,13 @@ def said(done):
             "a dataset that is not in the suite",
             REFUSED,
             ["run", "--suite", "mmbench", "--dataset", "koniq10k"],
-            "unknown data set 'koniq10k'; Available: mmbench",
+            "unknown dataset 'koniq10k'; available: mmbench",
         ),
         row(
             "a split that only one of two tasks has",
             REFUSED,
             ["run", "mmbench/en", "mmbench/cc", "--split", "test"],
-            "unknown split of mmbench/cc 'test'",
+            "unknown split 'test' of mmbench/cc",
         ),
         row(
             "an option that belongs to another dataset",
@@ -203,7 +203,7 @@ def test_suite_files(tmp_path, text, message):
             "a lone surrogate in a task file",
             REFUSED,
             'note: "\\ud800"',
-            "note of the task contains a lone surrogate",
+            "note of the task contains invalid Unicode (a lone surrogate)",
         ),
         row(
             "a hexadecimal number of 6,000 digits in a task file",

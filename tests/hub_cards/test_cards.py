@@ -1,4 +1,4 @@
-"""Cards of data sets, metrics, the model and Spaces: sections, and front matter that the Hub and its library read."""
+"""Cards of datasets, metrics, the model and Spaces: sections, and front matter that the Hub and its library read."""
 
 import re
 from importlib.resources import files

@@ -63,7 +63,7 @@ class QuestionSet:
     title: str
     """Its name in errors."""
     hub: str
-    """Address of the official data set on the Hub."""
+    """Address of the official dataset on the Hub."""
     files: Mapping[str, str]
     """Annotation file of each split."""
     image_archive: str

@@ -78,7 +78,7 @@ def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
     # "train" is the key of files that were given without one.
     if key != "train":
         if key not in splits:
-            raise unknown_name("split in data_files", key, splits)
+            raise unknown_name("split", key, splits, "in data_files")
         return key
     name = os.path.basename(path).lower()
     named = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]

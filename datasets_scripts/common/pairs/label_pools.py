@@ -58,7 +58,7 @@ def read_label_rows(path: str, databases: Sequence[str]) -> list[Row]:
     )
     for database in databases:
         if database not in found:
-            raise unknown_name(f"database in {path}", database, found)
+            raise unknown_name("database", database, found, f"in {path}")
     wanted = set(databases or found)
     rows: list[Row] = []
     for number, (name, place, image) in enumerate(everything, 1):

@@ -86,7 +86,7 @@ def draw_rounds(n_items: int, rounds: int, pairing: str, rng: np.random.Generato
         [[(0, 1), (2, 3)], [(1, 0), (2, 3)]]
     """
     if pairing not in PAIRINGS:
-        raise unknown_name("value of pairing", pairing, PAIRINGS)
+        raise unknown_name("value", pairing, PAIRINGS, "of pairing")
     if pairing == "released":
         return [released_matching(n_items, number) for number in range(rounds)]
     return [random_matching(n_items, rng) for _ in range(rounds)]

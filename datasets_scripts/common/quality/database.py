@@ -81,7 +81,7 @@ class QualityBuilder(BenchmarkBuilder):
             for key in chosen:
                 # "train" is the key of files that were given without one.
                 if key not in ("train", "test"):
-                    raise unknown_name("split in data_files", key, ["test"])
+                    raise unknown_name("split", key, ["test"], "in data_files")
             files = tuple(file for part in chosen.values() for file in part)
             return self._splits(files, data_dir or os.path.dirname(files[0]))
         if data_dir is not None:

@@ -115,7 +115,7 @@ def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) 
     known = {*owner.image_processor.to_dict(), *getattr(getattr(kind, "valid_kwargs", None), "__annotations__", ())}
     for setting in options.processor:
         if setting not in known:
-            raise unknown_name("setting of the image processor", setting, sorted(known))
+            raise unknown_name("setting", setting, sorted(known), "of the image processor")
     try:
         owner.image_processor = kind.from_pretrained(folder, revision=options.revision, **options.processor)
     except (TypeError, ValueError) as error:

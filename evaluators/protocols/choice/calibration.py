@@ -129,11 +129,11 @@ def calibration_line(found: Mapping[str, Any]) -> str:
         >>> about = {"ece": {"kind": "calibration", "units": 40}, "aurc": {"kind": "none", "units": 5}}
         >>> ends = {"ece_ci95": [0.031, 0.059], "aurc_ci95": None}
         >>> calibration_line({"ece": 0.042, "aurc": 0.012, "n": 40, "intervals": about, **ends})
-        'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval: only 5 wrong answers), 40 items'
+        'ECE 4.2 % (3.1 to 5.9), AURC 0.012 (no interval: only 5 incorrect answers), 40 items'
     """
     ece, aurc, about = 100 * found["ece"], found["aurc"], found["intervals"]
     of_ece = _interval([end and 100 * end for end in found["ece_ci95"] or ()], 1, about["ece"], "independent unit")
-    of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "wrong answer")
+    of_aurc = _interval(found["aurc_ci95"] or (), 3, about["aurc"], "incorrect answer")
     return f"ECE {ece:.1f} % ({of_ece}), AURC {aurc:.3f} ({of_aurc}), {found['n']:,} items"
 
 

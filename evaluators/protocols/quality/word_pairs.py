@@ -46,7 +46,7 @@ def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
     """
     by_name = {pair.name: pair for pair in pairs}
     if name is not None and name not in by_name:
-        raise unknown_name("value of word_pair", name, by_name)
+        raise unknown_name("value", name, by_name, "of word_pair")
     return pairs[0] if name is None else by_name[name]
 
 

@@ -40,7 +40,7 @@ _TASK_MAKERS: Mapping[str, Callable[[str, ResultsByKey], Iterator[PaperTable]]] 
     "q_bench/assessment": q_bench_assessment.assessment,
     **dict.fromkeys(_MMBENCH, mmbench_appendix.without_blind_solved),
 }
-"""The tables over several data sets or splits of a task; they come after its other tables."""
+"""The tables over several datasets or splits of a task; they come after its other tables."""
 
 
 def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:

@@ -48,12 +48,12 @@ class PaperTable:
 
     @property
     def whole_title(self) -> str:
-        """The title with data set and split."""
+        """The title with dataset and split."""
         return f"{self.title} ({data_title(self.key_of_task)})" if self.key_of_task else self.title
 
     @property
     def caption(self) -> str:
-        """The title with paper, task and data set, for a table outside the page."""
+        """The title with paper, task and dataset, for a table outside the page."""
         key = self.key_of_task
         paper = paper_of(key.task) if key else OWN
         if key is None or paper == OWN:

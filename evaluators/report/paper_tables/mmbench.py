@@ -95,7 +95,7 @@ def _grades(key: TaskKey, results: Results) -> PaperTable:
         ("Average score (1 to 5)", *(decimal(2, of_run, "mean_score") for of_run in scores)),
     ]
     judges = ", ".join(dict.fromkeys(str(of_run.get("judge")) for of_run in scores))
-    note = f"Open questions of this task; the paper's table is on three other data sets. Graded by {judges}."
+    note = f"Open questions of this task; the paper's table is on three other datasets. Graded by {judges}."
     title = "MMBench, Table 4: grades of open answers and exact matching"
     found = table(key, "table_4", title, ("Model", *(label for label, _ in results)), rows, note)
     return replace(found, across=1)

@@ -149,6 +149,13 @@ def williams_from_correlations(r_first: float, r_second: float, r_between: float
     return PairedTest(r_first - r_second, p_value, n, statistic=float(statistic))
 
 
+_CORRELATED = {
+    "r_first": "the first scores and the references",
+    "r_second": "the second scores and the references",
+    "r_between": "the two models' scores",
+}
+
+
 def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:
     """The determinant of the three correlations, which must be positive."""
     check_count("n", n)
@@ -158,7 +165,9 @@ def _check_correlations(r_first: float, r_second: float, r_between: float, n: in
         if not -1 <= value <= 1:
             raise InputError(f"{name} is {value!r}; a correlation must be between -1 and 1")
         if abs(value) > 1 - 1e-12:
-            raise UndefinedScoreError(f"{name} is {value:.0f}; correlations of 1 or -1 cannot be tested")
+            raise UndefinedScoreError(
+                f"{_CORRELATED[name]} have correlation {value:.0f} ({name}); correlations of 1 or -1 cannot be tested"
+            )
     determinant = 1 - r_first**2 - r_second**2 - r_between**2 + 2 * r_first * r_second * r_between
     if determinant < -1e-9:
         raise InputError(f"no data can have the correlations {r_first}, {r_second} and {r_between}")

@@ -17,7 +17,7 @@ def test_unknown_name_says_what_was_given_what_exists_and_the_nearest() -> None:
 
 
 def test_unknown_name_without_a_near_match() -> None:
-    assert str(unknown_name("split", "zzz", ["dev"])) == "unknown split 'zzz'; Available: dev"
+    assert str(unknown_name("split", "zzz", ["dev"])) == "unknown split 'zzz'; available: dev"
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def test_data_files_say_which_split(llvisionqa: Folder) -> None:
     assert list(load_dataset("llvisionqa", data_files={"dev": str(other)})) == ["dev"]
     with pytest.raises(UsageError, match="does not show which split it is"):
         load_dataset("llvisionqa", data_files=str(other))
-    with pytest.raises(UsageError, match="unknown split in data_files 'dve'; did you mean 'dev'"):
+    with pytest.raises(UsageError, match="unknown split 'dve' in data_files; did you mean 'dev'"):
         load_dataset("llvisionqa", data_files={"dve": str(other)})
     with pytest.raises(MissingFileError, match="data_files of dataset 'llvisionqa'"):
         load_dataset("llvisionqa", data_files={"dev": str(folder / "none.json")})

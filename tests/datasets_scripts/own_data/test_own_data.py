@@ -1,4 +1,4 @@
-"""Data of one's own: every way in which tables and data sets hold images, options and answers, and bad ones."""
+"""Data of one's own: every way in which tables and datasets hold images, options and answers, and bad ones."""
 
 import base64
 import csv
@@ -288,7 +288,7 @@ def test_an_empty_option_between_others(table: Callable[..., Path]) -> None:
         ({"columns": CHOICE | {"question": ["A", "B"]}}, r"columns: 'question' must be one column, found \['A', 'B'\]"),
         ({"columns": CHOICE, "split": "val[:3]"}, r"split 'val\[:3\]' is not the name of a split"),
         ({"columns": CHOICE, "config": "en"}, "config 'en' has no effect"),
-        ({"kind": "choice"}, "unknown kind of data 'choice'; Available: multiple choice, quality, pairs, description"),
+        ({"kind": "choice"}, "unknown kind of data 'choice'; available: multiple choice, quality, pairs, description"),
     ],
 )
 def test_bad_arguments(table: Callable[..., Path], arguments: dict[str, Any], message: str) -> None:
@@ -363,5 +363,5 @@ def test_splits(tmp_path: Path, questions: datasets.Dataset, form: str) -> None:
     several = r"has several splits but no 'test': train, validation; choose one with --split, or .* data: {sp"
     with pytest.raises(UsageError, match=several):
         load("train", "validation")
-    with pytest.raises(UsageError, match=r"unknown split of .* 'trian'; did you mean 'train'\? Available: train, val"):
+    with pytest.raises(UsageError, match=r"unknown split 'trian' of .*; did you mean 'train'\? Available: train, val"):
         load("train", "validation", split="trian")

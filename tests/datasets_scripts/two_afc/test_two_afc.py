@@ -208,13 +208,13 @@ def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"pairing": "releesed"}, "unknown value of pairing 'releesed'; did you mean 'released'"),
-        ({"mm21_scores": "dmos"}, "unknown value of mm21_scores 'dmos'; did you mean 'mos'"),
+        ({"pairing": "releesed"}, "unknown value 'releesed' of pairing; did you mean 'released'"),
+        ({"mm21_scores": "dmos"}, "unknown value 'dmos' of mm21_scores; did you mean 'mos'"),
         ({"rounds": 0}, "rounds is 0; expected a whole number of at least 1"),
         ({"rounds": True}, "rounds is True; expected a whole number of at least 1"),
         ({"seed": -1}, "seed is -1; expected a whole number of at least 0"),
         ({"databases": "SQAD"}, "databases is 'SQAD'; expected a list of names"),
-        ({"databases": ["sqad"]}, r"unknown database in .*mixed\.json 'sqad'; did you mean 'SQAD'"),
+        ({"databases": ["sqad"]}, r"unknown database 'sqad' in .*mixed\.json; did you mean 'SQAD'"),
         ({"sample": 4}, "sample has no effect without source"),
         ({"scale": (1, 5)}, "scale has no effect without source"),
         (
@@ -227,7 +227,7 @@ def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
             {"scale": ["1", 5], "source": "spaq"},
             r"scale is \['1', 5\]; expected two numbers, the lowest and the highest quality",
         ),
-        ({"source": "llvisionqa"}, "unknown quality dataset for source 'llvisionqa'"),
+        ({"source": "llvisionqa"}, "unknown quality dataset 'llvisionqa' for source"),
         ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect with source"),
         ({"sauce": "spaq"}, "unknown two_afc option 'sauce'; did you mean 'source'"),
     ],

@@ -176,7 +176,7 @@ def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     held, private = releases("q_bench/perception")
     run = write(tmp_path / "run", evaluated("q_bench/perception", private, limit=3))
     assert "run used --limit 3 of 180 items; run again without it" in call("submit", run, code=2)
-    assert "unknown task in this run" in call("submit", run, "--task", "mmbench/en", code=2)
+    assert "unknown task 'mmbench/en' in this run" in call("submit", run, "--task", "mmbench/en", code=2)
     run = write(tmp_path / "run", evaluated("q_bench/perception", private))
     assert f"180 answers in {run / 'answer_files' / 'q_bench'}" in call("submit", run)
     path = run / "predictions.parquet"

@@ -63,7 +63,7 @@ def test_prune_says_what_it_removed(options, removed, left):
     [
         ([], "choose what to remove"),
         (["--all", "--model", "c"], "choose what to remove"),
-        (["--model", "a/c"], "unknown model in the response store 'a/c'; did you mean 'a/b'?"),
+        (["--model", "a/c"], "unknown model 'a/c' in the response store; did you mean 'a/b'?"),
         (["--older-than", "-1"], "--older-than"),
     ],
 )

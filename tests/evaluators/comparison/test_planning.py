@@ -214,7 +214,7 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
             "q_bench/perception on llvisionqa (test)",
             "no score, as the answers are private",
         ),
-        ("q_bench/assessment on average (test)", "it is an average over data sets, which are planned separately"),
+        ("q_bench/assessment on average (test)", "it is an average over datasets, which are planned separately"),
         ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
     ]
     done = CliRunner().invoke(app, ["plan", str(first), str(second)], env={"COLUMNS": "300"})

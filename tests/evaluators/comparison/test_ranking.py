@@ -104,7 +104,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
     assert {one.title: one.reason for one in found.unranked} == {
         place.format("own"): "not all runs can be compared: a with c, b with c",
         place.format("part"): "the runs have different items, so their scores cannot be ranked",
-        "q_bench/assessment on average (test)": "it is an average over data sets, which are ranked separately",
+        "q_bench/assessment on average (test)": "it is an average over datasets, which are ranked separately",
         place.format("alone"): "missing in c",
     }
     assert [one.title for one in found.rankings] == [place.format("llvisionqa")]

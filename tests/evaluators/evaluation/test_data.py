@@ -17,5 +17,5 @@ def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Pa
 
 
 def test_synthetic_data_come_by_our_names_alone() -> None:
-    with pytest.raises(UsageError, match=r"unknown dataset after 'mini:' 'me/photos'"):
+    with pytest.raises(UsageError, match=r"unknown dataset 'me/photos' after 'mini:'"):
         load_data(get_task("q_bench/perception"), "mini:me/photos")

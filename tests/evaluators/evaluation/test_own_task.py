@@ -38,11 +38,11 @@ def compute(file, **arguments):
 @pytest.mark.parametrize(
     ("file", "subset", "split", "message"),
     [
-        ("circular_tsv.yaml", "photos", None, "dataset of my_questions 'photos'; Available: my_questions"),
-        ("circular_tsv.yaml", None, "tset", "unknown split of my_questions 'tset'; did you mean 'test'?"),
-        ("own_prompt.py", None, "train", "unknown split of my_prompt 'train'; Available: test"),
-        ("named.yaml", None, "test", "unknown split of my_questions 'test'; Available: val"),
-        ("circular_tsv.yaml", None, "test[:3]", "unknown split of my_questions 'test[:3]'"),
+        ("circular_tsv.yaml", "photos", None, "dataset 'photos' of my_questions; available: my_questions"),
+        ("circular_tsv.yaml", None, "tset", "unknown split 'tset' of my_questions; did you mean 'test'?"),
+        ("own_prompt.py", None, "train", "unknown split 'train' of my_prompt; available: test"),
+        ("named.yaml", None, "test", "unknown split 'test' of my_questions; available: val"),
+        ("circular_tsv.yaml", None, "test[:3]", "unknown split 'test[:3]' of my_questions"),
         ("absent.yaml", None, None, "absent.tsv: the file does not exist"),
     ],
 )
@@ -53,7 +53,7 @@ def test_what_own_data_lack_is_refused_in_the_words_of_a_run(own, file, subset, 
     options = [text for name, value in (("--dataset", subset), ("--split", split)) if value for text in (name, value)]
     done = CliRunner().invoke(app, ["run", str(own / file), *options, "--out", str(own / "none")])
     # Among several tasks, it says nothing of one of them.
-    assert message.replace("dataset of my_questions", "data set") in " ".join(done.output.split())
+    assert message.replace("'photos' of my_questions", "'photos'") in " ".join(done.output.split())
     assert done.exit_code != 0 and not (own / "none").exists()
 
 

@@ -253,7 +253,7 @@ def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, t
         run(model, rated, task="q_bench/assessment")
     with pytest.raises(UsageError, match="it asks for losses of given continuations"):
         run(model, loaded, settings={"inference": "closed-set"})
-    with pytest.raises(UsageError, match="repeats=0 is not allowed; expected at least 1"):
+    with pytest.raises(UsageError, match="repeats=0 is not allowed; it must be at least 1"):
         run(model, loaded, 0)
     if not samples:
         with pytest.raises(UsageError, match=r"drawn replies at temperature 0 .*, so all repeats would be equal"):

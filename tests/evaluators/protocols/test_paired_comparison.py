@@ -144,7 +144,7 @@ def test_the_papers_wording_names_no_options():
         "Which image has better visual quality?",
     ]
     assert (one.settings["prompt_id"], other.settings["prompt_id"]) == ("two_afc/2", "two_afc/2/paper")
-    with pytest.raises(UsageError, match="unknown value of prompt 'papr'; did you mean 'paper'"):
+    with pytest.raises(UsageError, match="unknown value 'papr' of prompt; did you mean 'paper'"):
         run(paper, make([(0, 1)]), prompt="papr")
 
 

@@ -85,18 +85,18 @@ def test_an_allowed_value_changes_one_setting_and_the_result_names_it(task, name
 def test_any_other_value_is_refused_with_what_is_allowed(task, name, value, expected):
     with pytest.raises(UsageError) as caught:
         change(task, **{name: value})
-    assert str(caught.value).startswith(f"{name}={value!r}: ") and expected in str(caught.value)
+    assert str(caught.value).startswith(f"{task}: {name}={value!r}: ") and expected in str(caught.value)
     assert "Input should" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("task", "given", "message"),
     [
-        ("q_bench/perception", {"prompt": "answer_mark"}, "unknown value of prompt 'answer_mark'; did you mean"),
-        ("q_bench/perception", {"max_tokens": 3}, "'max_tokens'; did you mean 'max_new_tokens'"),
-        ("q_bench/description", {"shuffle_seed": 1}, "unknown setting of q_bench/description 'shuffle_seed'"),
+        ("q_bench/perception", {"prompt": "answer_mark"}, "unknown value 'answer_mark' of prompt; did you mean"),
+        ("q_bench/perception", {"max_tokens": 3}, "'max_tokens' of q_bench/perception; did you mean 'max_new_tokens'"),
+        ("q_bench/description", {"shuffle_seed": 1}, "unknown setting 'shuffle_seed' of q_bench/description"),
         # What a task or a run fixes is no setting.
-        ("q_bench/perception", {"seed": 3}, "unknown setting of q_bench/perception 'seed'"),
+        ("q_bench/perception", {"seed": 3}, "unknown setting 'seed' of q_bench/perception"),
         ("mmbench/en", {"exclude_blind_solved": 3}, "exclude_blind_solved=3: .*expected folder"),
         ("mmbench/en", {"human_labels": 3}, "human_labels=3: .*expected file"),
     ],

@@ -87,7 +87,7 @@ def test_prune_removes_by_model_and_age(path):
         assert store.prune(older_than=2) == {"a/b": 3}
         assert store.prune(model="a/b") == {"a/b": 7}
         assert set(store.get(keys(15))) == set(keys(3, start=10))
-        with pytest.raises(UsageError, match=r"unknown model in the response store 'a/b'.*Available: c"):
+        with pytest.raises(UsageError, match=r"unknown model 'a/b' in the response store.*available: c"):
             store.prune(model="a/b")
         assert store.prune() == {"c": 3}
 

@@ -30,21 +30,21 @@ def invoke(*arguments, code=2):
 def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
     shown = invoke("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
     assert (
-        f"5 data sets cannot be downloaded, and --data-dir does not name their folders: {', '.join(BY_HAND)}\n" in shown
+        f"5 datasets cannot be downloaded, and --data-dir does not name their folders: {', '.join(BY_HAND)}\n" in shown
     )
     for name in BY_HAND:
         how = by_hand(name)
         assert "https://" in how and "data_dir" in how
         assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
-    assert "--data-dir spaq=PATH. The task then runs only on data sets with a named folder.\n" in shown
-    assert "To run only on the other data sets: --dataset koniq10k --dataset kadid10k\n" in shown
+    assert "--data-dir spaq=PATH. The task then runs only on datasets with a named folder.\n" in shown
+    assert "To run only on the other datasets: --dataset koniq10k --dataset kadid10k\n" in shown
     assert "use --mini: it runs on synthetic demo data" in shown
     assert not (tmp_path / "out").exists()
 
 
 def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
     shown = invoke("run", "--suite", "aes_bench", *NAMED, "--out", tmp_path / "out")
-    assert "the data set aesbench cannot be downloaded, and --data-dir does not name its folder:\n" in shown
+    assert "the dataset aesbench cannot be downloaded, and --data-dir does not name its folder:\n" in shown
     assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
 
 
@@ -121,7 +121,7 @@ def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp
 def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
     (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
     shown = invoke("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
-    assert "5 data sets cannot be downloaded" in shown
+    assert "5 datasets cannot be downloaded" in shown
 
 
 def write(folder, text):

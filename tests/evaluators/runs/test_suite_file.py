@@ -62,7 +62,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, limt: 5}]", "tasks, entry 1: unknown key 'limt'; did you mean 'limit'?"),
         ("tasks: [{dataset: llvisionqa}]", "tasks, entry 1, task is missing"),
         ("tasks: [{task: q_bench/percepton}]", r"task 1 .*did you mean 'q_bench/perception'"),
-        ("tasks: [{task: q_bench/perception, dataset: koniq10k}]", "unknown dataset of q_bench/perception 'koniq10k'"),
+        ("tasks: [{task: q_bench/perception, dataset: koniq10k}]", "unknown dataset 'koniq10k' of q_bench/perception"),
         ("tasks: [{task: q_bench/perception, split: tset}]", "did you mean 'test'"),
         ("tasks: [{task: q_bench/perception, data_dir: nowhere}]", "nowhere' does not exist"),
         ("tasks: [{task: q_bench/perception, data_dir: ~nosuchuser/x}]", "task 1 .*data_dir '~nosuchuser/x' cannot be"),
@@ -70,7 +70,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ("tasks: [{task: q_bench/perception, settings: {shufle_seed: 1}}]", "did you mean 'shuffle_seed'"),
         (
             "tasks: [{task: q_bench/perception, settings: {temperature: 5}}]",
-            "unknown setting of q_bench/perception 'temperature'",
+            "unknown setting 'temperature' of q_bench/perception",
         ),
         (
             "tasks: [{task: q_bench/perception, settings: {shuffle_seed: -1}}]",
@@ -85,7 +85,7 @@ def test_folders_are_relative_to_the_file(tmp_path):
         ),
         (
             "tasks: [{task: q_bench/perception, settings: {prompt: nonsense}}]",
-            "task 1 .*unknown value of prompt 'nonsense'",
+            "task 1 .*unknown value 'nonsense' of prompt",
         ),
         (
             "tasks: [{task: q_bench/assessment, settings: {word_pair: [good, poor]}}]",

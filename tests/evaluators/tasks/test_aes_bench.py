@@ -48,7 +48,7 @@ def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
     assert ids == ["aes_bench_choice/2", "aes_bench_choice/2", "aes_bench_assessment/1"]
     paper = evaluator(ASSESSMENT, settings={"prompt": "paper"})
     assert paper.protocol.full_prompt_id == "aes_bench_assessment/1/paper"
-    with pytest.raises(UsageError, match="unknown value of prompt 'released'"):
+    with pytest.raises(UsageError, match="unknown value 'released' of prompt"):
         run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), prompt="released")
 
 

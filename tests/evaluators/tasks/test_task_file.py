@@ -249,7 +249,7 @@ def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path
         write_run(folder, collect([evaluation], [], ""), [evaluation])
     assert compare(*folders).differences[0].score == "sum of three scores (0 to 6)"
     path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
-    with pytest.raises(UsageError, match=r"mine\.py: unknown headline of mine 'summ'; did you mean 'sum'\?"):
+    with pytest.raises(UsageError, match=r"mine\.py: unknown headline 'summ' of mine; did you mean 'sum'\?"):
         find_tasks(str(path))
 
 
@@ -301,7 +301,7 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, i
         ('prompt_id="mine/1"', "prompt_id=1", "MultipleChoice: prompt_id: expected a string; found 1"),
         (', prompt_id="mine/1"', "", "MultipleChoice: prompt_id is missing"),
         ('{"default": ask}', "ask", "MultipleChoice: prompts: expected a mapping; found <function ask"),
-        ('"default"', '"mine"', "MultipleChoice: unknown value of prompt 'default'; Available: mine"),
+        ('"default"', '"mine"', "MultipleChoice: unknown value 'default' of prompt; available: mine"),
         ("protocol=MultipleChoice", "protocol=dict", "task mine: protocol must be a Protocol; found"),
     ],
 )
@@ -358,7 +358,7 @@ def test_templates_become_prompts(template, row, expected):
         ({"groups": "room"}, "groups: expected a list; found 'room'"),
         ({"name": 3}, "name: expected a string; found 3"),
         ({"tasks": []}, "is not a task file but a suite file: run it with --suite"),
-        ({"settings": {"erly_stop": True}}, "unknown setting of my_questions 'erly_stop'; did you mean 'early_stop'?"),
+        ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "rounds=0: expected whole number, at least 1"),
         ({"settings": {"rounds": "abc"}}, "rounds='abc': expected whole number"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),

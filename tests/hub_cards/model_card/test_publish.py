@@ -108,7 +108,7 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_sample_is_in_the_cards_table_alone(tmp_path: Path) -> None:
-    """Whoever reads a `model-index` by the name of the data set would take its value for the benchmark's."""
+    """Whoever reads a `model-index` by the name of the dataset would take its value for the benchmark's."""
     sample = {"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}}
     run = write(tmp_path / "run", [evaluated(settings=sample, scores=ACCURACY | {"n": 300})])
     (tmp_path / "card.md").write_text(CARD)
@@ -175,7 +175,7 @@ def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> Non
     assert repo["commits"] == ["Evaluation results from eyechart"] and repo["parents"] == [base]
     assert sorted(repo["files"]) == [ENTRIES, "README.md", "weights.bin"]
     assert "Nothing to change" in call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
-    # Without the data set's repository there is no entry any more.
+    # Without the dataset's repository there is no entry any more.
     shown = call(run, "--model-repo", MODEL, "--push", "--task", "mmbench/en")
     assert repo["files"][ENTRIES] == b"[]\n" and b"koniq10k" not in repo["files"]["README.md"]
     assert b"perplexity" in repo["files"]["README.md"] and len(repo["commits"]) == 2
@@ -335,7 +335,7 @@ def test_a_card_says_what_intervals_rest_on(tmp_path: Path) -> None:
     run = write(tmp_path, [evaluated(scores={**ACCURACY, "intervals": about})])
     (tmp_path / "card.md").write_text(CARD)
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md")
-    assert "from a cluster-robust variance: accuracy (1,169 clusters)." in shown
+    assert "with a cluster-robust variance (effective number of items): accuracy (1,169 clusters)." in shown
 
 
 def test_undefined_intervals_are_left_out(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_a_data_set_that_is_none_of_ours_is_named_as_it_is(tmp_path: Path, subse
     [
         (["--push", "--card", "x"], "leave out one"),
         (["--create-pr"], "--create-pr has no effect without --push"),
-        (["--task", "mmbench/cn"], "unknown task in these runs 'mmbench/cn'; did you mean 'mmbench/en'"),
+        (["--task", "mmbench/cn"], "unknown task 'mmbench/cn' in these runs; did you mean 'mmbench/en'"),
         (["--dataset-repo", "llvisionqa"], "is not DATASET=ID"),
         (["--dataset-repo", "llvisonqa=me/x"], "did you mean 'llvisionqa'"),
         (["--model-repo", "acme/other"], "the run's model is 'acme/vlm', but the repository is 'acme/other'"),

@@ -31,7 +31,7 @@ HELLO = [{"role": "user", "content": "How are you?"}]
 _KILLED_AFTER = 40
 
 Rows = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
-"""Rows of predictions by task, data set, id and pass."""
+"""Rows of predictions by task, dataset, id and pass."""
 
 
 def run(*arguments: object, out: Path) -> Rows:

@@ -77,7 +77,7 @@ def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photo
 
 
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):
-    """Ids are unique in a data set alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
+    """Ids are unique in a dataset alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
     backend = PredictionsFileBackend(write(tmp_path, *({"id": f"p{i}", "score": i} for i in range(40))))
     asker = evaluator("q_bench/assessment")
     koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))

@@ -401,7 +401,7 @@ def test_settings_say_how_it_was_asked(data):
     expected = {"prompt_id": "mmbench/2", "blind": False, "early_stop": False, "fallback": "random", "seed": 3}
     expected |= {"missing": "error", "max_new_tokens": 64, "exclude_blind_solved": None, "human_labels": None}
     assert expected.items() <= done.settings.items()
-    with pytest.raises(UsageError, match="unknown setting of mmbench/en 'shuffle_seed'"):
+    with pytest.raises(UsageError, match="unknown setting 'shuffle_seed' of mmbench/en"):
         evaluator("mmbench/en", settings=dict(shuffle_seed=1))
 
 

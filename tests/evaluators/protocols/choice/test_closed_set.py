@@ -118,7 +118,7 @@ def test_the_line_below_the_table_has_the_calibration(questions):
     (line,) = [line for line in caveat_lines([found]) if "ECE" in line]
     assert line == (
         "q_bench/perception: calibration: ECE 24.3 % (no interval: only 6 independent units), AURC 0.667 "
-        "(no interval: only 4 wrong answers), 6 items"
+        "(no interval: only 4 incorrect answers), 6 items"
     )
 
 

@@ -255,7 +255,7 @@ def test_a_metric_may_be_given_by_name_or_object(questions):
 def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'q_bench/perception'"):
         evaluator("q_bench/percepton")
-    with pytest.raises(UsageError, match="unknown setting of q_bench/assessment 'shuffle_seed'"):
+    with pytest.raises(UsageError, match="unknown setting 'shuffle_seed' of q_bench/assessment"):
         evaluator("q_bench/assessment", settings=dict(shuffle_seed=1))
     with pytest.raises(UsageError, match="did you mean 'dev'"):
         evaluator("q_bench/perception").compute(always("A"), split="dve")

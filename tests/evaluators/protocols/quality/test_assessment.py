@@ -214,7 +214,7 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
 
 
 def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
-    with pytest.raises(UsageError, match=r"unknown value of word_pair 'good/por'; did you mean 'good/poor'\?"):
+    with pytest.raises(UsageError, match=r"unknown value 'good/por' of word_pair; did you mean 'good/poor'\?"):
         evaluator(TASK, settings=dict(word_pair="good/por"))
 
 
@@ -227,7 +227,7 @@ def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
         ({"prompt": "numerical", "temperature": 2.0}, r"temperature=2\.0 has no effect"),
         ({"prompt": "numerical", "ties": "paper-code"}, "ties='paper-code' has no effect"),
         ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
-        ({"prompt": "vague"}, "unknown value of prompt 'vague'"),
+        ({"prompt": "vague"}, "unknown value 'vague' of prompt"),
     ],
     ids=str,
 )

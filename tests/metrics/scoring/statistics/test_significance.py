@@ -157,7 +157,11 @@ BAD_INPUT = [
     (lambda: mcnemar([0, 2], [0, 1]), InputError, r"first_correct\[1\] is 2; allowed: True and False"),
     (lambda: williams([1, 2, 3], [3, 1, 2], [1, 3, 2]), UndefinedScoreError, "at least 4 items; there are 3"),
     (lambda: williams([1] * 5, range(5), range(5)), UndefinedScoreError, "all 5 values of first are equal"),
-    (lambda: williams(range(5), [2, 1, 4, 3, 5], range(5)), UndefinedScoreError, "r_first is 1; correlations of 1"),
+    (
+        lambda: williams(range(5), [2, 1, 4, 3, 5], range(5)),
+        UndefinedScoreError,
+        r"have correlation 1 \(r_first\); correlations of 1",
+    ),
     (lambda: williams([1, 2, 3, np.nan], range(4), range(4)), InputError, r"first\[3\] is nan"),
     (lambda: williams_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
     (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data can have the correlations"),
