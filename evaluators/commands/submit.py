@@ -42,7 +42,7 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     keys = [key for key, result in run.tasks.items() if (key.task in names if names else result.files)]
     if not keys:
         raise UsageError(
-            f"{folder} has no answer files, as all its reference answers are public or its benchmarks have no such "
+            f"{folder} has no answer files: its reference answers are public, or its benchmarks have no answer "
             "files. A run with answer files is, for example: "
             "eyechart run q_bench/perception --model MODEL --split test"
         )
@@ -69,7 +69,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
     result = run.tasks[key]
     data, limit = result.settings["data"], result.settings.get("limit")
     if not result.files:
-        raise UsageError(f"{key.title}: no answer file, as the answers are public or the benchmark has no such file")
+        raise UsageError(f"{key.title}: no answer file: the answers are public, or the benchmark has no answer file")
     if data["is_mini"]:
         raise UsageError(f"{key.title}: the run used synthetic demo data; run without --mini")
     if result.settings.get("sample") is not None:

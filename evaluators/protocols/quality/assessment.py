@@ -90,7 +90,7 @@ class QualityAssessment(Protocol):
         """Refuse a word pair that the task does not have.
 
         Raises:
-            UsageError: The task has no such word pair or prompt.
+            UsageError: The task does not have this word pair or prompt.
         """
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)

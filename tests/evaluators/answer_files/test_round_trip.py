@@ -191,7 +191,7 @@ def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     results.write_text(results.read_text().replace('"is_mini": false', '"is_mini": true'))
     assert "the run used synthetic demo data" in call("submit", run, code=2)
     public = write(tmp_path / "public", evaluated("q_bench/perception", held))
-    assert "has no answer files, as all its reference answers are public" in call("submit", public, code=2)
+    assert "has no answer files: its reference answers are public" in call("submit", public, code=2)
     assert "the answers are public" in call("submit", public, "--task", "q_bench/perception", code=2)
 
 

@@ -54,7 +54,7 @@ def test_publishing(run: Path, tmp_path: Path) -> None:
 
 
 def test_collecting_answer_files(run: Path) -> None:
-    assert "no answer files, as all its reference answers are public" in " ".join(call("submit", run, code=2).split())
+    assert "no answer files: its reference answers are public" in " ".join(call("submit", run, code=2).split())
 
 
 def test_the_leaderboard(run: Path, tmp_path: Path) -> None:
