@@ -122,7 +122,9 @@ class MiniDataWarning(UserWarning):
     """The scores were computed on synthetic demo data, not on the benchmark."""
 
 
-def unknown_name(kind: str, given: object, allowed: Iterable[str], where: str = "") -> UsageError:
+def unknown_name(
+    kind: str, given: object, allowed: Iterable[str], where: str = "", *, instead: str | None = None
+) -> UsageError:
     """Make the error for a name that does not exist.
 
     Args:
@@ -130,6 +132,7 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str], where: str = 
         given: The unknown name.
         allowed: The names that exist.
         where: Where it is unknown, for example "of mmbench/en".
+        instead: What follows a suggestion instead of all names, if there are many.
 
     Returns:
         The error, to be raised by the caller.
@@ -143,7 +146,8 @@ def unknown_name(kind: str, given: object, allowed: Iterable[str], where: str = 
     names = list(allowed)
     hint = _hint(given, names)
     available = f"{'Available' if hint else 'available'}: {', '.join(names) or 'none'}"
-    return UsageError(f"unknown {kind} {given!r}{where and f' {where}'}; {hint}{available}")
+    rest = instead if hint and instead is not None else available
+    return UsageError(f"unknown {kind} {given!r}{where and f' {where}'}; {hint}{rest}".rstrip())
 
 
 def missing_column(name: str, found: Iterable[str], why: str = "") -> str:

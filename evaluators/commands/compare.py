@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.comparison.differences import Difference
     from eyechart.evaluators.comparison.ranking import RankedRun
 
-_SHOWN = 5
-"""Most ids of flipped items to show."""
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are correct or incorrect; only these can flip."""
 
@@ -69,7 +67,7 @@ def compare(
         _say_many(found)
         pairs = found.pairs
     else:
-        _say_two(found)
+        _say_two(found, out)
         pairs = (found,)
     if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
         _say("To compare despite a different setting, use --allow SETTING; the difference then includes its effect.")
@@ -89,20 +87,28 @@ def _say_many(found: "ManyRuns") -> None:
         table.add_column("run", overflow="fold")
         table.add_column(ranking.score, justify="right", no_wrap=True)
         # One column for all ranks: one column per rank does not fit.
-        table.add_column("probability of each rank")
+        table.add_column("rank probability")
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
             table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), _chances(run))
         console().print(table)
     if found.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
-        _say(f"place: runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted, {counts} tests)")
-        _say("probability of each rank: how often the run has that rank when the items are resampled; 0 % is not shown")
+        _say(
+            "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted, "
+            f"{counts} tests)"
+        )
+        _say(
+            "rank probability: how often the run has this rank when the items are resampled; runs with equal scores "
+            "share a rank; 0 % is not shown"
+        )
     for task in found.unranked:
         _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
         if pair.differences:
             console().print(_table(pair))
+    _say_settings(found.pairs)
+    _say_synthetic(found.pairs)
     tests = [one for pair in found.pairs for one in pair.differences if not math.isnan(one.p_value)]
     _say(f"p (Holm): Holm-adjusted ({len(tests)} tests); flips: correct only in A / correct only in B")
     _say_methods(found.pairs)
@@ -122,21 +128,24 @@ def _chances(run: "RankedRun") -> str:
     return ", ".join(f"{rank}: {chance}" for rank, chance in shown.items() if chance != "0 %")
 
 
-def _say_two(found: "Comparison") -> None:
+def _say_two(found: "Comparison", out: Path | None) -> None:
     from eyechart.evaluators.comparison.causes import describe_causes
+    from eyechart.evaluators.comparison.verdicts import verdict_lines
 
     if found.differences:
         console().print(_table(found))
+        for line in verdict_lines(found):
+            _say(line)
+        for title, causes in found.causes.items():
+            _say(f"{title}: {describe_causes(causes)}")
+        _say_synthetic([found])
         tests = sum(not math.isnan(one.p_value) for one in found.differences)
         adjusted = f"Holm-adjusted ({tests} test{'' if tests == 1 else 's'})"
         _say(f"p (Holm): {adjusted}; flips: correct only in A / correct only in B")
     _say_methods([found])
     _say_notes(found.differences)
-    for one in found.differences:
-        _say_flips(one)
-    for title, causes in found.causes.items():
-        if causes.whole or causes.reading:
-            _say(f"{title}: {describe_causes(causes)}")
+    if out is None and any(one.only_first or one.only_second for one in found.differences):
+        _say("To list the items that flipped, use --out FILE.csv.")
     if found.only_in_one:
         _say(f"only in one run: {', '.join(found.only_in_one)}")
     for refused in found.refused:
@@ -144,6 +153,7 @@ def _say_two(found: "Comparison") -> None:
 
 
 def _table(found: "Comparison") -> "Table":
+    from eyechart.evaluators.comparison.difference import shown_p, signed
     from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
@@ -159,8 +169,8 @@ def _table(found: "Comparison") -> "Table":
             table,
             one.score,
             f"{spec(one.key).shown(one.first)}\n{spec(one.key).shown(one.second)}",
-            f"{_signed(one, one.difference)}\n{_interval(one)}",
-            f"{_p_value(one.p_value)}\n{_p_value(one.p_holm)}",
+            f"{signed(one.key, one.difference)}\n{_interval(one)}",
+            f"{shown_p(one.p_value)}\n{shown_p(one.p_holm)}",
             flips,
             f"{one.n:,}",
         )
@@ -184,11 +194,20 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
         _say(f"{place}: {' and '.join(names)}: {note}")
 
 
-def _say_flips(one: "Difference") -> None:
-    for side, items in (("A", one.only_first), ("B", one.only_second)):
-        if items:
-            more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-            _say(f"{one.title}: {one.score}: correct only in {side}: {', '.join(items[:_SHOWN])}{more}")
+def _say_settings(pairs: "Sequence[Comparison]") -> None:
+    """Name what differs between the runs of each pair in addition to the model."""
+    from eyechart.evaluators.comparison.causes import differing
+
+    for pair in pairs:
+        for words in dict.fromkeys(map(differing, pair.causes.values())):
+            _say(f"{pair.first} and {pair.second} also differ in {words}, which can change scores.")
+
+
+def _say_synthetic(pairs: "Sequence[Comparison]") -> None:
+    from eyechart.evaluators.comparison.verdicts import synthetic_line
+
+    if line := synthetic_line(pairs):
+        _say(line)
 
 
 def _say(text: str) -> None:
@@ -202,16 +221,8 @@ def _shown(key: str, value: float) -> str:
 
 
 def _interval(one: "Difference") -> str:
+    from eyechart.evaluators.comparison.difference import signed
+
     if not all(map(math.isfinite, one.interval)):
         return ""
-    return " to ".join(_signed(one, end) for end in one.interval).replace(" %", "")
-
-
-def _signed(one: "Difference", value: float) -> str:
-    from eyechart.metrics.scores import spec
-
-    return f"{'+' if value >= 0 else ''}{spec(one.key).shown(value)}"
-
-
-def _p_value(value: float) -> str:
-    return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+    return " to ".join(signed(one.key, end).removesuffix(" points") for end in one.interval)

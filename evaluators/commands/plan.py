@@ -64,10 +64,7 @@ def plan(
         _say(
             "one run: the other model is unknown, so its answers are assumed to be independent of this model's answers"
         )
-        _say(
-            "one run: for shares, the detectable difference also depends on --difference, which sets the other model's "
-            "score"
-        )
+        _say("one run: --difference sets the other model's assumed score; for percentages, 'detectable' depends on it")
     for one in found.plans:
         if one.units < one.n:
             kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.comparison.difference import signed
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
@@ -18,7 +19,8 @@ from eyechart.metrics.scores import spec
 
 _READING = ("extraction", "fallback", "unreadable_forced", "judge_reads")
 _OTHERS: Mapping[str, tuple[str, ...]] = {
-    "the prompt": ("prompt_id", "model.system_prompt", "shuffle_seed"),
+    "the prompt": ("prompt_id", "shuffle_seed"),
+    "the system prompt": ("model.system_prompt",),
     "the length of replies": ("max_new_tokens", "model.thinking"),
     "the sampling": ("model.sampling",),
     "the image size": ("model.image_sizes", "model.processor", "model.downscaled_share"),
@@ -84,12 +86,22 @@ def describe_causes(causes: Causes) -> str:
 
     Examples:
         >>> describe_causes(Causes("accuracy", 0.03, None, (), ("the prompt", "the backend")))
-        'accuracy difference of +3.00 %: all from the prompt and the backend together'
+        'accuracy difference of +3.00 points: all from the prompt and the backend together'
         >>> describe_causes(Causes("accuracy", 0.03, 0.01, ("extraction",), ("the prompt",)))
-        'accuracy difference of +3.00 %: +1.00 % from parsing (extraction), +2.00 % from the prompt'
+        'accuracy difference of +3.00 points: +1.00 points from parsing (extraction), +2.00 points from the prompt'
+        >>> describe_causes(Causes("accuracy", 0.0, None, (), ("the prompt",)))
+        'no accuracy difference, although A and B differ in the prompt'
     """
-    whole = _signed(causes.score, causes.whole)
-    return f"{spec(causes.score).label} difference of {whole}: {', '.join(_parts(causes))}"
+    label = spec(causes.score).label
+    if not (causes.whole or causes.reading):
+        return f"no {label} difference, although A and B differ in {differing(causes)}"
+    return f"{label} difference of {signed(causes.score, causes.whole)}: {', '.join(_parts(causes))}"
+
+
+def differing(causes: Causes) -> str:
+    """What differs, such as "parsing (extraction) and the prompt"; the model itself is left out."""
+    parsing = [f"parsing ({', '.join(causes.reading_settings)})"] if causes.reading_settings else []
+    return " and ".join([*parsing, *(other for other in causes.others if other != "the model")])
 
 
 def _parts(causes: Causes) -> Iterator[str]:
@@ -100,12 +112,8 @@ def _parts(causes: Causes) -> Iterator[str]:
         yield f"all from {unread}{others}"
         return
     rest = causes.whole - causes.reading
-    yield f"{_signed(causes.score, causes.reading)} from parsing ({names})"
-    yield f"{_signed(causes.score, rest)} from {others}"
-
-
-def _signed(score: str, value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{spec(score).shown(abs(value))}"
+    yield f"{signed(causes.score, causes.reading)} from parsing ({names})"
+    yield f"{signed(causes.score, rest)} from {others}"
 
 
 def _read_as(

@@ -14,9 +14,10 @@ from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
-from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
+from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
+from eyechart.evaluators.results.sources import is_mini_data
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Comparison:
     """Tasks that only one of the runs has."""
     causes: Mapping[str, Causes]
     """Where a difference comes from, by the title of the task, if more than the model differs."""
+    headlines: Mapping[str, str]
+    """Key of each compared task's headline score, by the title of the task."""
+    synthetic: tuple[str, ...]
+    """Titles of the compared tasks on synthetic demo data."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,7 @@ def _compare_runs(
     """Compare two runs, without adjustment for the number of tests."""
     keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
     check_tasks((one, other), tasks)
-    settings = setting_names([*one.results.tasks, *other.results.tasks])
-    for name in allowed:
-        if name not in settings:
-            raise unknown_name("setting", name, sorted(settings), "in --allow")
+    allowed = allowed_names(allowed, [*one.results.tasks, *other.results.tasks])
     wanted = [key for key in keys if not tasks or key.task in tasks]
     if not wanted:
         raise UsageError(f"{one.folder} and {other.folder} have no task on the same data in common; nothing to compare")
@@ -134,6 +136,8 @@ def _compare_runs(
         tuple(refused),
         tuple(only_in_one),
         {title: cause for title, cause in causes.items() if cause is not None},
+        {key.title: score.key for key in compared if (score := one.tasks[key].headline_spec()) is not None},
+        tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in (one, other))),
     )
 
 
@@ -236,7 +240,7 @@ def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:
     known = dict.fromkeys(key.task for run in runs for key in run.tasks)
     for name in tasks:
         if name not in known:
-            raise unknown_name("task", name, known, "in these runs")
+            raise unknown_name("task", name, known, "in these runs", instead="")
 
 
 def _compare_task(

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from eyechart.evaluators.comparison.compared_score import ComparedScore
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.statistics.intervals import KINDS, Interval
 
 _BEYOND = " (Student's t if all resamples have the same sign)"
@@ -78,3 +80,31 @@ class Difference(ComparedScore):
     def with_interval(self, interval: Interval) -> "Difference":
         """This difference with an interval, in the unit of the score."""
         return replace(self, interval=(interval.low, interval.high), interval_kind=interval.kind, units=interval.units)
+
+
+def signed(key: str, value: float) -> str:
+    """A difference of two values of a score with its sign; a difference of percentages is in points.
+
+    Examples:
+        >>> signed("accuracy", 0.1333), signed("srcc", -0.012)
+        ('+13.33 points', '-0.012')
+    """
+    shown = f"{'+' if value >= 0 else ''}{spec(key).shown(value)}"
+    is_percentage = spec(key).unit in (Unit.FRACTION, Unit.PERCENT)
+    return f"{shown.removesuffix(' %')} points" if is_percentage and math.isfinite(value) else shown
+
+
+def shown_p(value: float) -> str:
+    """A p-value in a table; "" if there is none."""
+    return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def p_words(value: float) -> str:
+    """A p-value in a sentence.
+
+    Examples:
+        >>> p_words(0.00001), p_words(0.048)
+        ('p < 0.0001', 'p = 0.0480')
+    """
+    shown = shown_p(value)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"

@@ -29,7 +29,7 @@ def method_lines(differences: Sequence[Difference]) -> Iterator[str]:
     if any(one.has_test and one.interval_kind.startswith("student") for one in differences):
         yield "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below McNemar's p."
     if any(not one.note for one in differences):
-        yield "A, B: scores on the compared items. Judge the difference by its own interval and p, not by theirs."
+        yield "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference."
 
 
 def _listed(places: Mapping[str, Mapping[str, None]]) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.compare import check_tasks, items_of
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.differences import differences
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
-from eyechart.evaluators.comparison.settings import breaking_differences, setting_names
+from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
@@ -118,10 +118,7 @@ def plan_runs(
         raise UsageError(f"--n {n} is not allowed; it must be at least 2")
     runs = read_runs(folders)
     check_tasks(runs, tasks)
-    settings = setting_names(result for run in runs for result in run.results.tasks)
-    for name in allowed:
-        if name not in settings:
-            raise unknown_name("setting", name, sorted(settings), "in --allow")
+    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
     plans, passed_over = [], []
     for key in merged_keys(runs):
         if tasks and key.task not in tasks:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.results.results_file import TaskResult
 
 IGNORED: Mapping[str, str] = {
@@ -26,6 +27,8 @@ _MATTERS = ("judge.name", "judge.temperature", "judge.max_tokens")
 """Settings under an ignored one that must agree."""
 _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_template_version")
 """Settings that only the metric records, in its scores."""
+_OF_OPTIONS: Mapping[str, str] = {"prompt_style": "prompt_id", "prompt": "prompt_id", "judge": "judge.name"}
+"""Settings that results record under another name than the option of `eyechart run`."""
 
 
 def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collection[str] = ()) -> list[str]:
@@ -47,9 +50,26 @@ def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collect
     ]
 
 
-def setting_names(results: Iterable[TaskResult]) -> set[str]:
-    """Names of all settings in the results."""
-    return {name for result in results for name, _ in _flat(result)}
+def allowed_names(given: Iterable[str], results: Iterable[TaskResult]) -> list[str]:
+    """The names of settings that may differ.
+
+    Args:
+        given: Names of settings, or of the options of `eyechart run` that set them, such as "--prompt-style".
+        results: The results to compare.
+
+    Raises:
+        UsageError: The results do not have a setting.
+    """
+    known = {name for result in results for name, _ in _flat(result)}
+    found = []
+    for one in given:
+        option = one.lstrip("-").replace("-", "_")
+        nested = (option.replace("judge_", "judge.", 1), f"model.{option}", f"data.{option}")
+        name = next((name for name in (one, option, _OF_OPTIONS.get(option), *nested) if name in known), None)
+        if name is None:
+            raise unknown_name("setting", one, sorted(known), "in --allow", instead="")
+        found.append(name)
+    return found
 
 
 def _matters(name: str) -> bool:

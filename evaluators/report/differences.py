@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison, compare_many
-from eyechart.evaluators.comparison.differences import Difference
+from eyechart.evaluators.comparison.difference import Difference, p_words, shown_p
+from eyechart.evaluators.comparison.verdicts import higher
 from eyechart.evaluators.report.names import heading
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
-
-_LEVEL = 0.05
-"""Runs count as different if the adjusted p-value is below this."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +97,8 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
     )
     apart = []
     for first, second, one in tests:
-        if one.p_holm < _LEVEL:
-            above, below = (first, second) if one.difference > 0 else (second, first)
-            apart.append(f"{above} scored higher than {below} (p {_p_value(one.p_holm)})")
+        if text := higher(one, first, second):
+            apart.append(f"{text} ({p_words(one.p_holm)})")
     # If some runs were not compared, the text names those that were.
     between = f" between {' or '.join(f'{first} and {second}' for first, second, _ in tests)}" if reasons else ""
     parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
@@ -119,8 +116,8 @@ def _cells(one: Difference) -> tuple[str, ...]:
         score.shown(one.second),
         _signed(one, one.difference),
         f"{between}{' %' if between and score.unit in (Unit.FRACTION, Unit.PERCENT) else ''}",
-        _p_value(one.p_value),
-        _p_value(one.p_holm),
+        shown_p(one.p_value),
+        shown_p(one.p_holm),
         flips,
         f"{one.n:,}",
     )
@@ -128,7 +125,3 @@ def _cells(one: Difference) -> tuple[str, ...]:
 
 def _signed(one: Difference, value: float) -> str:
     return f"{'+' if value >= 0 else ''}{spec(one.key).shown(value)}"
-
-
-def _p_value(value: float) -> str:
-    return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import is_mini_source
+from eyechart.evaluators.results.sources import is_mini_data
 
 Scored = list[tuple[str, TaskResult]]
 """The results of one task that have scores, each with the label of its run."""
@@ -13,8 +13,7 @@ Scored = list[tuple[str, TaskResult]]
 
 def is_mini(result: TaskResult) -> bool:
     """Whether a result is on synthetic demo data."""
-    data = result.settings.get("data")
-    return isinstance(data, dict) and bool(data.get("is_mini") or is_mini_source(data.get("source")))
+    return is_mini_data(result.settings)
 
 
 def group_values(scored: Scored) -> dict[str, list[str]]:

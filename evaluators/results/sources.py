@@ -1,5 +1,8 @@
 """Values of `data.source` in results: where the rows came from. Any other value is a folder or the id of a dataset."""
 
+from collections.abc import Mapping
+from typing import Any
+
 MINI = "synthetic demo data"
 """The synthetic demo data: the default without `--model`, or asked for by `--mini`."""
 _MINI_BEFORE = "mini release"
@@ -8,6 +11,12 @@ OFFICIAL = "official release"
 """A release that was downloaded from its authors, now or earlier."""
 GIVEN = "given"
 """A `Dataset` object."""
+
+
+def is_mini_data(settings: Mapping[str, Any]) -> bool:
+    """Whether a result with these settings is on synthetic demo data."""
+    data = settings.get("data")
+    return isinstance(data, Mapping) and bool(data.get("is_mini") or is_mini_source(data.get("source")))
 
 
 def is_mini_source(source: object) -> bool:

@@ -48,7 +48,7 @@ def get_task(name: str) -> Task:
             f"{name!r} is a suite, not a task: its tasks are {', '.join(of_paper)}. `eyechart run --suite {name}` runs "
             "all of them"
         )
-    raise unknown_name("task", name, [task.name for task in TASKS])
+    raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
 
 
 def _check_name(task: str, file: str) -> None:

@@ -1,5 +1,7 @@
 """What a difference goes with, on runs of a model of our own: its replies are read again as the other run read them."""
 
+from dataclasses import replace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -57,7 +59,30 @@ def test_the_rest_goes_with_what_else_differs(run):
         .output
     )
     words = " ".join(shown.split())
-    assert f"from parsing (extraction), {100 * (strict - other):+.2f} % from the prompt" in words
+    assert f"from parsing (extraction), {100 * (strict - other):+.2f} points from the prompt" in words
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_another_system_prompt_is_named_even_if_the_scores_agree(tmp_path, runs):
+    class Prompted(FunctionBackend):
+        prompt = None
+
+        def settings(self):
+            return {**super().settings(), "system_prompt": self.prompt}
+
+    data, made = load_data(get_task(TASK), is_mini=True), []
+    for name, prompt in (("a", None), ("b", "Be short."), ("c", None))[:runs]:
+        backend = Prompted(model)
+        backend.prompt = prompt
+        done = evaluator(TASK).run(backend, data, limit=20)
+        made.append(str(write(tmp_path / name, [replace(done, model=name)])))
+    shown = CliRunner().invoke(app, ["compare", *made]).output
+    if runs == 2:
+        assert "no accuracy difference, although A and B differ in the system prompt" in shown
+    else:
+        for pair in ("a and b", "b and c"):
+            assert f"{pair} also differ in the system prompt, which can change scores." in shown
+        assert "a and c also" not in shown
 
 
 def test_runs_that_differ_in_nothing_else_have_no_causes(run):

@@ -187,7 +187,13 @@ def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tm
     done = CliRunner().invoke(app, ["compare", *folders], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert "undefined" not in done.output and "nan" not in done.output
-    shown = ("100.00 %", "25.00 %", "+75.00 %", "15 / 0", "a test over clusters needs at least 3 of about equal size")
+    shown = (
+        "100.00 %",
+        "25.00 %",
+        "+75.00 points",
+        "15 / 0",
+        "a test over clusters needs at least 3 of about equal size",
+    )
     assert all(words in done.output for words in shown)
     third = str(write(tmp_path / "third", [choices("1" * 9 + "0" * 11, clusters, model="c")]))
     done = CliRunner().invoke(app, ["compare", *folders, third], env={"COLUMNS": "200"})
@@ -533,9 +539,12 @@ def test_the_command(tmp_path: Path) -> None:
     shown = call(first, second, "--out", tmp_path / "found.json")
     place = shown.index("  accuracy")
     first_line, second_line, *_ = (line.split() for line in shown[place:].splitlines())
-    assert first_line == ["accuracy", "90.00", "%", "+90.00", "%", "0.0039", "9", "/", "0", "10"]
+    assert first_line == ["accuracy", "90.00", "%", "+90.00", "points", "0.0039", "9", "/", "0", "10"]
     assert second_line[:2] == ["0.00", "%"] and second_line[-1] == "0.0039"
-    assert "correct only in A: q0, q1, q2, q3, q4 and 4 more" in shown
+    below = [line for line in shown.splitlines() if not line.startswith(" ")][1:]
+    assert below[0] == "q_bench/perception: A scored higher than B (by 90.00 points, p = 0.0039)"
+    assert "synthetic" not in shown and "q0" not in shown and "--out FILE.csv" not in shown
+    assert "To list the items that flipped, use --out FILE.csv." in call(first, second)
     assert "p (Holm): Holm-adjusted (1 test)" in shown
     (found,) = json.loads((tmp_path / "found.json").read_text())["differences"]
     assert found["only_first"] == [f"q{place}" for place in range(9)] and found["p_value"] == pytest.approx(0.00390625)
@@ -546,6 +555,43 @@ def test_the_command(tmp_path: Path) -> None:
         **{"score": "accuracy", "id": "q0", "correct_in": "A"},
     }
     assert shown == call(first, second, "--out", tmp_path / "found.json")
+
+
+def test_without_a_significant_difference_the_command_says_so(tmp_path: Path) -> None:
+    first, second = (write(tmp_path / name, [choices(marks)]) for name, marks in (("a", "1101"), ("b", "1110")))
+    assert "q_bench/perception: no significant difference (+0.00 points, p = 1.0000)" in call(second, first)
+
+
+def test_a_task_on_several_data_is_named_with_them(tmp_path: Path) -> None:
+    runs = [write(tmp_path / name, [choices("1" * 9, split=split) for split in ("dev", "test")]) for name in "ab"]
+    shown = call(*runs)
+    for split in ("dev", "test"):
+        assert f"q_bench/perception on llvisionqa ({split}): no significant difference (" in shown
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_synthetic_data_are_named_below_the_table(tmp_path: Path, runs: int) -> None:
+    made = [
+        choices("1100", data={"is_mini": True}),
+        choices("1100", split="test"),
+    ]
+    folders = [write(tmp_path / name, made) for name in "abc"[:runs]]
+    words = "are synthetic demo data, so the scores are not comparable with published ones"
+    assert f"The data of q_bench/perception on llvisionqa (dev) {words}" in call(*folders)
+    alone = [write(tmp_path / f"{name}-mini", made[:1]) for name in "abc"[:runs]]
+    assert f"The data {words}" in call(*alone)
+
+
+def test_a_setting_can_be_allowed_by_its_option(tmp_path: Path) -> None:
+    names = ("prompt_id", "max_new_tokens")
+    first, other = (
+        write(tmp_path / value, [choices("1100", settings=dict.fromkeys(names, value))]) for value in ("x", "y")
+    )
+    assert "not compared" in call(first, other, "--allow", "prompt_id", code=1)
+    assert "not compared" not in call(first, other, "--allow", "--prompt-style", "--allow", "max-new-tokens")
+    typo = call(first, other, "--allow", "promt_id", code=2)
+    assert typo.rstrip().endswith("did you mean 'prompt_id'?")
+    assert "; available: " in call(first, other, "--allow", "zzz", code=2)
 
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:

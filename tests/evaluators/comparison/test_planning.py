@@ -159,7 +159,7 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         return done.output
 
-    depends, one_way = "the detectable difference also depends on --difference", "always in favour of the same model"
+    depends, one_way = "for percentages, 'detectable' depends on it", "always in favour of the same model"
     assert depends in (shown := say(one, "--difference", "0.05")) and one_way not in shown
     assert one_way in (shown := say(one, alike, "--difference", "0.05")) and depends not in shown
     assert one_way in say(one, other, "--difference", "0.11")

@@ -83,7 +83,9 @@ def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> 
         assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
         assert ranking.tests == 3
     shown = call(*made)
-    assert "place: runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted, 3 tests)" in shown
+    assert (
+        "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted, 3 tests)" in shown
+    )
     assert "p (Holm): Holm-adjusted (6 tests)" in shown
 
 
