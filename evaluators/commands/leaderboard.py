@@ -70,7 +70,7 @@ def build(
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")
     say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons: {file}")
-    say(f"The Space is in {out}; to view it: `python -m http.server --directory {out}`")
+    say(f"The leaderboard is in {out}/; to view it: `python -m http.server --directory {out}`")
     if rejected:
         raise typer.Exit(1)
 

@@ -49,7 +49,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
     if result.scores is None:
         return [*reasons, "no scores: the answers of this split are private"]
     if not result.complete:
-        reasons.append("incomplete: the scores are based on fewer requests than planned (complete is false)")
+        reasons.append("incomplete: the scores are based on fewer requests than planned; run the same command again")
     if not is_number(board.main.of(result.scores)[0]):
         reasons.append(f"scores.{board.main.name}, the ranking score, is missing or undefined")
     reasons += contradictions(result.scores)
@@ -100,15 +100,38 @@ def _name_misfits(name: str) -> Iterator[str]:
             return
 
 
+def _in_words(name: str, value: Any) -> str:
+    """What a run did that a board does not accept, and what to do; "" for settings without an option of their own."""
+    if name == "data.is_mini" and value is True:
+        return "run on synthetic demo data; repeat the run with --model and without --mini"
+    if name == "limit" and is_number(value):
+        return f"run used --limit {brief(value)}; repeat the run without --limit"
+    if name == "sample" and isinstance(value, Mapping):
+        return f"run used --sample {brief(value.get('n'))}; repeat the run without --sample"
+    if name == "as_published" and value is not None:
+        return "run used --as-published; repeat the run without --as-published"
+    if name == "blind" and value is True:
+        return "the questions were asked without the images; repeat the run without --blind"
+    return ""
+
+
 def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
+    own = board.task.protocol.settings()
     for name, allowed in board.settings.items():
         value = value_at(result.settings, name)
+        is_changed = value is not None and name in own
+        advice = "; repeat the run with the default settings" if is_changed else ""
         # In Python True == 1; in a result they differ.
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
-            yield f"settings.{name} is {brief(value)}; this board requires {' or '.join(map(repr, allowed))}"
+            yield _in_words(name, value) or (
+                f"settings.{name} is {brief(value)}; this board requires {' or '.join(map(repr, allowed))}{advice}"
+            )
     sampling = value_at(result.settings, "model.sampling")
     if sampling is not None or value_at(result.settings, "repeats") is not None:
-        yield f"settings.model.sampling is {brief(sampling)}; this board requires greedy decoding without repeats"
+        yield (
+            f"settings.model.sampling is {brief(sampling)}; this board requires greedy decoding without repeats: "
+            "repeat the run without --temperature and --repeats"
+        )
     given = value_at(result.settings, "data.options") or {}
     known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
     if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
@@ -133,7 +156,7 @@ def _count_misfits(board: Board, result: TaskResult, scores: Mapping[str, Any]) 
             yield f"{len(result.left_out)} items were left out; first: {brief(first.id)}: {brief(first.reason)}"
     elif count != board.items:
         expected = f"all {board.items:,} items of the current release"
-        yield f"scores.{board.count} is {brief(count)}; this board requires {expected}"
+        yield f"scored on {brief(count)} items (scores.{board.count}); this board requires {expected}"
 
 
 def _judge_misfits(board: Board, result: TaskResult) -> Iterator[str]:

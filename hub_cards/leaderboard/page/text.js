@@ -15,7 +15,7 @@ export function showOverviewText(overview) {
     "Each benchmark is represented by one board; click a score to open it. Scores are rescaled: 0 is the chance level and 100 a " +
     `perfect score. The 95 % interval is below each score.${names && ` The chance level of ${names} is unknown; there, 0 is a score of 0.`}` +
     " There is no overall ranking; click a heading to sort.";
-  if (!overview.rows.length) at("about").textContent = "This page compares models on one board of each benchmark.";
+  if (!overview.rows.length) at("about").textContent = "One column per benchmark.";
   at("run-task").textContent = "mmbench/en";
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   const elsewhere = overview.elsewhere;
@@ -79,12 +79,20 @@ function papers(board) {
 
 function showSources(board) {
   const notes = board.references.flatMap((row) => row.notes.map((note) => `† ${row.model}, ${row.table}, ${note}`));
+  const ofTables = board.sources.flatMap((source) => source.notes.map((note) => `${source.table}: ${note}`));
   at("sources").replaceChildren(
     ...board.sources.map((source) =>
-      make("p", { className: "note" }, `${source.table}: `, link(source.url, source.paper), `. ${source.notes.join(" ")}`),
+      make("p", { className: "note" }, `${source.table}: `, link(source.url, source.paper)),
     ),
-    ...notes.map((note) => make("p", { className: "note" }, note)),
+    ...folded([...ofTables, ...notes]),
   );
+}
+
+/** Notes on papers' tables in a closed list; nothing if there are none. */
+function folded(notes) {
+  if (!notes.length) return [];
+  const list = make("ul", { className: "note notes" }, ...notes.map((note) => make("li", {}, note)));
+  return [make("details", {}, make("summary", {}, "Notes on the paper's table"), list)];
 }
 
 function showSettings(board) {
@@ -101,10 +109,10 @@ function apartTables(board) {
   const details = board.set_apart.map((one) => {
     const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
     const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
-    const notes = [one.why, ...one.notes, ...corrected].map((note) => make("li", {}, note));
+    const why = make("p", { className: "note" }, one.why);
     const source = make("p", { className: "note" }, link(one.url, one.paper));
     const table = framed(apartTable(one), `${one.table}: ${one.title}`);
-    return make("details", { open: isOpen }, summary, make("ul", { className: "note notes" }, ...notes), source, table);
+    return make("details", { open: isOpen }, summary, why, source, table, ...folded([...one.notes, ...corrected]));
   });
   return [make("h3", {}, "Published tables that are not comparable with this board"), ...details];
 }
