@@ -11,6 +11,7 @@ from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, 
 from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol, Scored, columns_of
 from eyechart.evaluators.protocols.validation import check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.results.evaluation import VARIANT_WARNING
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.items import Items, select_rows
 from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit, winners_by_scores
@@ -188,7 +189,7 @@ class PairedComparison(Protocol):
                 seen.setdefault((str(warning.message), warning.category), []).append(name)
         for (text, category), names in seen.items():
             # A warning that several variants share is about the replies, not about one variant.
-            warnings.warn(text if len(names) > 1 else f"variant {names[0]}: {text}", category, stacklevel=3)
+            warnings.warn(text if len(names) > 1 else f"{VARIANT_WARNING}{names[0]}: {text}", category, stacklevel=3)
         return found
 
     def _diagnostics(

@@ -5,6 +5,8 @@ from typing import Any
 
 AVERAGE = "average"
 """Used instead of the dataset's name for an average over datasets."""
+VARIANT_WARNING = "variant "
+"""How a warning about an alternative scoring begins."""
 PRIVATE = "its answer is private"
 """Why an answered row is left out of the scores: its reference answer is not public."""
 

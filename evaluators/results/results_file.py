@@ -3,7 +3,7 @@
 import math
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -75,9 +75,7 @@ class TaskResult(BaseModel):
 
     def headline_spec(self) -> ScoreSpec | None:
         """The task's headline score; None if it has none."""
-        found = specs_in(with_nan(self.scores or {}))
-        own = next((spec for spec in found if spec.key == self.headline), None)
-        return own or next((spec for spec in found if spec.headline), None)
+        return headline_spec(with_nan(self.scores or {}), self.headline)
 
 
 class FailedTask(BaseModel):
@@ -318,6 +316,13 @@ def _first_misfit(error: ValidationError, where: str = "") -> str:
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
     more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
+
+
+def headline_spec(scores: Mapping[str, Any], key: str) -> ScoreSpec | None:
+    """The score with this key, or else the metric's headline score; None if the metric has none."""
+    found = specs_in(scores)
+    own = next((spec for spec in found if spec.key == key), None)
+    return own or next((spec for spec in found if spec.headline), None)
 
 
 def task_folder(task: Evaluation | TaskResult) -> Path:

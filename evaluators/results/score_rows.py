@@ -35,12 +35,15 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
 
 def labels_at_chance(scores: Mapping[str, Any]) -> list[str]:
     """Scores no better than chance: their 95 % interval includes the chance level, or is below it."""
-    found = []
-    for spec in _shown_specs(scores, is_group=False):
-        bounds, chance = spec.bounds(scores), spec.chance_level(scores)
-        if bounds and chance is not None and spec.higher_is_better and bounds[0] <= chance:
-            found.append(spec.label)
-    return found
+    return [spec.label for spec in _shown_specs(scores) if is_above_chance(spec, scores) is False]
+
+
+def is_above_chance(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool | None:
+    """Whether the 95 % interval of a score is above its chance level; None without interval or chance level."""
+    bounds, chance = spec.bounds(scores), spec.chance_level(scores)
+    if not bounds or chance is None or not spec.higher_is_better or math.isnan(bounds[0] + chance):
+        return None
+    return bounds[0] > chance
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:

@@ -3,8 +3,10 @@
 All files are rewritten and moved into place after every task, so that a run that fails later loses nothing.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.whole import write_whole
@@ -35,11 +37,36 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
             write_whole(own / name, content)
 
 
+def previous_results(folder: Path) -> Results | None:
+    """The results that a folder contains; None if there are none, or if they cannot be read."""
+    try:
+        return read_results(folder)
+    except DataError:
+        return None
+
+
+def are_replaced(previous: Results, results: Results) -> bool:
+    """Whether previous results are of other tasks, settings or models than the new results, or of more tasks."""
+    known = _runs(results)
+    return any(known.get(place) != run for place, run in _runs(previous).items())
+
+
+def _runs(results: Results) -> dict[tuple[str, str, str], tuple[str, Any]]:
+    """Model and settings of each task. Of a judge only the name, as its settings include costs and lost replies."""
+    written = json.loads(
+        results.model_dump_json(include={"tasks": {"__all__": {"task", "dataset", "split", "model", "settings"}}})
+    )
+    for task in written["tasks"]:
+        if isinstance(judge := task["settings"].get("judge"), dict):
+            task["settings"]["judge"] = judge.get("name")
+    return {
+        (task["task"], task["dataset"], task["split"]): (task["model"], task["settings"]) for task in written["tasks"]
+    }
+
+
 def _remove_previous(folder: Path, results: Results) -> None:
     """Remove the task files that the previous results in a folder list and the new results do not."""
-    try:
-        previous = read_results(folder)
-    except DataError:
+    if (previous := previous_results(folder)) is None:
         return
     kept = {task_folder(task) / name for task in results.tasks for name in task.files}
     for file in {task_folder(task) / name for task in previous.tasks for name in task.files} - kept:

@@ -24,10 +24,10 @@ from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.results_file import FailedTask, collect
+from eyechart.evaluators.results.evaluation import VARIANT_WARNING, Evaluation
+from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, collect
 from eyechart.evaluators.runs.console import console, print_line, print_note
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.table import caveat_lines, interval_lines, score_table
 
@@ -102,6 +102,7 @@ def execute(
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
     failed: list[FailedTask] = []
+    previous = previous_results(folder) if is_main else None
     for planned, evaluator in zip(plan, bound, strict=True):
         try:
             evaluations.append(_run_task(planned, evaluator, backend, options, messages, processes, judge))
@@ -118,17 +119,14 @@ def execute(
         results = with_averages(evaluations)
         if is_main:
             try:
-                write_run(folder, collect(results, failed, started, options.suite), results)
+                collected = collect(results, failed, started, options.suite)
+                write_run(folder, collected, results)
             except OSError as error:
                 raise unwritable(f"the results folder {folder}", error) from error
+    if previous is not None and are_replaced(previous, collected):
+        print_line(messages, f"Replaced the earlier results in {folder}")
     output = console(quiet=not is_main)
-    output.print(score_table(results, failed))
-    for lines in (caveat_lines(results), interval_lines(results)):
-        for line in lines:
-            print_note(output, line)
-        if lines:
-            print_line(output, "")
-    print_line(output, f"Results are in {folder}")
+    _print_results(results, failed, folder, output)
     # Without results the report would be empty.
     has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
@@ -137,6 +135,20 @@ def execute(
         text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round{why}"
         print_line(messages, text, "red")
     return not failed and not useless and has_report
+
+
+def _print_results(results: Sequence[Evaluation], failed: Sequence[FailedTask], folder: Path, output: Console) -> None:
+    """Print the table and the lines below it. If no task finished, the errors above have said everything."""
+    if not results:
+        print_line(output, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
+        return
+    output.print(score_table(results, failed))
+    for lines in (caveat_lines(results), interval_lines(results)):
+        for line in lines:
+            print_note(output, line)
+        if lines:
+            print_line(output, "")
+    print_line(output, f"Results are in {folder}")
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:
@@ -215,9 +227,10 @@ def _run_task(
         evaluation = _evaluate(planned, evaluator, loaded, backend, options, messages, judge)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
-    reused = f", {stored:.0f} of them from the store" if stored else ""
+    reused = f", {stored:.0f} reused from the store" if stored else ""
     answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{reused}"
-    lines = [answers, *(f"warning: {text}" for text in texts)]
+    # The results list warnings about alternative scorings; only those about the scores themselves are printed.
+    lines = [answers, *(f"warning: {text}" for text in texts if not text.startswith(VARIANT_WARNING))]
     for line in lines:
         print_line(messages, f"{task.name}: {line}")
     return replace(evaluation, warnings=list(texts), model=options.name or evaluation.model)

@@ -10,20 +10,13 @@ from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, abstention_line, calibration_line
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.evaluation import VARIANT_WARNING, Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import FailedTask, task_folder
-from eyechart.evaluators.results.score_rows import (
-    COLUMNS,
-    interval_lists,
-    labels_at_chance,
-    plain_interval_note,
-    repeat_rows,
-    score_rows,
-)
+from eyechart.evaluators.results.score_rows import COLUMNS, interval_lists, plain_interval_note, repeat_rows, score_rows
 from eyechart.evaluators.results.sources import MINI
-from eyechart.evaluators.runs.console import cell
 from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
+from eyechart.evaluators.runs.verdict import verdict_lines
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WITH_BREAKDOWN = 3
@@ -48,16 +41,20 @@ def score_table(evaluations: Sequence[Evaluation], failed: Sequence[FailedTask])
             add_scores(table, *cells)
     for failure in failed:
         add_heading(table, failure.task, failure.dataset)
-        table.add_row(f"  [red]failed:[/red] {cell(next(iter(failure.error.splitlines()), ''))}")
+        table.add_row("  [red]failed: see above[/red]")
     return table
 
 
 def _extent(evaluation: Evaluation) -> Iterator[str]:
-    """Whether the data are synthetic, or else how many of the official items they are, if that is known."""
+    """Whether the data are synthetic, and which part of them or how many of the official items were used, if known."""
     if evaluation.settings["data"]["is_mini"]:
         yield "synthetic"
     if (sample := evaluation.settings.get(SAMPLE)) is not None:
         yield f"sample of {sample['n']:,} from {sample['of']:,}"
+        return
+    limit, rows = evaluation.settings.get("limit"), evaluation.settings["data"].get("rows")
+    if limit is not None and rows is not None and limit < rows:
+        yield f"first {limit:,} of {rows:,} items"
         return
     count = _asked(evaluation) if evaluation.scores is None else scored_items(evaluation.scores)
     official = in_official_terms(count or 0, official_items(evaluation))
@@ -70,27 +67,26 @@ def _asked(evaluation: Evaluation) -> int:
 
 
 def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """Caveats for readers of the table: private answers, items left out, synthetic data and others."""
-    lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
+    """What readers of the table need to know: first the verdict, then caveats."""
+    lines = verdict_lines(evaluations)
+    if any(e.settings["data"]["is_mini"] for e in evaluations):
+        lines.append(
+            f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
+            "name a --model and leave out --mini."
+        )
+    lines += [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
     for evaluation in evaluations:
         lines += _task_lines(evaluation)
-    at_chance = [
-        f"{e.task}: {' / '.join(labels)}" for e in evaluations if e.scores and (labels := labels_at_chance(e.scores))
-    ]
-    if at_chance:
-        lines.append(f"No better than chance, by the 95 % interval: {'; '.join(at_chance)}.")
     lexical = [e.task for e in evaluations if _is_lexical(e)]
     if lexical:
         lines.append(
             f"{', '.join(lexical)}: scored by `{LEXICAL}`, a comparison of words that replaces the judge if none is "
             "named; such scores are not comparable with published ones."
         )
-    if any(e.settings["data"]["is_mini"] for e in evaluations):
-        lines.append(
-            f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
-            "name a --model and leave out --mini."
-        )
     lines += _other_ways(evaluations)
+    if undefined := [e.task for e in evaluations if any(text.startswith(VARIANT_WARNING) for text in e.warnings)]:
+        tasks = ", ".join(dict.fromkeys(undefined))
+        lines.append(f"{tasks}: some alternative scorings could not be computed: see `warnings` in results.json.")
     if len(evaluations) > _WITH_BREAKDOWN:
         lines.append("Breakdowns by group are in results.json; the table shows them for at most three results.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):

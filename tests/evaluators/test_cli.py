@@ -281,8 +281,8 @@ def test_of_a_suite_the_tasks_run_that_have_the_split_or_data_set(suite, chosen,
 
 def test_a_run_of_failed_tasks_alone_has_results_and_no_report(tmp_path):
     done = invoke("run", "q_bench/perception", "--data-dir", tmp_path / "none", "--out", tmp_path / "out")
-    assert done.exit_code == 1 and "data_dir is not an existing folder" in " ".join(done.stdout.split())
-    assert "report" not in done.stdout
+    assert done.exit_code == 1 and done.output.count("data_dir is not an existing folder") == 1
+    assert done.stdout == f"No task finished. The errors are also in {tmp_path / 'out' / 'results.json'}\n"
     assert not (tmp_path / "out" / "report.html").exists()
     assert len(read_results(tmp_path / "out").failed) == 1
 
@@ -294,7 +294,21 @@ def test_one_failing_task_does_not_stop_the_others(tmp_path):
     results = read_results(tmp_path)
     assert [task.task for task in results.tasks] == ["q_bench/description"]
     assert [task.task for task in results.failed] == ["q_bench/perception"]
-    assert "failed" in done.output
+    assert "failed: see above" in done.stdout and done.output.count("/does/not/exist") == 1
+
+
+def test_a_run_says_if_it_replaces_the_results_of_another_run(tmp_path):
+    run = ("run", "q_bench/perception", "--out", tmp_path, "--limit")
+    replaced = f"Replaced the earlier results in {tmp_path}"
+    assert [replaced in invoke(*run, limit).stderr for limit in (4, 4, 5)] == [False, False, True]
+
+
+def test_warnings_about_alternative_scorings_are_only_in_the_results(tmp_path):
+    done = invoke("run", "two_afc/fine_mos", "--out", tmp_path)
+    assert done.exit_code == 0 and "variant" not in done.output
+    assert "two_afc/fine_mos: warning: 4 of 4 pools: with n=6 images" in done.stderr
+    assert "two_afc/fine_mos: some alternative scorings could not be computed" in done.stdout
+    assert any(text.startswith("variant mle: 4 of 4 pools") for text in read_results(tmp_path).tasks[0].warnings)
 
 
 def test_private_answers_give_a_statement_and_predictions_but_no_score(tmp_path):

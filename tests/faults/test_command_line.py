@@ -338,8 +338,8 @@ def test_terminal(text, shown):
     to = io.StringIO()
     console = Console(file=to, width=240, force_terminal=True, color_system=None)
     found = evaluated(model=text, scores=ACCURACY | {"by_concern": {text: ACCURACY}})
-    console.print(score_table([found], [FailedTask(task="mmbench/en", dataset="mmbench", error=text)]))
-    for expected in (f"model: {shown}", f"{shown}: accuracy", f"failed: {shown}"):
+    console.print(score_table([found], [FailedTask(task="mmbench/en", dataset=text, error=text)]))
+    for expected in (f"model: {shown}", f"{shown}: accuracy", f"mmbench/en on {shown}"):
         assert expected in to.getvalue()
     print_line(console, f"line {text} end")
     assert to.getvalue().endswith(f"line {shown} end\n")

@@ -11,6 +11,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, words_of
 from eyechart.evaluators.requests.types import RowResponses
+from eyechart.evaluators.results.evaluation import VARIANT_WARNING
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
@@ -118,7 +119,7 @@ def score_variants(
                 found[name] = quality_scores(read_logits(logits, pooling), references, averaged, settings)
         # The released arithmetic overflows at small temperatures.
         except InputError as error:
-            warnings.warn(f"variant {name} left out: {error}", stacklevel=2)
+            warnings.warn(f"{VARIANT_WARNING}{name} left out: {error}", stacklevel=2)
     return found
 
 

@@ -150,7 +150,10 @@ def test_suite_files_follow_the_same_rule(tmp_path, text, model, is_refused):
 def test_a_suite_without_a_model_is_the_quickstart(tmp_path):
     file = write(tmp_path, "tasks: [{task: q_bench/perception, limit: 2}]")
     shown = invoke("run", "--suite", file, "--out", tmp_path / "out", code=0)
-    assert "llvisionqa (dev, synthetic)" in shown and "The data are synthetic demo data" in shown
+    assert (
+        "llvisionqa (dev, synthetic, first 2 of 180 items)" in " ".join(shown.split())
+        and "The data are synthetic demo data" in shown
+    )
     (task,) = json.loads((tmp_path / "out" / "results.json").read_text())["tasks"]
     assert task["settings"]["data"]["is_mini"] is True and task["settings"]["data"]["source"] == "synthetic demo data"
 

@@ -41,6 +41,9 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     ("fields", "expected"),
     [
         ({"scores": ACCURACY | {"n": 400}}, "llvisionqa (dev, 400 of 1,495 official items)"),
+        ({"settings": {"limit": 20}}, "llvisionqa (dev, first 20 of 1,495 items)"),
+        ({"settings": {"limit": 4}, "data": {"is_mini": True}}, "llvisionqa (dev, synthetic, first 4 of 1,495 items)"),
+        ({"settings": {"limit": 2000}}, "llvisionqa (dev, all 1,495 official items)"),
         ({}, "llvisionqa (dev, all 1,495 official items)"),
         ({"scores": None, "predictions": [answer("1"), answer("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
         ({"data": {"is_mini": True}}, "llvisionqa (dev, synthetic)"),
@@ -117,3 +120,10 @@ def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
     below = caveat_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
     assert "mmbench/en: the parsed letter agrees with the human label in 87.50 % of 16 replies." in below
+
+
+def test_warnings_about_alternative_scorings_become_one_line():
+    warned = evaluated("two_afc/coarse", "two_afc", warnings=["variant mle: undefined", "variant perron: undefined"])
+    below = caveat_lines([warned, evaluated(warnings=["n=5 images"])])
+    line = "two_afc/coarse: some alternative scorings could not be computed: see `warnings` in results.json."
+    assert [found for found in below if "could not be computed" in found] == [line]

@@ -143,7 +143,7 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
     done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
     assert done.exit_code == 0 and "CircularEval" in done.output, done.output
     done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again")
-    assert done.exit_code == 0 and "from the store" in done.output
+    assert done.exit_code == 0 and "reused from the store" in done.output
     (first,), (second,) = read_results(one).tasks, read_results(other).tasks
     assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
     assert first.scores["circular_ci95"] != [0.0, 0.0]
