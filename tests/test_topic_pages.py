@@ -54,7 +54,7 @@ def test_every_kind_of_interval_is_explained():
     text = sentences("intervals")
     assert [kind for kind in KINDS if f"`{kind}`" not in text] == []
     assert f"fewer than {FEW_UNITS} units of a bootstrap" in text
-    assert f"fewer than {FEW_CLUSTERS} clusters, or fewer than {FEW_ALIKE} with a right" in text
+    assert f"fewer than {FEW_CLUSTERS} clusters, or fewer than {FEW_ALIKE} with a correct" in text
 
 
 def test_coverage_is_that_of_its_table():
