@@ -1,17 +1,19 @@
 """The top of a report: one card per paper with the headline score of each task."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eyechart.evaluators.published import PublishedTable, published_tables
-from eyechart.evaluators.published.names import Paper, paper_of, task_title
+from eyechart.evaluators.published.names import OWN, Paper, paper_of, task_title
 from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables.ranking import is_model
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _CLOSEST = {
     ("q_bench/perception", "test"): ("q_bench_table_2", "Overall", ""),
@@ -48,6 +50,8 @@ class CardValue:
     """The 95 % interval; "" if there is none."""
     strip: Strip | None
     """None if the score is undefined."""
+    above_chance: bool | None = None
+    """Whether the interval is above the chance level; None if either is unknown."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class CardScore:
     values: list[CardValue]
     chance: str
     published: str
-    """The best published value with its source; "" if there is none."""
+    """The best value in the paper with its source; "" if there is none, or if none is comparable without a judge."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +104,51 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     scores = [(label, with_nan(result.scores)) for label, result in results if result.scores is not None]
     levels = [spec.chance_level(of_run) for _, of_run in scores]
     level = next((level for level in levels if isinstance(level, int | float)), None)
-    best = _best_published(key, spec)
+    # Comparing words is on another scale than a judge's scores.
+    is_judged = [of_run.get("judge") != LEXICAL for _, of_run in scores]
+    best = _best_published(key, spec) if any(is_judged) else None
     values = []
-    for label, of_run in scores:
+    for (label, of_run), own_level, has_best in zip(scores, levels, is_judged, strict=True):
         value, bounds = spec.value(of_run), spec.bounds(of_run)
         if isinstance(value, int | float):
             ends = bounds if bounds and all(map(math.isfinite, bounds)) else None
             between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
-            strip = _strip(spec, value, ends, level, None if best is None else best.value)
-            values.append(CardValue(label, spec.shown(value), between, strip))
+            strip = _strip(spec, value, ends, level, best.value if best is not None and has_best else None)
+            values.append(CardValue(label, spec.shown(value), between, strip, _above(own_level, ends)))
     published = ""
     if best is not None:
         remark = f"; {best.remark}" if best.remark else ""
-        published = f"{spec.shown(best.value)} ({best.model}, {best.table}{remark})"
+        published = f"{spec.shown(best.value)}, {best.model}, {best.table}{remark}"
     chance = "" if level is None else spec.shown(level)
     return CardScore(task_title(key.task), data_title(key), spec.label, values, chance, published) if values else None
+
+
+def against_chance(head: Sequence[Card]) -> list[str]:
+    """How many headline scores are better than chance, in one sentence per run."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for card in head:
+        lead = "" if card.paper == OWN else f"{card.paper.name} "
+        titles = Counter(score.title for score in card.scores)
+        for score in card.scores:
+            data = f" ({score.data})" if titles[score.title] > 1 else ""
+            for value in score.values:
+                if value.above_chance is not None:
+                    found.setdefault(value.run, []).append((f"{lead}{score.title}{data}", value.above_chance))
+    lines = []
+    for run, scores in found.items():
+        others = [title for title, is_above in scores if not is_above]
+        end = f"; not: {'; '.join(others)}" if others else ""
+        count = f"{len(scores) - len(others)} of {len(scores)} headline score{'' if len(scores) == 1 else 's'}"
+        lines.append(
+            f"{f'{run}: better' if len(found) > 1 else 'Better'} than chance, by the 95 % interval: {count}{end}."
+        )
+    return lines
+
+
+def _above(level: float | None, ends: Sequence[float] | None) -> bool | None:
+    if not ends or not isinstance(level, int | float) or not math.isfinite(level):
+        return None
+    return ends[0] > level
 
 
 def _strip(

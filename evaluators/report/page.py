@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.report.cards import Card
+from eyechart.evaluators.report.cards import Card, against_chance
 from eyechart.evaluators.report.names import heading
 from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import STEPS, Samples
@@ -72,6 +72,7 @@ def render(
         width=2 + len(runs) if len(runs) > 1 else 5,
         synthetic=_synthetic(parts),
         failures=failures_of(runs),
+        against_chance=against_chance(head),
         cards=head,
         parts=parts,
         tests=tests if tests is not None and tests.verdicts else None,
@@ -81,6 +82,7 @@ def render(
         # Drawn by matplotlib, which escapes every text.
         markup=Markup,
         sample_notes=samples.notes,
+        samples_part=samples.part,
         samples=Markup(_as_script(data)),
         versions=versions_of(runs),
         all_settings=settings_of(runs),

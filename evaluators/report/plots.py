@@ -273,8 +273,12 @@ def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
 
 
 def _cut(text: str, length: int) -> str:
-    """A text on one line, without control characters, which SVG does not allow; a dash if nothing is left."""
+    """A text on one line, cut in the middle, without control characters, which SVG forbids; a dash if it is empty."""
     line = one_line(text) or "\N{EN DASH}"
     # matplotlib hides series whose names begin with an underscore from legends.
     line = f"\u200b{line}" if line.startswith("_") else line
-    return line if len(line) <= length else f"{line[: length - 1]}\N{HORIZONTAL ELLIPSIS}"
+    if len(line) <= length:
+        return line
+    # Names of checkpoints and runs often differ only at the end.
+    end = (length - 1) // 2
+    return f"{line[: length - 1 - end]}\N{HORIZONTAL ELLIPSIS}{line[-end:]}"

@@ -59,6 +59,8 @@ class Samples:
     """`data:` addresses; rows refer to them by index."""
     notes: list[str]
     """What is not shown, and why."""
+    part: str = ""
+    """How many samples are shown, and which; "" if all are."""
 
 
 def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
@@ -69,11 +71,13 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
         limit: Maximum number of questions per task.
     """
     album, notes, rows = Album(), [], []
+    shown_count, count = 0, 0
     keys = merged_keys(runs)
     rule = RULE_OF_SEVERAL if len(runs) > 1 else RULE
     for number, key in enumerate(keys):
         by_question = _by_question(key, runs) if limit else {}
         chosen = sorted(by_question.values(), key=_rank)[:limit]
+        shown_count, count = shown_count + len(chosen), count + len(by_question)
         if len(chosen) < len(by_question):
             notes.append(f"{heading(key)}: {len(chosen):,} of {len(by_question):,} samples shown: {rule}.")
         # Each task has an equal share of the room, plus what earlier tasks left.
@@ -106,7 +110,9 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
         for run in runs
         if run.predictions is None
     ]
-    return Samples(rows, keys, album.uris, notes)
+    what = "questions are here, disagreements" if len(runs) > 1 else "replies are here, incorrect ones"
+    part = f"{shown_count:,} of {count:,} {what} first." if shown_count < count else ""
+    return Samples(rows, keys, album.uris, notes, part)
 
 
 def _by_question(key: TaskKey, runs: Sequence[Run]) -> dict[tuple[str, str], list[tuple[int, dict[str, Any]]]]:

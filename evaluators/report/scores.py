@@ -6,6 +6,9 @@ from typing import Any
 
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import is_mini_data
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
+
+BY_WORDS = f"Scored by word overlap ({LEXICAL}), not by a judge."
 
 Scored = list[tuple[str, TaskResult]]
 """The results of one task that have scores, each with the label of its run."""
@@ -30,6 +33,15 @@ def parts_at(scored: Scored, path: Sequence[str]) -> Mapping[str, Any]:
     """The scores of a part, such as `("by_question_type", "what")`, in the first result that has it."""
     found = (_value(result.scores, path) for _, result in scored)
     return next((part for part in found if isinstance(part, Mapping)), {})
+
+
+def judged_by(scored: Scored) -> str:
+    """Who scored the descriptions, in one sentence."""
+    names = sorted({str((result.scores or {}).get("judge")) for _, result in scored})
+    judges = ", ".join(name for name in names if name != LEXICAL)
+    if LEXICAL not in names:
+        return f"Judged by {judges}."
+    return f"Judged by {judges}, or scored by word overlap ({LEXICAL})." if judges else BY_WORDS
 
 
 def number(scores: Mapping[str, Any] | None, *path: str) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.evaluators.report.names import data_title, heading
-from eyechart.evaluators.report.scores import is_mini
+from eyechart.evaluators.report.scores import BY_WORDS, is_mini
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
@@ -156,7 +156,7 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if not result.settings:
         yield "The results contain no settings, so it is unknown how these scores were obtained."
     if (result.scores or {}).get("judge") == LEXICAL:
-        yield f"Judged by {LEXICAL}, which only compares words; not comparable with published scores."
+        yield f"{BY_WORDS} Not comparable with published scores."
     if result.left_out:
         count = len(result.left_out)
         yield f'{count:,} item{"s were" if count > 1 else " was"} left out; see "Items left out" below.'

@@ -11,7 +11,16 @@ from eyechart.evaluators.report.charts import WHISKERS, Chart, Scatter, Series, 
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.pair_charts import convergence, pair_correlations, pair_shares
 from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.scores import Scored, group_values, interval, level_of, number, parts_at, times
+from eyechart.evaluators.report.scores import (
+    Scored,
+    group_values,
+    interval,
+    judged_by,
+    level_of,
+    number,
+    parts_at,
+    times,
+)
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult
@@ -91,10 +100,7 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
     if not names:
         return None
     score = spec(f"{names[0]}.score")
-    judges = sorted({str(result.scores.get("judge")) for _, result in scored if result.scores})
-    figure = (
-        "As in Q-Bench, Fig. 11, where scores are normalised to [0, 1]. " if key.task == "q_bench/description" else ""
-    )
+    figure = "As in Q-Bench, Fig. 11, there scaled to 0 to 1. " if key.task == "q_bench/description" else ""
     series = [
         Series(
             label,
@@ -110,7 +116,7 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
         labels=tuple(names),
         series=tuple(series),
         unit=f"mean score, {score.low:g} to {score.high:g}",
-        note=f"{figure}Judged by {', '.join(judges)}. {WHISKERS}",
+        note=f"{figure}{judged_by(scored)} {WHISKERS}",
         limits=(score.low, score.high),
     )
 

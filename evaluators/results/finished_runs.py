@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
@@ -64,7 +64,10 @@ class Run:
 
     folder: Path
     label: str
-    """Label in reports: the model, with the folder if several runs have the same model."""
+    """Label in reports and comparisons: the model, for a local path its last component.
+
+    The run's folder is added if several runs have the same label.
+    """
     results: Results
     predictions: "Table | None"
     """All answers; None if the file is missing."""
@@ -133,12 +136,24 @@ def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:
 
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
-    models = [", ".join(dict.fromkeys(task.model for task in result.tasks)) or "no model" for result in results]
+    models = [
+        ", ".join(dict.fromkeys(_model_label(task.model) for task in result.tasks)) or "no model" for result in results
+    ]
     named = [
         f"{model} ({path.resolve().name})" if models.count(model) > 1 else model
         for model, path in zip(models, paths, strict=True)
     ]
     return [f"{name}, run {place + 1}" if named.count(name) > 1 else name for place, name in enumerate(named)]
+
+
+def _model_label(model: str) -> str:
+    """The last component of a local path; other names are unchanged.
+
+    Examples:
+        >>> _model_label("/data/checkpoints/vlm-7b/"), _model_label("some/model")
+        ('vlm-7b', 'some/model')
+    """
+    return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model
 
 
 def _read_predictions(path: Path) -> "Table | None":

@@ -77,6 +77,23 @@ def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
     screenshot(driver, "samples")
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_links_lead_to_their_headings_at_once(opened, width):
+    driver = opened(width, 900)
+    links = [link.get_attribute("hash") for link in driver.find_elements(By.CSS_SELECTOR, "nav a")]
+    assert len(links) == 5
+    for target in links:
+        driver = opened(width, 900)
+        driver.find_element(By.CSS_SELECTOR, f'nav a[href="{target}"]').click()
+        heading = driver.find_element(By.CSS_SELECTOR, f"{target} h2")
+        top, below = driver.execute_script(
+            "return [Math.round(arguments[0].getBoundingClientRect().y), "
+            "document.documentElement.scrollHeight - innerHeight - scrollY]",
+            heading,
+        )
+        assert 0 <= top <= 150 or (top > 0 and below <= 1), target
+
+
 @pytest.mark.parametrize("width", [390, 1200])
 def test_texts_of_figures_are_12_pixels_high(opened, width):
     driver = opened(width, 900)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from eyechart.evaluators.report.paper_tables.cells import Column, PaperTable, Results, choice_table, judges, score_table
+from eyechart.evaluators.report.paper_tables.cells import Column, PaperTable, Results, choice_table, score_table
+from eyechart.evaluators.report.scores import judged_by
 from eyechart.evaluators.results.finished_runs import TaskKey
 
 _PERCEPTUAL = {
@@ -39,4 +40,4 @@ def interpretation(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     heads = {"relevance": "Rele.", "precision": "Prec.", "completeness": "Comp."}
     columns = [*(Column(head, (name, "score"), 3) for name, head in heads.items()), Column("Overall", ("mean",), 3)]
     title = "AesBench, Table 5: aesthetic interpretation"
-    yield score_table(key, "table_5", title, "MLLM", columns, results, judges(results))
+    yield score_table(key, "table_5", title, "MLLM", columns, results, judged_by(results))

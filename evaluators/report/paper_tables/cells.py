@@ -185,11 +185,6 @@ def parts(scores: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def judges(results: Results) -> str:
-    """The judges, as a note below a table."""
-    return f"Judged by {', '.join(sorted({str((r.scores or {}).get('judge')) for _, r in results}))}."
-
-
 def percent(scores: Mapping[str, Any] | None, *path: str, digits: int = 2) -> str:
     """A fraction among some scores as a percentage."""
     return formatted(100 * number(scores, *path), digits, " %")

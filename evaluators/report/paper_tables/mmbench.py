@@ -106,7 +106,8 @@ def _l2_abilities(key: TaskKey, results: Results) -> PaperTable:
     place, number_of = ("Table 3 (test)", "table_3") if key.split == "test" else ("Table 8 (dev)", "table_8")
     columns = group_columns({"l2_category": L2_CODES}, "circular_accuracy", 1, overall=0)
     title = f"MMBench, {place}: L-2 abilities, CircularEval"
-    return score_table(key, number_of, title, "VLM", columns, results)
+    names = "; ".join(f"{code}: {name}" for name, code in L2_CODES.items())
+    return score_table(key, number_of, title, "VLM", columns, results, f"{names}.")
 
 
 def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
@@ -119,6 +120,6 @@ def _leaf_abilities(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         groups = {"l2_category": {l2_category: code}, "category": heads}
         *columns, _ = group_columns(groups, "circular_accuracy", 1)
         title = f"MMBench, Table {place}: leaf abilities of {code}, CircularEval"
-        found = score_table(key, f"table_{place}", title, "VLM", columns, results)
+        found = score_table(key, f"table_{place}", title, "VLM", columns, results, f"{code}: {l2_category}.")
         rows = tuple((key.split.upper(), *row) for row in found.rows)
         yield replace(found, columns=("Split", *found.columns), rows=rows, labels=2)

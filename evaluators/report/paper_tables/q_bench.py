@@ -11,14 +11,13 @@ from eyechart.evaluators.report.paper_tables.cells import (
     PaperTable,
     Results,
     choice_table,
-    judges,
     parts,
     percent,
     score_table,
     table,
     with_published,
 )
-from eyechart.evaluators.report.scores import number
+from eyechart.evaluators.report.scores import judged_by, number
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 
@@ -74,7 +73,7 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         columns += [Column(f"{head} P_{score}", (name, f"p{score}"), 2, True) for score in range(3)]
         columns.append(Column(f"{head} score", (name, "score"), 2))
     columns.append(Column("Sum.", ("sum",), 2))
-    yield score_table(key, "table_3", "Q-Bench, Table 3: description", _CORNER, columns, results, judges(results))
+    yield score_table(key, "table_3", "Q-Bench, Table 3: description", _CORNER, columns, results, judged_by(results))
 
 
 def _of_pairs(key: TaskKey) -> str:

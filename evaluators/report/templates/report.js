@@ -63,7 +63,7 @@
     );
     for (const box of boxes) {
       const count = wanted.filter((group) => group.some(MATCHES[box.dataset.filter])).length;
-      document.querySelector(`#samples [data-count="${box.dataset.filter}"]`).textContent = `(${count})`;
+      document.querySelector(`#samples [data-count="${box.dataset.filter}"]`).textContent = `(${count.toLocaleString("en")})`;
     }
     const chosen = boxes.filter((box) => box.checked).map((box) => MATCHES[box.dataset.filter]);
     found = wanted.filter((group) => chosen.every((matches) => group.some(matches)));
@@ -81,7 +81,7 @@
     byId("samples-page").textContent = `page ${page + 1} of ${pages}`;
     byId("samples-previous").disabled = page === 0;
     byId("samples-next").disabled = page === pages - 1;
-    status.textContent = `${found.length} of ${questions.length} ${several ? "questions" : "samples"}`;
+    status.textContent = `${found.length.toLocaleString("en")} of ${questions.length.toLocaleString("en")} ${several ? "questions" : "samples"}`;
   }
 
   function row(group) {

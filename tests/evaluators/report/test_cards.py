@@ -6,7 +6,7 @@ import math
 import pytest
 
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.report.cards import Strip, cards
+from eyechart.evaluators.report.cards import Strip, against_chance, cards
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.report.conftest import PERCEPTION, scored
@@ -32,24 +32,24 @@ def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_valu
     assert (score.label, score.data) == ("accuracy", "LLVisionQA, dev")
     assert (value.value, value.between, score.chance) == ("75.00 %", "65.00 to 85.00 %", "50.00 %")
     # Q-Bench, Table 7: the highest of its models, not of its people or guesses.
-    assert score.published == "65.35 % (InternLM-XComposer-VL (InternLM), Table 7)"
+    assert score.published == "65.35 %, InternLM-XComposer-VL (InternLM), Table 7"
     assert value.strip == Strip(75, (65, 20), 50, 65.35)
 
 
 @pytest.mark.parametrize(
     ("task", "dataset", "split", "scores", "published"),
     [
-        ("q_bench/perception", "llvisionqa", "test", {"accuracy": 0.5, "n": 9}, "73.36 % (GPT-4V"),
-        ("q_bench/assessment", "spaq", "test", {"srcc": 0.5, "n": 9}, "0.730 (InternLM-XComposer-VL"),
-        ("q_bench/assessment", "average", "test", {"srcc": 0.5, "n": 9}, "0.541 (InternLM-XComposer-VL"),
+        ("q_bench/perception", "llvisionqa", "test", {"accuracy": 0.5, "n": 9}, "73.36 %, GPT-4V"),
+        ("q_bench/assessment", "spaq", "test", {"srcc": 0.5, "n": 9}, "0.730, InternLM-XComposer-VL"),
+        ("q_bench/assessment", "average", "test", {"srcc": 0.5, "n": 9}, "0.541, InternLM-XComposer-VL"),
         ("q_bench/assessment", "csiq", "test", {"srcc": 0.5, "n": 9}, ""),
-        ("ql_bench/single", "llsavisionqa", "dev", {"score_sa": 50.0, "n": 9}, "70.94 % (InternLM-XComposer2d5"),
+        ("ql_bench/single", "llsavisionqa", "dev", {"score_sa": 50.0, "n": 9}, "70.94 %, InternLM-XComposer2d5"),
         (
             "two_afc/coarse",
             "two_afc",
             "test",
             {"accuracy_all": 0.5, "n_pairs": 9},
-            "64.60 % (GPT-4V, Table II; ",
+            "64.60 %, GPT-4V, Table II; ",
         ),
         ("q_bench/perception_pairs", "llvisionqa_pairs", "dev", {"accuracy": 0.5, "n": 9}, ""),
         ("mmbench/cn", "mmbench", "dev", {"circular_accuracy": 0.5, "n_questions": 9}, ""),
@@ -77,13 +77,61 @@ def test_negative_scores_widen_the_strip_and_undefined_ones_have_none(card_score
     assert (undefined.value, undefined.strip) == ("undefined", None)
 
 
+def described(judge, **changes):
+    return scored("q_bench/description", "lldescribe", {"sum": 3.0, "n": 9, "judge": judge}, headline="sum", **changes)
+
+
+def test_word_overlap_is_not_compared_with_published_values(card_scores):
+    score = card_scores(described("lexical"))["A2 Description"]
+    assert score.published == "" and score.values[0].strip.published is None
+    score = card_scores(described("lexical"), other=described("gpt", model="other"))["A2 Description"]
+    assert score.published.startswith("4.210, ")
+    assert [value.strip.published is None for value in score.values] == [True, False]
+
+
+def at_chance(**changes):
+    scores = {"accuracy": 0.4, "accuracy_ci95": [0.3, 0.5], "random_guess": 0.3, "n": 9}
+    return scored("q_bench/perception_pairs", "llvisionqa_pairs", scores, split="dev", **changes)
+
+
+def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page):
+    without_chance = evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})
+    page = read_page(write_report([make_run(PERCEPTION, at_chance(), without_chance)], files=False))
+    assert page.holds(
+        "Better than chance, by the 95 % interval: 1 of 2 headline scores; not: Q-Bench A1 Perception of pairs."
+    )
+    assert page.texts.count("not better than chance") == 1
+
+
+def test_each_of_several_runs_is_compared_with_chance(make_run):
+    other = dataclasses.replace(PERCEPTION, model="other")
+    runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
+    assert against_chance(cards(runs)) == [
+        "some/model: better than chance, by the 95 % interval: 1 of 2 headline scores; "
+        "not: Q-Bench A1 Perception of pairs.",
+        "other: better than chance, by the 95 % interval: 1 of 1 headline score.",
+    ]
+
+
+def test_without_chance_levels_nothing_is_said_of_them(make_run):
+    run = make_run(evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9}))
+    assert against_chance(cards(read_runs([run]))) == []
+
+
+def test_the_legend_of_the_cards_is_above_them(make_run):
+    text = write_report([make_run(PERCEPTION)], files=False).read_text()
+    assert text.index('<p class="legend"') < text.index('<div class="cards">')
+    assert "best published" not in text
+
+
 def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     mini = dataclasses.replace(PERCEPTION, settings=MINI)
     page = read_page(write_report([make_run(mini)], files=False))
     # The row of the data's source, in the settings, says it too.
     found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]
     assert found == [
-        f"{SYNTHETIC}: these scores are not comparable with published results. To evaluate on the real data, pass"
+        f"{SYNTHETIC}: these scores are not comparable with published results; the bundled model was trained for these "
+        "data and can exceed the papers' best values. To evaluate on the real data, pass"
     ]
     both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
     page = read_page(write_report([make_run(*both, name="both")], files=False))

@@ -91,6 +91,22 @@ def test_runs_in_folders_of_the_same_name_are_told_apart_by_their_place(make_run
     assert [run.label for run in found] == ["some/model (run), run 1", "some/model (run), run 2"]
 
 
+@pytest.mark.parametrize("model", ["/home/me/checkpoints/vlm", "./vlm", "~/models/vlm/", "C:\\models\\vlm"])
+def test_a_local_model_is_labelled_by_its_last_component(make_run, model):
+    own = changed(model=model)
+    assert [run.label for run in read_runs([make_run(own)])] == ["vlm"]
+    found = read_runs([make_run(own, name="first"), make_run(changed(model="/other/vlm"), name="second")])
+    assert [run.label for run in found] == ["vlm (first)", "vlm (second)"]
+
+
+def test_bold_and_underlined_values_have_a_legend(make_run, read_page):
+    page = read_page(write_report([make_run(PERCEPTION)], files=False))
+    assert page.holds("Bold: best, underlined: second.")
+    limited = changed(settings={**PERCEPTION.settings, "limit": 9})
+    page = read_page(write_report([make_run(limited, name="limited")], files=False))
+    assert page.holds("Bold: best, underlined: second; separately for the runs and the published rows.")
+
+
 def test_a_run_without_a_task_has_a_report(make_run, read_page):
     page = read_page(write_report([make_run()]))
     assert page.holds("No task finished")

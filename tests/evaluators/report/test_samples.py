@@ -46,7 +46,12 @@ def test_the_cap_is_for_each_task_and_noted(samples):
         "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 samples shown: incorrect and unparsed replies first, then the "
         "rest, in dataset order."
     )
+    assert found.part == "3 of 4 replies are here, incorrect ones first."
     assert samples(PERCEPTION, limit=0).rows == []
+
+
+def test_nothing_is_said_if_all_samples_are_shown(samples):
+    assert samples(PERCEPTION).part == ""
 
 
 def test_private_answers_are_neither_right_nor_wrong(samples):
