@@ -9,14 +9,14 @@ import pytest
 import yaml
 from PIL import Image
 
-from eyechart.datasets_scripts import DATASETS, load_builder
+from eyechart.datasets_scripts import DATASETS, by_hand, load_builder
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.runs.suite_file import read_suite
-from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.evaluators.tasks import TASKS, find_tasks, get_task
 from eyechart.metrics import list_metrics
 from tests.docs.pages import ROOT, Block, blocks, pages
 
@@ -79,6 +79,20 @@ def test_every_task_is_listed() -> None:
         paper = first.partition("/")[0]
         listed += [first, *(paper + other for other in others)]
     assert listed == list_tasks()
+
+
+def test_readme_says_how_each_task_gets_its_data() -> None:
+    table = README[README.index("| task | what is asked |") :].partition("\n\n")[0]
+    cells = {re.findall(r"`([^`]+)`", row)[0]: row.split(" | ")[-1].strip("| ") for row in table.splitlines()[2:]}
+    for name, cell in cells.items():
+        data = get_task(name).data
+        config = data.config or DATASETS[data.default_datasets[0]].configs[0]
+        entry = DATASETS[data.default_datasets[0]]
+        n, n_by_hand = len(data.default_datasets), sum(bool(by_hand(one, data.config)) for one in data.default_datasets)
+        some = f"download for {n - n_by_hand} of {n} databases, the others by hand"
+        none = "on request" if entry.gated else "by hand"
+        assert cell.partition(";")[0] == ("download" if not n_by_hand else none if n_by_hand == n else some)
+        assert ("private" in cell) == (data.default_split in entry.private_splits(config))
 
 
 def test_every_setting_exists() -> None:
