@@ -3,6 +3,7 @@
 A command takes such groups as parameters; `expanded` gives it the flat signature from which typer reads its options.
 """
 
+import copy
 import inspect
 import json
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 
 _MOST_LEVELS = 50
 """How deeply lists and objects can be nested in the value of an option."""
-JUDGE = "Judge"
-"""Panel of the help page."""
-_OF_JUDGE: dict[str, Any] = {"rich_help_panel": JUDGE}
+_OUTPUT = "Output"
+"""Panel of the help page for options about files."""
 
 
 class BackendKind(Enum):
@@ -57,6 +57,8 @@ _PROMPTS = {PromptStyle.EYECHART: "default"}
 @dataclass(frozen=True)
 class DataArguments:
     """The data that a command runs on."""
+
+    panel: ClassVar[str] = "Data"
 
     dataset: Annotated[
         list[str] | None,
@@ -91,6 +93,8 @@ class DataArguments:
 class TaskArguments:
     """How tasks are run, and where results go."""
 
+    panel: ClassVar[str] = "Task and scoring"
+
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -120,17 +124,26 @@ class TaskArguments:
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>)."),
+        typer.Option(
+            "--out",
+            "--output",
+            help="Folder for the results (default: ./eyechart_runs/<time>).",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = None
     skip_bad: Annotated[
         bool,
         typer.Option(
             "--skip-bad",
             help="Leave out rows and images that cannot be read, and items without an answer; the results list them.",
+            rich_help_panel=DataArguments.panel,
         ),
     ] = False
     no_store: Annotated[
-        bool, typer.Option("--no-store", help="Do not reuse stored answers, and do not store new ones.")
+        bool,
+        typer.Option(
+            "--no-store", help="Do not reuse stored answers, and do not store new ones.", rich_help_panel=_OUTPUT
+        ),
     ] = False
 
     def given_settings(self) -> dict[str, Any]:
@@ -156,39 +169,35 @@ class TaskArguments:
 class JudgeArguments:
     """A judge on a server."""
 
+    panel: ClassVar[str] = "Judge"
+
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Name of the judge model on its server (default: no judge).", **_OF_JUDGE),
+        typer.Option(metavar="MODEL", help="Name of the judge model on its server (default: no judge)."),
     ] = None
     judge_base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="URL of the judge's server (default: OpenAI's).", **_OF_JUDGE),
+        typer.Option(metavar="URL", help="URL of the judge's server (default: OpenAI's)."),
     ] = None
     judge_temperature: Annotated[
-        float | None, typer.Option(min=0, help="Sampling temperature of the judge (default: 1).", **_OF_JUDGE)
+        float | None, typer.Option(min=0, help="Sampling temperature of the judge (default: 1).")
     ] = None
     judge_max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum length of the judge's reply, in tokens (default: 64).", **_OF_JUDGE),
+        typer.Option(min=1, help="Maximum length of the judge's reply, in tokens (default: 64)."),
     ] = None
-    judge_system_prompt: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="System prompt for the judge.", **_OF_JUDGE)
-    ] = None
+    judge_system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="System prompt for the judge.")] = None
     judge_thinking: Annotated[
         str | None,
-        typer.Option(
-            metavar="on|off|N", help="Turn the judge's reasoning on or off, or limit it to N tokens.", **_OF_JUDGE
-        ),
+        typer.Option(metavar="on|off|N", help="Turn the judge's reasoning on or off, or limit it to N tokens."),
     ] = None
     judge_extra_body: Annotated[
         str | None,
-        typer.Option(
-            metavar="JSON", help="Extra fields for every request to the judge's server, as a JSON object.", **_OF_JUDGE
-        ),
+        typer.Option(metavar="JSON", help="Extra fields for every request to the judge's server, as a JSON object."),
     ] = None
     judge_concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help=f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY}).", **_OF_JUDGE),
+        typer.Option(min=1, help=f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY})."),
     ] = None
     judge_timeout: Annotated[
         float | None,
@@ -197,7 +206,6 @@ class JudgeArguments:
             max=LONGEST_TIMEOUT,
             metavar="SECONDS",
             help=f"How long to wait for a reply of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
-            **_OF_JUDGE,
         ),
     ] = None
     judge_max_cost: Annotated[
@@ -206,7 +214,6 @@ class JudgeArguments:
             min=0,
             metavar="DOLLARS",
             help="Spending limit in US dollars. Once it is reached, nothing more is judged; the results say so.",
-            **_OF_JUDGE,
         ),
     ] = None
     judge_price: Annotated[
@@ -214,7 +221,6 @@ class JudgeArguments:
         typer.Option(
             metavar="INPUT OUTPUT",
             help="Prices in US dollars per million input and output tokens; needed for --judge-max-cost.",
-            **_OF_JUDGE,
         ),
     ] = None
 
@@ -263,7 +269,10 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             default = inspect.Parameter.empty if one.default is MISSING else one.default
             parameters.append(
                 inspect.Parameter(
-                    one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of_group[one.name]
+                    one.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=default,
+                    annotation=_in_panel(of_group[one.name], getattr(groups[name], "panel", None)),
                 )
             )
 
@@ -282,6 +291,13 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _in_panel(hint: Any, panel: str | None) -> Any:
+    """An option in the panel of its group on the help page, unless it names its own."""
+    option = copy.copy(hint.__metadata__[0])
+    option.rich_help_panel = option.rich_help_panel or panel
+    return Annotated[hint.__origin__, option]
 
 
 def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -46,11 +46,14 @@ _OF_MODELS_HERE = frozenset(
     )
 )
 """Options for models that run in this process, not on a server."""
+_server_option = partial(typer.Option, rich_help_panel="Model on a server")
 
 
 @dataclass(frozen=True)
 class ModelArguments:
     """The model and what runs it."""
+
+    panel: ClassVar[str] = "Model"
 
     model: Annotated[
         str | None,
@@ -68,24 +71,24 @@ class ModelArguments:
         ),
     ] = None
     base_url: Annotated[
-        str | None, typer.Option(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+        str | None, _server_option(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
     ] = None
     served_name: Annotated[
         str | None,
-        typer.Option(
+        _server_option(
             metavar="NAME",
             help="Confirm that this name, under which the server answers, means the model given by --model.",
         ),
     ] = None
-    concurrency: Annotated[int, typer.Option(min=1, help="Maximum number of parallel requests to a server.")] = (
+    concurrency: Annotated[int, _server_option(min=1, help="Maximum number of parallel requests to a server.")] = (
         DEFAULT_CONCURRENCY
     )
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a complete reply from a server.")] = (
+    timeout: Annotated[float, _server_option(help="Seconds to wait for a complete reply from a server.")] = (
         DEFAULT_TIMEOUT
     )
     top_logprobs: Annotated[
         int,
-        typer.Option(
+        _server_option(
             min=1,
             help="Number of most likely tokens to ask a server for, if scores are computed from their probabilities. "
             "vLLM returns more than 20 only if started with --max-logprobs.",
@@ -127,7 +130,7 @@ class ModelArguments:
     ] = None
     extra_body: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Extra fields for every request to the server, as a JSON object."),
+        _server_option(metavar="JSON", help="Extra fields for every request to the server, as a JSON object."),
     ] = None
 
     def check_served(self) -> None:
@@ -238,7 +241,12 @@ def run(
         ),
     ] = None,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows whose image is missing; the results list them.")
+        bool,
+        typer.Option(
+            "--skip-missing",
+            help="Leave out rows whose image is missing; the results list them.",
+            rich_help_panel=DataArguments.panel,
+        ),
     ] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""

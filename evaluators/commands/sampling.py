@@ -1,27 +1,25 @@
 """Options for sampled replies and for repeats."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import Sampling
 
-SAMPLING = "Sampling"
-"""Panel of the help page."""
-
 
 @dataclass(frozen=True)
 class SamplingArguments:
     """How replies are sampled, and how often each request is asked."""
+
+    panel: ClassVar[str] = "Sampling"
 
     temperature: Annotated[
         float | None,
         typer.Option(
             min=0,
             help="Sampling temperature of replies (default: 0, greedy decoding).",
-            rich_help_panel=SAMPLING,
         ),
     ] = None
     top_p: Annotated[
@@ -29,12 +27,9 @@ class SamplingArguments:
         typer.Option(
             "--top-p",
             help="Nucleus sampling: use only the most likely tokens with this total probability (default: 1, all).",
-            rich_help_panel=SAMPLING,
         ),
     ] = None
-    sampling_seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed for sampling (default: 0).", rich_help_panel=SAMPLING)
-    ] = None
+    sampling_seed: Annotated[int | None, typer.Option(min=0, help="Seed for sampling (default: 0).")] = None
 
     repeats: Annotated[
         int,
@@ -42,7 +37,6 @@ class SamplingArguments:
             min=1,
             help="Ask every request K times: mean and spread over the repeats; for choices, pass@K and majority vote.",
             metavar="K",
-            rich_help_panel=SAMPLING,
         ),
     ] = 1
 

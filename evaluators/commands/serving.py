@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.endpoint.serving import Server
 
-SERVER = "Server started for the run"
-"""Panel of the help page."""
 _LOG = "server.log"
 
 
@@ -38,16 +36,17 @@ class ServeProgram(Enum):
 class ServeArguments:
     """A server that is started for the run."""
 
+    panel: ClassVar[str] = "Server started for the run"
+
     serve: Annotated[
         ServeProgram | None,
-        typer.Option(help="Start this server for the model, and stop it after the run.", rich_help_panel=SERVER),
+        typer.Option(help="Start this server for the model, and stop it after the run."),
     ] = None
     serve_args: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
             help='Options for the server, such as "--tensor-parallel-size 8".',
-            rich_help_panel=SERVER,
         ),
     ] = None
     serve_program: Annotated[
@@ -55,7 +54,6 @@ class ServeArguments:
         typer.Option(
             metavar="PATH",
             help="Path of the server's program; for SGLang, of the Python that has it (default: searched on PATH).",
-            rich_help_panel=SERVER,
         ),
     ] = None
     serve_timeout: Annotated[
@@ -64,7 +62,6 @@ class ServeArguments:
             min=1,
             metavar="SECONDS",
             help="How long to wait for the server to start (default: 1800).",
-            rich_help_panel=SERVER,
         ),
     ] = None
 

@@ -43,6 +43,23 @@ def test_help_lists_the_values_of_an_option():
         assert values in shown
 
 
+def test_help_groups_the_options_of_a_run():
+    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    panels = {text.split(" ─")[0]: text for text in shown.split("╭─ ")[1:]}
+    for panel, option in {
+        "Model": "--device-map",
+        "Model on a server": "--base-url",
+        "Server started for the run": "--serve-args",
+        "Sampling": "--temperature",
+        "Data": "--skip-bad",
+        "Task and scoring": "--prompt-style",
+        "Judge": "--judge-price",
+        "Output": "--no-store",
+        "Options": "--suite",
+    }.items():
+        assert f"{option} " in panels[panel], panel
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

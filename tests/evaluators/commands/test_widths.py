@@ -120,7 +120,9 @@ def test_every_number_stands_with_its_name(
     (run,) = read_runs([folder / f"{width}"])
     for task in run.tasks.values():
         section = shown["run"].partition(f"{task.task} on")[2]
-        assert " ".join(section.split()).startswith(f"{task.dataset} ({task.split}, synthetic) ")
+        assert " ".join(section.split()).startswith(
+            f"{task.dataset} ({task.split}, synthetic, first 12 of {task.settings['data']['rows']} items) "
+        )
         for label, *numbers in score_rows(with_nan(task.scores)):
             line, *below = line_of(section, label)
             section = "\n".join(below)
