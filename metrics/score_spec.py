@@ -42,7 +42,7 @@ class ScoreSpec:
     chance: str | float | None = None
     """Its chance level, or the key of its chance level."""
     counts: tuple[str, ...] = ("n",)
-    """Keys of the counts whose sum is the number of items behind it."""
+    """Keys of the counts whose sum is the number of items that it is computed from."""
     headline: bool = False
     """Whether it is the one number that represents its metrics."""
     above_zero: bool = False
@@ -65,7 +65,7 @@ class ScoreSpec:
         return value_at(scores, self.chance) if isinstance(self.chance, str) else self.chance
 
     def n(self, scores: Mapping[str, Any]) -> int | None:
-        """The number of items behind it; None if a count is missing."""
+        """The number of items that it is computed from; None if a count is missing."""
         found = [value_at(scores, key) for key in self.counts]
         return None if not found or None in found else sum(found)
 

@@ -257,10 +257,10 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
 number. The lowest is 0."""
 
 INTERVALS = "intervals"
-"""Not a score: the `kind` of each interval and the number of independent `units` behind it, by the key of the score."""
+"""Not a score: the `kind` of each interval and its number of independent `units`, by the key of the score."""
 FIT_PARAMETERS = "fit_parameters"
-"""Not a score: parameters b1, b2, ... of the logistic behind `plcc_fitted`, for its curve in reports; None without a
-fit."""
+"""Not a score: parameters b1, b2, ... of the logistic fitted for `plcc_fitted`, for its curve in reports; None without
+a fit."""
 
 _BY_KEY: dict[str, ScoreSpec] = {}
 for _spec in SCORES:

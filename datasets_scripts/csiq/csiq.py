@@ -4,7 +4,7 @@ Most Apparent Distortion: Full-Reference Image Quality Assessment and the Role o
 2010). CSIQ publishes DMOS on a scale of 0 (no difference) to 1 (worst), where lower is better; `released_score` is the
 DMOS and `quality` is 1 - DMOS. Score files that are read:
 
-- `csiq.DMOS.xlsx`, sheet `all_by_image`, headings in row 4: `image` (the reference, one of which is the number 1600),
+- `csiq.DMOS.xlsx`, sheet `all_by_image`, headings in row 4: `image` (the reference; one of them is the number 1600),
   `dst_type`, `dst_lev`, `dmos_std`, `dmos`;
 - `csiq_label.txt`: file name and DMOS, separated by a blank;
 - lists of file names (`image` or `img_path`) with `dmos` or `gt_score`, which are DMOS as well; only the `mos` of a

@@ -1,9 +1,9 @@
 """KADIS-700k with opinion scores: a folder of distorted images and a `mos.csv`.
 
-KADIS-700k (Lin, Hosu and Saupe, https://arxiv.org/abs/2001.08113) has 700,000 distorted images and no opinion scores of
-its own. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of them (0-100, higher
-is better). The script reads any folder with a `mos.csv` with the columns `image` and `mos`, and the images next to it
-or in `images/`. `reference`, `distortion_type` and `distortion_level` are read from the file names, which end in
+KADIS-700k (Lin, Hosu and Saupe, https://arxiv.org/abs/2001.08113) has 700,000 distorted images and was released without
+opinion scores. The 2AFC paper (https://arxiv.org/abs/2402.01162) collected mean opinion scores for 100 of them (0-100,
+higher is better). The script reads any folder with a `mos.csv` with the columns `image` and `mos`, and the images next
+to it or in `images/`. `reference`, `distortion_type` and `distortion_level` are read from the file names, which end in
 `_<type>_<level>`. The only split, `test`, has all images.
 """
 

@@ -1,4 +1,4 @@
-"""Synthetic demo data of LLSAVisionQA, which has no files of its own: LLVisionQA's and the pairs' in one folder."""
+"""Synthetic demo data of LLSAVisionQA, which has no separate files: LLVisionQA's and the pairs' in one folder."""
 
 from pathlib import Path
 

@@ -61,7 +61,7 @@ def load_own(
 
         - Images are bytes, `datasets.Image`s, base64, data URLs, the `index` of another row (as in VLMEvalKit's tables)
           or paths relative to the file.
-        - Options are a list, a list written as text (such as '["red", "blue"]'), or several columns, of which the last
+        - Options are a list, a list written as text (such as '["red", "blue"]'), or several columns; the last
           ones may be empty.
         - Answers are letters of options, or texts of options if more rows have texts; if all are empty, the answers are
           private.

@@ -23,7 +23,7 @@ class FunctionBackend(Backend):
     Args:
         function: Called as `function(messages)`, it returns the reply as a string; called as
             `function(messages, words)`, it returns a dict from word to logit. `messages` are chat messages whose image
-            parts hold PIL images. Optional words come last in `words` and may be missing in the dict.
+            parts contain PIL images. Optional words come last in `words` and may be missing in the dict.
     """
 
     samples = True

@@ -50,7 +50,7 @@ class Command(TyperCommand):
         """
         option = _first_without_value(args)
         if option is not None:
-            ctx.fail(f"{option} has an empty value (a shell variable that is not set?); set a value or leave it out")
+            ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
 
 

@@ -22,7 +22,7 @@ def submit(
         typer.Option("--out", "--output", help="Folder for the files (default: RUN/answer_files)."),
     ] = None,
 ) -> None:
-    """Collect a run's answer files, which a benchmark's authors score where answers are private. Nothing is sent.
+    """Collect a run's answer files. A benchmark's authors score them if its answers are private. Nothing is sent.
 
     Incomplete runs, runs on part of the data and runs on synthetic demo data are refused. MMBench's server closed on
     31 March 2026. The test answers of MMBench 1.1 are public, so runs on them are scored here.

@@ -84,7 +84,7 @@ def load_data(
         dataset: One of the task's datasets if `data` is None, "mini" or the name of your own task; otherwise the
             configuration of `data`.
         split: One of the task's splits if `data` is None or an eyechart dataset, otherwise any split of `data`.
-        data_dir: Folder of the release; None is the official release, downloaded where possible.
+        data_dir: Folder of the release; None is the official release, downloaded if possible.
         is_mini: Use synthetic demo data, as `data="mini"` does.
         options: Options of the dataset.
         skip_missing: Leave out rows whose image file is missing.

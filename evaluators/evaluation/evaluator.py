@@ -132,7 +132,7 @@ class Evaluator(evaluate.Evaluator):
                 the task asks only for logits of words), a model id or folder, a backend, or a callable that takes chat
                 messages and returns text. None is the bundled tiny model.
             data: A `Dataset` with the documented columns, or the name of an eyechart dataset or of a dataset on the
-                Hub. None is the task's own dataset. eyechart datasets are the official releases, downloaded where
+                Hub. None is the task's own dataset. eyechart datasets are the official releases, downloaded if
                 possible. "mini" is synthetic demo data of the task's own dataset; "mini:NAME" is that of another
                 eyechart dataset. Without a model, None means "mini" too, unless the task is your own.
             subset: Configuration of the dataset if `data` is a name; one of the task's datasets if `data` is None or

@@ -92,7 +92,7 @@ def evaluate_rows(
         loaded = loaded.with_dataset(loaded.dataset.select(drawn.rows))
     rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
     if not rows:
-        raise DataError("there are no rows to evaluate", path=loaded.source)
+        raise DataError("no rows to evaluate", path=loaded.source)
     rows = add_clusters(rows, task)
     start = time.perf_counter()
     planned = protocol

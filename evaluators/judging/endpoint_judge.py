@@ -91,7 +91,7 @@ class EndpointJudge:
     Args:
         options: The judge and its request settings.
         store: Supplies the replies of earlier runs and keeps the new ones; None asks for all of them.
-        processes: All processes of the run, of which the main one sends all requests; None for a single process.
+        processes: All processes of the run; the main one sends all requests. None for a single process.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class EndpointJudge:
         return self.ask_all([messages], n)[0]
 
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
-        """Replies to several conversations, from the store where available; the same in every process.
+        """Replies to several conversations, from the store if available; the same in every process.
 
         Args:
             conversations: The chat messages of each conversation.

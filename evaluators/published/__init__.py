@@ -29,7 +29,7 @@ class TableRow(_Strict):
 
     model: str
     values: list[float | None]
-    """As printed, except for corrections; None where the paper has no value."""
+    """As printed, except for corrections; None if the paper has no value."""
 
 
 class Correction(_Strict):

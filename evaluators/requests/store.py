@@ -23,7 +23,7 @@ from eyechart.evaluators.requests.values import brief, encode
 
 FILE = "responses.sqlite"
 SCHEMA = 1
-"""Version of the tables; a store of a higher one is left alone."""
+"""Version of the tables; a store of a higher version is not touched."""
 
 # "eyec": distinguishes the store from other programs' databases.
 _APPLICATION_ID = 0x65796563

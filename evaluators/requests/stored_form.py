@@ -1,4 +1,4 @@
-"""The forms of stored values. They are checked on writing and reading, as a store may be edited or a disk may fail."""
+"""The forms of stored values. Checked on writing and reading, because a store may be edited and a disk may fail."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
         texts: The texts.
 
     Raises:
-        UsageError: A single text instead of a list, or a blank item or one that is not text; the message names it.
+        UsageError: A single text instead of a list, or an item that is blank or not text; the message names it.
     """
     if isinstance(texts, str):
         raise UsageError(f"{name} is a single text; expected a list of texts: write [{name}].")

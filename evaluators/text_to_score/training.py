@@ -47,7 +47,7 @@ def train(
 
     Raises:
         UsageError: Texts, scores or settings are unusable, or `out` cannot be written.
-        ModelError: The encoder cannot be loaded, or training ended in weights that are not finite.
+        ModelError: The encoder cannot be loaded, or training produced non-finite weights.
 
     Warns:
         TruncatedTextWarning: Descriptions are longer than `settings.max_length`.

@@ -53,8 +53,8 @@ def cross_validate(
         settings: How to train, and the seed; None is the defaults.
         folds: Number of parts, at least 2.
         image_ids: The image of each description. All descriptions of an image are in the same fold; otherwise a
-            regressor would know the score of an image that it is tested on. None if every description has an image of
-            its own.
+            regressor would know the score of an image that it is tested on. None if every description has a
+            different image.
         progress: Called after each training step of all folds with (done, total).
 
     Raises:

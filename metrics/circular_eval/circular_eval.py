@@ -103,7 +103,7 @@ Returns:
     position_free_accuracy_ci95, flip_rate_ci95 (`list` of two `float`): Their 95 % intervals.
     distribution_over (`str`): Which passes `extraction`, `choice_distribution` and `position_bias` cover: "all passes",
         or "rotation 0" if passes are missing.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Passes for which the judge gave no usable reply in any round.

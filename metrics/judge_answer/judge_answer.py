@@ -62,7 +62,7 @@ Returns:
     failed_rounds (`int`): Rounds without a reply in the expected form.
     empty_predictions (`int`): Number of empty answers among the `n` rows.
     without_reference (`int`): Rows left out because they have no correct answer.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart",
         because the paper does not print its judge prompt.

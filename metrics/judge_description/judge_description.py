@@ -75,7 +75,7 @@ Returns:
     outcomes (`dict`, only if a finish reason is known): Shares of the `n` descriptions that are incomplete: `cut_off`,
         `unfinished_reasoning`, `refused`, and `unparseable` (other empty descriptions).
     without_reference (`int`): Rows left out because they have no golden description.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
     judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
         "eyechart".

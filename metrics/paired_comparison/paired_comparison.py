@@ -66,7 +66,7 @@ Returns:
     consistency_ci95, accuracy_consistent_ci95, accuracy_all_ci95 (`list` of two `float`): Their 95 % intervals.
     first_rate, second_rate, draw_rate (`float`): Shares of replies that prefer the first image shown, the second image
         shown, and neither. `first_rate_ci95` is the 95 % interval of `first_rate`.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     extraction (`dict`): Shares of replies that prefer an image (`exact`) and that state no preference (`unmatched`,
         divided into `cut_off`, `unfinished_reasoning`, `refused` and `unparseable`). The other steps of choice
         extraction are always 0.

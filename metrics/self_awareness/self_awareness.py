@@ -96,7 +96,7 @@ Returns:
         correct answers when the correct option has this letter; `spread`, the standard deviation of recall over
         positions; and `spread_by_chance`, the spread expected by chance from a model without a position preference. A
         `spread` up to that value is no evidence of a preference.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and unusable judge
         replies.

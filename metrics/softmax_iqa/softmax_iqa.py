@@ -63,7 +63,7 @@ Returns:
     fit_parameters (`list` of `float`): Parameters b1, b2, ... of the fitted logistic; `None` if there is no fit, and
         for the means of `average_over`. "logistic4" is b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|)).
     n (`int`): Number of images.
-    intervals (`dict`): For each score with an interval, its `kind` and the number of independent `units` behind it.
+    intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
     temperature, strategy, ties ("logits" only), fit, average_over, resamples, seed: The settings.
     items (`dict` of `list`, with `return_items`): For each image, `quality_score` and `rank_score`, which has the same

@@ -42,7 +42,7 @@ def read_tsv_rows(
     """Read a separated table with a header; a row's number is that of its last line (the header is line 1).
 
     Texts are returned unchanged. In the image columns, a base64 cell is returned as a `Base64Cell`, so that no image is
-    kept in memory. A row with a wrong number of fields, or that is not UTF-8, becomes a `ROW_ERROR`.
+    kept in memory. A row with a wrong number of fields or invalid UTF-8 becomes a `ROW_ERROR`.
 
     Args:
         path: The file.

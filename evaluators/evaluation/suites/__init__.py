@@ -27,7 +27,7 @@ def suite_tasks(name: str) -> list[Task]:
     """The tasks of a suite.
 
     Raises:
-        UsageError: There is no suite of that name.
+        UsageError: Unknown suite name.
     """
     if name not in list_suites():
         raise unknown_name("suite", name, list_suites())
@@ -38,7 +38,7 @@ def folder(name: str) -> Path:
     """The folder that `evaluate.EvaluationSuite.load` takes for a suite.
 
     Raises:
-        UsageError: There is no suite of that name.
+        UsageError: Unknown suite name.
 
     Examples:
         >>> folder("q_bench").name
@@ -54,10 +54,10 @@ def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
     Args:
         name: The suite.
         is_mini: Run on synthetic demo data, which each result records (`is_mini`); otherwise on the official releases,
-            downloaded where possible.
+            downloaded if possible.
 
     Raises:
-        UsageError: There is no suite of that name.
+        UsageError: Unknown suite name.
     """
     from evaluate.evaluation_suite import SubTask
 

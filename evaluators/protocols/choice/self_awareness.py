@@ -66,7 +66,7 @@ class SelfAwareness(ChoiceProtocol):
     rounds: Count = 5
     """Replies requested from the judge for each of the model's replies."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"
-    """How a second reply that names no option is counted: in a category of its own ("apart"), or as wrong (Eq. 3)."""
+    """How a second reply that names no option is counted: separately ("apart"), or as wrong (Eq. 3)."""
     letter_logits: Flag = False
     """Also ask for the logits of the option letters, without the refusal option, to compute calibration."""
 

@@ -59,7 +59,7 @@ def convergence(
     Returns:
         For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,
         `plcc` and `plcc_fitted` as in `pair_scores`, in [-1, 1]. A correlation that is undefined with so few pairs is
-        nan, without a warning. `plcc_fitted` is nan for pools with fewer than 30 images, where a fit says little.
+        nan, without a warning. `plcc_fitted` is nan for pools of fewer than 30 images, because such a fit says little.
 
     Raises:
         InputError: The lengths differ, or an image has two references within a pool.

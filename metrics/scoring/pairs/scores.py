@@ -240,7 +240,7 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
     """One warning per cause, however many pools it concerns."""
     for name, what in (("accuracy_consistent", "consistent pair"), ("accuracy_all", "pair")):
         if np.isnan(whole[name]):
-            message = f"overall: nan for {name}: there is no {what} of unequal quality"
+            message = f"overall: nan for {name}: no {what} of unequal quality"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=3)
     causes: dict[str, list[tuple[str, str]]] = {}
     for pool, (_, part) in ranked.items():

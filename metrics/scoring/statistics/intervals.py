@@ -59,7 +59,7 @@ class Interval:
         low: The lower end; nan if there is no interval.
         high: The upper end; nan if there is no interval.
         kind: One of `KINDS`.
-        units: Number of independent units behind it: items, clusters of items, or images.
+        units: Number of independent units that it is computed from: items, clusters of items, or images.
     """
 
     low: float

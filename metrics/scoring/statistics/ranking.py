@@ -43,7 +43,7 @@ def adjusted_pairs(p_values: FloatArray) -> FloatArray:
     """Holm-adjusted p-values of the difference between each two models.
 
     Args:
-        p_values: Shape (k, k), of which only the values above the diagonal are used; nan if there is no test.
+        p_values: Shape (k, k); only the values above the diagonal are used; nan if there is no test.
 
     Returns:
         Shape (k, k), symmetric; nan if there is no test, and on the diagonal.

@@ -75,7 +75,7 @@ def mcnemar(first_correct: ArrayLike, second_correct: ArrayLike) -> PairedTest:
         second_correct: Whether the second model answers each item correctly, shape (n,).
 
     Returns:
-        The difference and its p-value, which is 1 if there is no such item.
+        The difference and its p-value, which is 1 if no item counts.
 
     Raises:
         InputError: The lengths differ, there are no items, or a value is not a boolean.
