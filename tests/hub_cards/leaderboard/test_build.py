@@ -72,7 +72,8 @@ def test_a_row_says_what_the_interval_of_its_main_score_rests_on(folder, space):
     hand_in(folder, "b", [plain])
     _, boards = space()
     first, second = boards["q_bench/perception"]["rows"]
-    assert first["interval"].endswith("from a cluster-robust variance: accuracy (1,169 clusters).")
+    assert first["interval"].endswith("(effective number of items): accuracy (1,169 clusters).")
+    assert "cluster-robust variance" in first["interval"]
     assert "interval" not in second
 
 
