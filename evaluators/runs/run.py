@@ -143,7 +143,8 @@ def _print_results(results: Sequence[Evaluation], failed: Sequence[FailedTask], 
         print_line(output, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
         return
     output.print(score_table(results, failed))
-    for lines in (caveat_lines(results), interval_lines(results)):
+    # The verdict and the caveats come last: they stay in sight above the prompt.
+    for lines in (interval_lines(results), caveat_lines(results)):
         for line in lines:
             print_note(output, line)
         if lines:

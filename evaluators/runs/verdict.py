@@ -1,8 +1,8 @@
-"""The verdict on a run, the first line below its table: which scores are better than chance."""
+"""The verdict on a run, printed below its table: which scores are better than chance."""
 
 from collections.abc import Iterator, Sequence
 
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.results.results_file import headline_spec
 from eyechart.evaluators.results.score_rows import is_above_chance, labels_at_chance
 
@@ -13,7 +13,7 @@ _MOST_NAMED = 3
 def verdict_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     """Whether the headline scores are better than chance, and which other scores are not.
 
-    Scores without interval or chance level are not counted.
+    Scores without interval or chance level are not counted. An average counts in place of the scores it averages.
 
     Args:
         evaluations: The tasks that finished.
@@ -42,7 +42,10 @@ def verdict_lines(evaluations: Sequence[Evaluation]) -> list[str]:
 
 def _headlines(evaluations: Sequence[Evaluation]) -> Iterator[tuple[str, bool]]:
     """The headline scores with an interval and a chance level, and whether each is above it."""
+    averaged = {evaluation.task for evaluation in evaluations if evaluation.dataset == AVERAGE}
     for evaluation in evaluations:
+        if evaluation.task in averaged and evaluation.dataset != AVERAGE:
+            continue
         scores = evaluation.scores or {}
         spec = headline_spec(scores, evaluation.headline)
         if spec and (is_above := is_above_chance(spec, scores)) is not None:

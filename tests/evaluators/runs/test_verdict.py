@@ -34,6 +34,10 @@ ABOVE = "Better than chance, by the 95 % interval: "
                 "Other scores no better than chance: q_bench/perception: balanced yes/no accuracy.",
             ],
         ),
+        (
+            [*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")],
+            [f"{ABOVE}q_bench/perception on average: accuracy."],
+        ),
         ([evaluated(scores=None), evaluated(scores=WITHOUT_INTERVAL)], []),
         ([], []),
     ],
