@@ -9,6 +9,7 @@ from eyechart.evaluators.published import PublishedTable, published_tables
 from eyechart.evaluators.published.names import OWN, Paper, paper_of, task_title
 from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables.ranking import is_model
+from eyechart.evaluators.report.scores import BY_WORDS
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import with_nan
@@ -65,6 +66,8 @@ class CardScore:
     chance: str
     published: str
     """The best value in the paper with its source; "" if there is none, or if none is comparable without a judge."""
+    note: str
+    """That words were compared, not judged; "" if a run had a judge or needs none."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,10 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
         remark = f"; {best.remark}" if best.remark else ""
         published = f"{spec.shown(best.value)}, {best.model}, {best.table}{remark}"
     chance = "" if level is None else spec.shown(level)
-    return CardScore(task_title(key.task), data_title(key), spec.label, values, chance, published) if values else None
+    if not values:
+        return None
+    note = "" if any(is_judged) else BY_WORDS
+    return CardScore(task_title(key.task), data_title(key), spec.label, values, chance, published, note)
 
 
 def against_chance(head: Sequence[Card]) -> list[str]:
@@ -138,7 +144,8 @@ def against_chance(head: Sequence[Card]) -> list[str]:
     for run, scores in found.items():
         others = [title for title, is_above in scores if not is_above]
         end = f"; not: {'; '.join(others)}" if others else ""
-        count = f"{len(scores) - len(others)} of {len(scores)} headline score{'' if len(scores) == 1 else 's'}"
+        scored = f"headline score{'' if len(scores) == 1 else 's'} with a chance level"
+        count = f"{len(scores) - len(others)} of {len(scores)} {scored}"
         lines.append(
             f"{f'{run}: better' if len(found) > 1 else 'Better'} than chance, by the 95 % interval: {count}{end}."
         )

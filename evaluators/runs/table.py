@@ -67,14 +67,8 @@ def _asked(evaluation: Evaluation) -> int:
 
 
 def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
-    """What readers of the table need to know: first the verdict, then caveats."""
-    lines = verdict_lines(evaluations)
-    if any(e.settings["data"]["is_mini"] for e in evaluations):
-        lines.append(
-            f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
-            "name a --model and leave out --mini."
-        )
-    lines += [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
+    """What readers of the table need to know: caveats, then the verdict, which stays in sight above the prompt."""
+    lines = [f"{e.task}: {caveat}" for e in evaluations for caveat in e.caveats]
     for evaluation in evaluations:
         lines += _task_lines(evaluation)
     lexical = [e.task for e in evaluations if _is_lexical(e)]
@@ -91,7 +85,12 @@ def caveat_lines(evaluations: Sequence[Evaluation]) -> list[str]:
         lines.append("Breakdowns by group are in results.json; the table shows them for at most three results.")
     elif any(_is_crossed(key) for e in evaluations for key in e.scores or {}):
         lines.append("Breakdowns by two groups at once are in results.json.")
-    return lines
+    if any(e.settings["data"]["is_mini"] for e in evaluations):
+        lines.append(
+            f"The data are {MINI}, so these scores are not comparable with published ones. To run on the real data, "
+            "name a --model and leave out --mini."
+        )
+    return [*lines, *verdict_lines(evaluations)]
 
 
 def interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:

@@ -54,5 +54,7 @@ def _headlines(evaluations: Sequence[Evaluation]) -> Iterator[tuple[str, bool]]:
 
 def _place(evaluation: Evaluation, evaluations: Sequence[Evaluation]) -> str:
     """The task, and its dataset if the task ran on several."""
+    if evaluation.dataset == AVERAGE:
+        return f"{evaluation.task} (average)"
     is_only = sum(other.task == evaluation.task for other in evaluations) == 1
     return evaluation.task if is_only else f"{evaluation.task} on {evaluation.dataset}"

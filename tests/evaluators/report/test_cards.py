@@ -84,8 +84,9 @@ def described(judge, **changes):
 def test_word_overlap_is_not_compared_with_published_values(card_scores):
     score = card_scores(described("lexical"))["A2 Description"]
     assert score.published == "" and score.values[0].strip.published is None
+    assert score.note == "Scored by word overlap (lexical), not by a judge."
     score = card_scores(described("lexical"), other=described("gpt", model="other"))["A2 Description"]
-    assert score.published.startswith("4.210, ")
+    assert score.published.startswith("4.210, ") and score.note == ""
     assert [value.strip.published is None for value in score.values] == [True, False]
 
 
@@ -98,7 +99,8 @@ def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page)
     without_chance = evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})
     page = read_page(write_report([make_run(PERCEPTION, at_chance(), without_chance)], files=False))
     assert page.holds(
-        "Better than chance, by the 95 % interval: 1 of 2 headline scores; not: Q-Bench A1 Perception of pairs."
+        "Better than chance, by the 95 % interval: 1 of 2 headline scores with a chance level; "
+        "not: Q-Bench A1 Perception of pairs."
     )
     assert page.texts.count("not better than chance") == 1
 
@@ -107,9 +109,9 @@ def test_each_of_several_runs_is_compared_with_chance(make_run):
     other = dataclasses.replace(PERCEPTION, model="other")
     runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
     assert against_chance(cards(runs)) == [
-        "some/model: better than chance, by the 95 % interval: 1 of 2 headline scores; "
+        "some/model: better than chance, by the 95 % interval: 1 of 2 headline scores with a chance level; "
         "not: Q-Bench A1 Perception of pairs.",
-        "other: better than chance, by the 95 % interval: 1 of 1 headline score.",
+        "other: better than chance, by the 95 % interval: 1 of 1 headline score with a chance level.",
     ]
 
 
@@ -131,7 +133,7 @@ def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]
     assert found == [
         f"{SYNTHETIC}: these scores are not comparable with published results; the bundled model was trained for these "
-        "data and can exceed the papers' best values. To evaluate on the real data, pass"
+        "data and can exceed the papers' best values. To evaluate on the real data:"
     ]
     both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
     page = read_page(write_report([make_run(*both, name="both")], files=False))

@@ -36,7 +36,7 @@ ABOVE = "Better than chance, by the 95 % interval: "
         ),
         (
             [*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")],
-            [f"{ABOVE}q_bench/perception on average: accuracy."],
+            [f"{ABOVE}q_bench/perception (average): accuracy."],
         ),
         ([evaluated(scores=None), evaluated(scores=WITHOUT_INTERVAL)], []),
         ([], []),
@@ -46,6 +46,6 @@ def test_the_verdict_counts_headline_scores_with_interval_and_chance_level(evalu
     assert verdict_lines(evaluations) == lines
 
 
-def test_the_verdict_is_the_first_line_and_synthetic_data_the_second():
-    verdict, data, *_ = caveat_lines([evaluated(data={"is_mini": True}, caveats=["A caveat."])])
+def test_the_last_lines_are_about_synthetic_data_and_the_verdict():
+    *_, data, verdict = caveat_lines([evaluated(data={"is_mini": True}, caveats=["A caveat."])])
     assert verdict == f"{ABOVE}q_bench/perception: accuracy." and data.startswith("The data are synthetic demo data")
