@@ -155,7 +155,7 @@ def test_settings_of_the_image_processor(llava_folder):
     assert made.settings()["processor"] == given
     assert made._processor.image_processor.crop_size["height"] == 96
     assert made.identity() != resolve_backend(llava_folder).identity()
-    with pytest.raises(UsageError, match="'do_rezise'; did you mean 'do_resize'"):
+    with pytest.raises(UsageError, match="'do_rezise' of the image processor; did you mean 'do_resize'"):
         resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
 
 

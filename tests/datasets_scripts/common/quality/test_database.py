@@ -64,7 +64,7 @@ def test_data_files_describe_test_alone(release_of: Folder) -> None:
     folder = release_of({"scores.csv": PLAIN}, IMAGES)
     file = str(folder / "scores.csv")
     assert list(load_dataset("koniq10k", data_files={"test": file})) == ["test"]
-    with pytest.raises(UsageError, match=r"unknown split 'official_test' in data_files; .*Available: test"):
+    with pytest.raises(UsageError, match=r"unknown split 'official_test' in data_files; available: test"):
         load_dataset("koniq10k", data_files={"official_test": file})
 
 
