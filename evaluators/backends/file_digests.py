@@ -65,7 +65,7 @@ def _state(status: os.stat_result) -> str:
 
 
 def _kept_digest(file: Path) -> str | None:
-    """The kept digest of a large file; None if there is none or the file has changed since."""
+    """The kept digest of a large file; None if missing or the file has changed since."""
     status = file.stat()
     with contextlib.suppress(OSError, ValueError):
         known = _place(status).read_text("ascii").removeprefix(_state(status))

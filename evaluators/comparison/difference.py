@@ -95,7 +95,7 @@ def signed(key: str, value: float) -> str:
 
 
 def shown_p(value: float) -> str:
-    """A p-value in a table; "" if there is none."""
+    """A p-value in a table; "" if missing."""
     return "" if math.isnan(value) else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 

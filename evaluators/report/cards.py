@@ -13,6 +13,7 @@ from eyechart.evaluators.report.scores import BY_WORDS
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.results.score_rows import is_above_chance
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -48,7 +49,7 @@ class CardValue:
     run: str
     value: str
     between: str
-    """The 95 % interval; "" if there is none."""
+    """The 95 % interval; "" if missing."""
     strip: Strip | None
     """None if the score is undefined."""
     above_chance: bool | None = None
@@ -65,7 +66,7 @@ class CardScore:
     values: list[CardValue]
     chance: str
     published: str
-    """The best value in the paper with its source; "" if there is none, or if none is comparable without a judge."""
+    """The best value in the paper with its source; "" if missing, or if none is comparable without a judge."""
     note: str
     """That words were compared, not judged; "" if a run had a judge or needs none."""
 
@@ -111,13 +112,13 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     is_judged = [of_run.get("judge") != LEXICAL for _, of_run in scores]
     best = _best_published(key, spec) if any(is_judged) else None
     values = []
-    for (label, of_run), own_level, has_best in zip(scores, levels, is_judged, strict=True):
+    for (label, of_run), has_best in zip(scores, is_judged, strict=True):
         value, bounds = spec.value(of_run), spec.bounds(of_run)
         if isinstance(value, int | float):
             ends = bounds if bounds and all(map(math.isfinite, bounds)) else None
             between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
             strip = _strip(spec, value, ends, level, best.value if best is not None and has_best else None)
-            values.append(CardValue(label, spec.shown(value), between, strip, _above(own_level, ends)))
+            values.append(CardValue(label, spec.shown(value), between, strip, is_above_chance(spec, of_run)))
     published = ""
     if best is not None:
         remark = f"; {best.remark}" if best.remark else ""
@@ -150,12 +151,6 @@ def against_chance(head: Sequence[Card]) -> list[str]:
             f"{f'{run}: better' if len(found) > 1 else 'Better'} than chance, by the 95 % interval: {count}{end}."
         )
     return lines
-
-
-def _above(level: float | None, ends: Sequence[float] | None) -> bool | None:
-    if not ends or not isinstance(level, int | float) or not math.isfinite(level):
-        return None
-    return ends[0] > level
 
 
 def _strip(

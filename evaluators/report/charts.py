@@ -23,7 +23,7 @@ class Series:
     name: str
     values: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...] = ()
-    """95 % intervals; empty if there are none."""
+    """95 % intervals; empty if missing."""
     stack: str = ""
     """Bars with the same name are stacked; "" is not stacked."""
     is_bound: bool = False

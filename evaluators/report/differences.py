@@ -77,7 +77,7 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
 
 
 def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> str:
-    """The test result of a task's headline score; "" if there is none."""
+    """The test result of a task's headline score; "" if missing."""
     headline = next((found for run in runs if key in run.tasks and (found := run.tasks[key].headline_spec())), None)
     if headline is None:
         return ""

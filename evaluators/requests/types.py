@@ -43,7 +43,7 @@ class Request:
     """One for each image place of the prompt: a PIL image, a path, `{"bytes", "path"}`, or an object whose `read()`
     returns one of these."""
     options: tuple[str, ...] = ()
-    """The options as the prompt shows them, in that order; empty if there are none."""
+    """The options as the prompt shows them, in that order; empty if missing."""
     prefill: str = ""
     """Beginning of the reply, given to the model."""
     words: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterat
     """The same for several repeats: mean and sample standard deviation, pass@K, majority vote.
 
     Args:
-        repeats: The diagnostics of that name; empty if there are none.
+        repeats: The diagnostics of that name; empty if missing.
         scores: The scores of the first repeat.
     """
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
@@ -154,7 +154,7 @@ def _among(groups: Sequence[str], everything: Sequence[str]) -> str:
 
 
 def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[Mapping[str, Any]]) -> str:
-    """How the intervals that `interval_notes` does not mention were computed; "" if there are none.
+    """How the intervals that `interval_notes` does not mention were computed; "" if missing.
 
     Args:
         results: Scores of the shown results.

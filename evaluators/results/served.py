@@ -59,7 +59,7 @@ def served_caveat(settings: Mapping[str, Any]) -> str:
 
 
 def judge_served_caveat(judge: Mapping[str, Any]) -> str:
-    """Caveat that a model other than the judge may have judged, by the server's names; "" if there is none.
+    """Caveat that a model other than the judge may have judged, by the server's names; "" if missing.
 
     Args:
         judge: The judge's settings.

@@ -38,7 +38,7 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
 
 
 def previous_results(folder: Path) -> Results | None:
-    """The results that a folder contains; None if there are none, or if they cannot be read."""
+    """The results that a folder contains; None if missing, or if they cannot be read."""
     try:
         return read_results(folder)
     except DataError:

@@ -16,7 +16,7 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
     """Put entries and the section into a card; those of an earlier publication are replaced.
 
     Args:
-        card: The text of `README.md`; "" if there is none.
+        card: The text of `README.md`; "" if missing.
         model: The model's name, used for a new `model-index`.
         entries: The entries for the `results` of the `model-index`; without entries, the `model-index` stays unchanged.
         section: Markdown. It replaces the text between the marks; without marks, it is added at the end, with marks.

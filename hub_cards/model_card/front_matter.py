@@ -104,7 +104,7 @@ def _replaced(metadata: str, index: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _lines_of_index(metadata: str) -> tuple[int, int] | None:
-    """The first line of the `model-index` and the line after its last; None if there is none."""
+    """The first line of the `model-index` and the line after its last; None if missing."""
     root = yaml.compose(metadata, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     return next(((key.start_mark.line, _last_line(value) + 1) for key, value in pairs if key.value == _KEY), None)

@@ -36,7 +36,7 @@ class SplitReply:
 
     Attributes:
         answer: The text outside reasoning blocks.
-        reasoning: The text of the reasoning blocks, without their tags; "" if there are none.
+        reasoning: The text of the reasoning blocks, without their tags; "" if missing.
         is_finished: Whether every block was closed.
     """
 

@@ -255,7 +255,7 @@ class ChatClient:
 
 
 def read_key(variable: str = KEY_VARIABLE) -> str:
-    """The API key, "" if there is none.
+    """The API key, "" if missing.
 
     Args:
         variable: The environment variable with the key.

@@ -44,7 +44,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
         error: The client's error after its last retry.
         base_url: The server's address.
         timeout: The time limit in seconds.
-        key: The API key, which the message must not contain; "" if there is none.
+        key: The API key, which the message must not contain; "" if missing.
 
     Returns:
         The error, to be raised by the caller: a `ModelError` if every other request would fail too (a `QuotaError` if

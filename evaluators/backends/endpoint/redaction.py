@@ -13,7 +13,7 @@ def redact(text: str, key: str) -> str:
 
     Args:
         text: Text from a server.
-        key: The API key; "" if there is none. Short words, which are placeholders, are not replaced.
+        key: The API key; "" if missing. Short words, which are placeholders, are not replaced.
 
     Examples:
         >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
@@ -27,7 +27,7 @@ def redact_json(content: bytes, key: str) -> bytes:
 
     Args:
         content: The body; it need not be JSON.
-        key: The API key; "" if there is none.
+        key: The API key; "" if missing.
     """
     from pydantic_core import from_json, to_json
 

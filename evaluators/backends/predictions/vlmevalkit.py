@@ -44,6 +44,6 @@ def group_of(row: Mapping[str, Any]) -> int | None:
 
 
 def lettered_options(row: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The options in columns A, B, ...; None if there are none. pandas writes an empty cell as "nan"."""
+    """The options in columns A, B, ...; None if missing. pandas writes an empty cell as "nan"."""
     options = [text_of(row[letter]) for letter in takewhile(row.__contains__, ascii_uppercase)]
     return without_padding(options, ["", "nan"])

@@ -38,7 +38,7 @@ class PaperTable:
     across: int = 0
     """Number of columns per model, in a table with one model per column group; 0 if each model is a row."""
     source: str = ""
-    """Source of the paper's rows or columns; "" if there are none."""
+    """Source of the paper's rows or columns; "" if missing."""
     is_comparable: bool = False
     """Whether the paper's scores may be ranked with the runs'."""
     unranked: tuple[int, ...] = ()

@@ -85,7 +85,7 @@ BOARDS: tuple[Board, ...] = (
 
 
 def find_board(task: str, dataset: str, split: str) -> Board | None:
-    """The board for a task's results on a dataset; None if there is none.
+    """The board for a task's results on a dataset; None if missing.
 
     Args:
         task: The task.

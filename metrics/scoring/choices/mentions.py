@@ -218,11 +218,11 @@ def _by_neighbours(
     """Whether a single letter is a choice and not a word, initial or unit, as far as its neighbours show it.
 
     Args:
-        previous: The folded word before the letter; "" if there is none.
+        previous: The folded word before the letter; "" if missing.
         before: The gap before the letter.
         word: The letter.
         after: The gap after the letter.
-        following: The word after the letter; "" if there is none.
+        following: The word after the letter; "" if missing.
         letters: The options' letters.
 
     Returns:

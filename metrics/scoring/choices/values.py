@@ -93,7 +93,7 @@ class Values:
         return _key(text) in ("", self._keys[ascii_uppercase.index(letter)])
 
     def none_option(self) -> str:
-        """Letter of the one option that says that no option is correct; "" if there is none."""
+        """Letter of the one option that says that no option is correct; "" if missing."""
         places = [place for place, option in enumerate(self._options) if _NONE_OPTION.match(option)]
         return ascii_uppercase[places[0]] if len(places) == 1 else ""
 

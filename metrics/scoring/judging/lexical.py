@@ -126,7 +126,7 @@ def relevance(description: str, ignored: frozenset[str] = frozenset()) -> int:
 
 
 def best_option(question: str, options: Sequence[str], answer: str) -> str | None:
-    """Letter of the option that an answer names, or else of the option that agrees best with it; None if there is none.
+    """Letter of the option that an answer names, or else of the option that agrees best with it; None if missing.
 
     Examples:
         >>> best_option("How is the light?", ["Bright", "Dark"], "The scene is quite dim.")

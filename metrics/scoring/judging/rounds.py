@@ -85,7 +85,7 @@ def ask_scores(
 
 
 def mean_score(rounds: Rounds) -> float | None:
-    """Mean over the rounds with a score; None if there are none.
+    """Mean over the rounds with a score; None if missing.
 
     Examples:
         >>> mean_score([2, None, 1]), mean_score([None])

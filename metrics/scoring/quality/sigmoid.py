@@ -152,7 +152,7 @@ class _State(NamedTuple):
         residual: The residual of the fit.
         height: Coefficient of the sigmoid.
         change: Derivative of height * sigmoid with respect to its argument.
-        free: The part of the sigmoid orthogonal to the linear terms, of length 1; zeros if there is none.
+        free: The part of the sigmoid orthogonal to the linear terms, of length 1; zeros if missing.
     """
 
     residual: FloatArray
