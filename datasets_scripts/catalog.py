@@ -23,8 +23,14 @@ class DatasetEntry:
     """Configurations whose answers have been published, so that `private` does not apply to them."""
     answers_note: str = ""
     """Where answers are published, and whether the benchmark's server is still open."""
+    on_hub: str = ""
+    """The release on the Hub, or a copy that loads like it; "" without one."""
+    configs_on_hub: tuple[str, ...] = ()
+    """The configurations in it, if not all."""
     gated: bool = False
     """Whether the authors give the images only on request; an export then leaves them out."""
+    download_gb: float = 0.0
+    """Size of what is downloaded automatically, as its host lists it; 0 if it is small or unknown."""
     builds_on: tuple[str, ...] = ()
     """Datasets whose scripts this script uses, so that the cache notices their edits."""
 
@@ -32,6 +38,16 @@ class DatasetEntry:
     def module(self) -> str:
         """Import name of the loading script."""
         return f"eyechart.datasets_scripts.{self.name}.{self.name}"
+
+    def hub_id(self, config: str | None) -> str:
+        """Return the id of a configuration's data on the Hub; "" if they are not there.
+
+        Examples:
+            >>> DATASETS["mmbench"].hub_id("en"), DATASETS["mmbench"].hub_id("en_v11")
+            ('lmms-lab-encoder/MMBench', '')
+        """
+        is_there = config is None or not self.configs_on_hub or config in self.configs_on_hub
+        return self.on_hub if is_there else ""
 
     def private_splits(self, config: str) -> tuple[str, ...]:
         """Return the splits of a configuration whose answers or texts are private.
@@ -45,7 +61,8 @@ class DatasetEntry:
 
 # Pairs can be drawn from all of these.
 _QUALITY = (
-    *(DatasetEntry(name, "quality") for name in ("agiqa3k", "csiq", "kadid10k", "kadis700k", "koniq10k")),
+    *(DatasetEntry(name, "quality") for name in ("agiqa3k", "csiq", "kadis700k", "koniq10k")),
+    DatasetEntry("kadid10k", "quality", download_gb=3.07),
     *(DatasetEntry(name, "quality") for name in ("live_fb", "mm21", "spaq", "sqad")),
     DatasetEntry("cgiqa6k", "quality", configs=("all", "game", "movie")),
     DatasetEntry("live_itw", "quality", configs=("default", "without_training")),
@@ -56,9 +73,11 @@ _OTHERS = (
         "multiple choice",
         configs=("perception", "empathy", "assessment", "interpretation"),
         private=("test",),
+        on_hub="qyuan/EAPD_release",
         gated=True,
+        download_gb=3.0,
     ),
-    DatasetEntry("lldescribe", "description", private=("test",)),
+    DatasetEntry("lldescribe", "description", private=("test",), on_hub="teowu/LLDescribe-QBench", download_gb=0.18),
     DatasetEntry(
         "llsavisionqa",
         "multiple choice",
@@ -66,14 +85,18 @@ _OTHERS = (
         private=("test",),
         builds_on=("llvisionqa", "llvisionqa_pairs"),
     ),
-    DatasetEntry("llvisionqa", "multiple choice", private=("test",)),
-    DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",)),
+    DatasetEntry(
+        "llvisionqa", "multiple choice", private=("test",), on_hub="teowu/LLVisionQA-QBench", download_gb=2.24
+    ),
+    DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",), on_hub="q-future/q-bench2"),
     DatasetEntry(
         "mmbench",
         "multiple choice",
         configs=("en", "cn", "en_v11", "cn_v11", "cc"),
         private=("test",),
         public_configs=("en_v11", "cn_v11"),
+        on_hub="lmms-lab-encoder/MMBench",
+        configs_on_hub=("en", "cn", "cc"),
         answers_note=(
             "MMBench's submission server closed on 31 March 2026. The test answers of version 1.1 (en_v11, "
             "cn_v11) are public in the current files at "

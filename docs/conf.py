@@ -32,6 +32,8 @@ nb_output_stderr = "remove"
 
 # Docstrings mark code with single backticks.
 default_role = "code"
+# An option stays what can be pasted: "--model", without a dash in place of two hyphens.
+smartquotes = False
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = napoleon_use_rtype = False

@@ -93,9 +93,9 @@ def evaluator(
         UsageError: The task is unknown, or does not have a setting.
     """
     from eyechart.evaluators.evaluation.evaluator import Evaluator
-    from eyechart.evaluators.tasks import find_tasks
+    from eyechart.evaluators.tasks import find_task
 
-    definition = find_tasks(task)[0] if isinstance(task, str) else task
+    definition = find_task(task) if isinstance(task, str) else task
     return Evaluator(definition, seed=seed, settings=settings, judge=judge, as_published=as_published)
 
 
@@ -103,3 +103,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

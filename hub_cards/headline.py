@@ -1,12 +1,22 @@
 """The scores of a task that model cards and boards show, headline first."""
 
-from eyechart.evaluators.tasks import headline_of
+from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.tasks import headline_of, known_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scores import specs_of
+from eyechart.metrics.scores import specs_in, specs_of
 
 
 def table_scores(task: Task) -> list[ScoreSpec]:
     """The scores of the printed table that the task's metric returns, the headline first."""
     first = headline_of(task)
     return [first, *(one for one in specs_of(task.metric) if one.in_table and one != first)]
+
+
+def result_scores(result: TaskResult) -> list[ScoreSpec]:
+    """The same for a result, whose task may be in a task file that is not at hand; empty if it has no headline."""
+    if (task := known_task(result.task)) is not None:
+        return table_scores(task)
+    first = result.headline_spec()
+    found = specs_in(with_nan(result.scores or {}))
+    return [] if first is None else [first, *(one for one in found if one.in_table and one != first)]

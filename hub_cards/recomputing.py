@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
@@ -19,6 +20,7 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scores import FIT_PARAMETERS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -26,7 +28,7 @@ TOLERANCE = 1e-6
 """Absolute and relative tolerance for scores: more than processors differ, less than any column shows."""
 NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are used as stored"
-LOCAL_OPTIONS = ("mm21_scores", "mm21_dir")
+LOCAL_OPTIONS = ("mm21_scores", "mm21_dir", "image_dir")
 """Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
 _COLUMNS = ("correct", "circular_correct", "outcome", "consistent", "quality_score", "rank_score")
 """The item columns that `eyechart compare` and the leaderboard use to compare models."""
@@ -53,12 +55,16 @@ class Recomputing:
         run: The run.
         data_dirs: Folders of releases by dataset; "" for all other datasets. Without a folder, the downloaded release
             is used, if there is one. None: predictions are not compared with any release.
+        tasks: The tasks of task files by name.
     """
 
-    def __init__(self, run: Run, data_dirs: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, run: Run, data_dirs: Mapping[str, str] | None = None, tasks: Mapping[str, Task] | None = None
+    ) -> None:
         """Nothing is read."""
         self.run = run
         self.data_dirs = data_dirs
+        self.tasks = tasks or {}
         self.checks: dict[TaskKey, Check] = {}
 
     def check(self, key: TaskKey) -> Check:
@@ -72,17 +78,18 @@ class Recomputing:
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
         predictions = answers.rows(range(len(answers)))
+        task = self.tasks.get(result.task) or get_task(result.task)
         try:
             with warnings.catch_warnings():
                 # The result already contains the warnings of the run.
                 warnings.simplefilter("ignore")
-                expected = rescored(get_task(result.task), result, predictions)
+                expected = rescored(task, result, predictions)
             found = _first(_differences(result.scores, without_nan(expected.scores), "scores"))
             # If scores differ, their items differ too.
             found = found or _first(_column_differences(expected))
         except DataError as error:
             found = (error.reason,)
-        rows = None if self.data_dirs is None else release_rows(result, self.data_dirs)
+        rows = None if self.data_dirs is None else release_rows(task, result, self.data_dirs)
         if rows is not None:
             found += _first(_release_differences(result, predictions, rows))
         judge = judge_of(result)
@@ -158,8 +165,8 @@ def _are_equal(stored: Any, expected: Any) -> bool:
     return bool(stored == expected)
 
 
-def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
-    """The rows of a result's release, without images; None if the release is not available.
+def release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
+    """The rows of a result's release or of a task file's data, without images; None if they are not available.
 
     Raises:
         UsageError: A folder of `data_dirs` does not contain the release.
@@ -167,6 +174,10 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
     data = result.settings["data"]
     options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
     folder = data_dirs.get(result.dataset, data_dirs.get(""))
+    if folder is None and task.data.path is not None:
+        if not Path(task.data.path).exists():
+            return None
+        folder = task.data.path
     if folder is None:
         try:
             held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=options)
@@ -175,7 +186,7 @@ def release_rows(result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] 
         return undecoded_rows(held)
     try:
         loaded = load_data(
-            get_task(result.task),
+            task,
             dataset=result.dataset,
             split=result.split,
             data_dir=folder,

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from evaluate import EvaluationModule
 
+__all__ = ["list_metrics", "load"]
+
 _FOLDER = Path(__file__).parent
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def list_metrics() -> list[str]:

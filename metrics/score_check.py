@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
-from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, SCORES
+from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, OWN_RANGE, SCORES
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 
 # Allows for rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
 
 _SPECS = {found.key: found for found in SCORES}
-_INTERVALS = {found.interval: found for found in SCORES if found.interval is not None}
+_INTERVALS = {found.interval_key: found for found in SCORES if found.has_interval}
 _STEPS = ("exact", "declared", "judge", "random", "unmatched")
 _WHOLES = (
     *(tuple(f"{mapping}.{step}" for step in _STEPS) for mapping in ("extraction", "forced_extraction")),
@@ -80,6 +80,10 @@ def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str
             yield from _part_misfits(value, place)
         elif key == INTERVALS:
             yield from _kind_misfits(value, place)
+        elif key == OWN_RANGE:
+            are_ends = isinstance(value, list) and len(value) == 2 and all(type(one) in (int, float) for one in value)
+            if not are_ends or not -sys.float_info.max <= value[0] < value[1] <= sys.float_info.max:
+                yield f"{place} is {value!r:.60}; expected [low, high]"
         elif key in NAMED:
             yield from _named_misfits(value, place, NAMED[key][1])
         elif key in _MAPPINGS:
@@ -118,7 +122,7 @@ def _kind_misfits(found: Any, place: str) -> Iterator[str]:
         yield f"{place} is {found!r:.60}; expected an object"
         return
     for key, value in found.items():
-        if key not in _SPECS or _SPECS[key].interval is None:
+        if key not in _SPECS or not _SPECS[key].has_interval:
             yield f"{place} names {key!r:.60}; expected a score with an interval"
         elif not isinstance(value, Mapping) or value.get("kind") not in list(KINDS):
             yield f"{place}.{key} is {value!r:.60}; expected a kind, one of {', '.join(KINDS)}, and units"
@@ -181,6 +185,8 @@ def _is_within(value: Any, low: float, high: float) -> bool:
 def _range(found: ScoreSpec) -> str:
     if found.unit is Unit.COUNT:
         return "a whole number of at least 0"
+    if found.low == -INFINITY:
+        return "a number"
     if found.high == INFINITY:
         return f"a number of at least {found.low:g}"
     return f"a number from {found.low:g} to {found.high:g}"

@@ -35,8 +35,8 @@ class ScoreSpec:
     high: float = 1.0
     higher_is_better: bool | None = True
     """None if neither direction is better."""
-    interval: str | None = None
-    """Key of its 95 % interval."""
+    has_interval: bool = False
+    """Whether metrics return its 95 % interval, under `interval_key`."""
     no_interval: str = ""
     """Why it has no interval, if the printed table shows it."""
     chance: str | float | None = None
@@ -49,8 +49,15 @@ class ScoreSpec:
     """Whether the printed table shows it only if it is above 0, as for shares of unreadable replies."""
     in_table: bool = True
     """Whether the printed table shows it. A score within a mapping is shown for all items only, not by group."""
+    range_key: str = ""
+    """Key of its `[low, high]` in a metric's result, if each task declares its own."""
     part_of: str = ""
     """Key of the score that it is a part of; tables show it below that score."""
+
+    @property
+    def interval_key(self) -> str:
+        """The key of its 95 % interval, which stands next to it."""
+        return f"{self.key}_ci95"
 
     def value(self, scores: Mapping[str, Any]) -> Any:
         """Its value in a metric's result; None if it is missing."""
@@ -58,7 +65,12 @@ class ScoreSpec:
 
     def bounds(self, scores: Mapping[str, Any]) -> Any:
         """Its 95 % interval as `[low, high]`; None if it has none."""
-        return None if self.interval is None else value_at(scores, self.interval)
+        return value_at(scores, self.interval_key) if self.has_interval else None
+
+    def limits(self, scores: Mapping[str, Any]) -> tuple[float, float]:
+        """Its lowest and highest possible value."""
+        low, high = value_at(scores, self.range_key) or (self.low, self.high)
+        return low, high
 
     def chance_level(self, scores: Mapping[str, Any]) -> float | None:
         """Its chance level; None if that is not known."""
@@ -86,6 +98,10 @@ class ScoreSpec:
         if self.unit in (Unit.FRACTION, Unit.PERCENT):
             return f"{100 * value if self.unit is Unit.FRACTION else value:.2f} %"
         return f"{value:.3f}"
+
+    def number(self, value: float | None) -> str:
+        """The same without the sign of a percentage, for columns of numbers."""
+        return self.shown(value).removesuffix(" %")
 
 
 def value_at(scores: Mapping[str, Any], key: str) -> Any:

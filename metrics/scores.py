@@ -21,11 +21,15 @@ GAIN = "multimodal_gain"
 """Used like a metric name: scores from a run with images and a blind run, from `multimodal_gain`."""
 NUMBERS = "numbers"
 """Used like a metric name: how `QualityAssessment` read the numbers in replies that softmax_iqa then scores."""
+OWN = "own_score"
+"""Used like a metric name: the mean of what a task's own scoring function returns."""
 _CHOICES = (CHOICE, CIRCULAR, AWARENESS)
 _JUDGED = (DESCRIPTION, ANSWER)
 DIMENSIONS = ("completeness", "preciseness", "precision", "relevance")
 """Keys of the mappings that `judge_description` returns for the dimensions of its templates."""
 
+OWN_RANGE = "own_score_range"
+"""Not a score: the lowest and the highest value that a task's own scoring function may return."""
 _PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
 _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
@@ -41,8 +45,8 @@ def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
     is_pairs = module == PAIRS
     return (
         ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=_NOT_FITTED_AGAIN, in_table=is_pairs),
-        ScoreSpec("srcc", "SRCC", **shared, interval="srcc_ci95", chance=0.0, headline=not is_pairs),
-        ScoreSpec("plcc", "PLCC", **shared, interval="plcc_ci95", chance=0.0),
+        ScoreSpec("srcc", "SRCC", **shared, has_interval=True, chance=0.0, headline=not is_pairs),
+        ScoreSpec("plcc", "PLCC", **shared, has_interval=True, chance=0.0),
         ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
     )
 
@@ -52,7 +56,7 @@ def _dimension(name: str) -> tuple[ScoreSpec, ...]:
     shared: dict[str, Any] = {"modules": (DESCRIPTION,), "counts": (f"{name}.n",), "part_of": "mean"}
     share: dict[str, Any] = {**shared, "higher_is_better": None, "in_table": False}
     return (
-        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, interval=f"{name}.score_ci95"),
+        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, has_interval=True),
         *(ScoreSpec(f"{name}.p{score}", f"{name}: share of {score}", **share) for score in range(3)),
         _count(f"{name}.n", f"{name}: images with a judge score", DESCRIPTION),
         _count(f"{name}.failed_rounds", f"{name}: failed rounds", DESCRIPTION),
@@ -101,12 +105,12 @@ _PAIR_SHARE: dict[str, Any] = {"modules": (PAIRS,), "counts": ("n_pairs",)}
 _PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
 
 SCORES: tuple[ScoreSpec, ...] = (
-    ScoreSpec("accuracy", "accuracy", (CHOICE,), interval="accuracy_ci95", chance="random_guess", headline=True),
+    ScoreSpec("accuracy", "accuracy", (CHOICE,), has_interval=True, chance="random_guess", headline=True),
     ScoreSpec(
         "yes_no.mean",
         "balanced yes/no accuracy",
         (CHOICE,),
-        interval="yes_no.mean_ci95",
+        has_interval=True,
         chance=0.5,
         counts=_SIDES,
         part_of="accuracy",
@@ -118,17 +122,17 @@ SCORES: tuple[ScoreSpec, ...] = (
         "circular_accuracy",
         "CircularEval",
         (CIRCULAR,),
-        interval="circular_ci95",
+        has_interval=True,
         chance="random_guess",
         counts=("n_questions",),
         headline=True,
     ),
-    ScoreSpec("vanilla_accuracy", "VanillaEval", (CIRCULAR,), interval="vanilla_ci95", counts=("n_vanilla",)),
+    ScoreSpec("vanilla_accuracy", "VanillaEval", (CIRCULAR,), has_interval=True, counts=("n_vanilla",)),
     ScoreSpec(
         "position_free_accuracy",
         "accuracy by majority of the passes",
         (CIRCULAR,),
-        interval="position_free_accuracy_ci95",
+        has_interval=True,
         counts=("n_questions",),
         in_table=False,
     ),
@@ -137,25 +141,23 @@ SCORES: tuple[ScoreSpec, ...] = (
         "questions whose answer changes with the order of the options",
         (CIRCULAR,),
         higher_is_better=False,
-        interval="flip_rate_ci95",
+        has_interval=True,
         counts=("n_questions",),
         in_table=False,
     ),
-    ScoreSpec("score_sa", "self-awareness", (AWARENESS,), **_PERCENT, interval="score_sa_ci95", headline=True),
-    ScoreSpec("score_cc", "right answers", (AWARENESS,), **_PERCENT, interval="score_cc_ci95", part_of="score_sa"),
-    ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, interval="score_rc_ci95", part_of="score_sa"),
-    ScoreSpec("answer_rate", "answer rate", (AWARENESS,), higher_is_better=None, interval="answer_rate_ci95"),
-    ScoreSpec(
-        "answer_accuracy", "answer accuracy", (AWARENESS,), interval="answer_accuracy_ci95", chance="random_guess"
-    ),
-    ScoreSpec("sum", "sum of three scores (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, interval="sum_ci95"),
+    ScoreSpec("score_sa", "self-awareness", (AWARENESS,), **_PERCENT, has_interval=True, headline=True),
+    ScoreSpec("score_cc", "right answers", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa"),
+    ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa"),
+    ScoreSpec("answer_rate", "answer rate", (AWARENESS,), higher_is_better=None, has_interval=True),
+    ScoreSpec("answer_accuracy", "answer accuracy", (AWARENESS,), has_interval=True, chance="random_guess"),
+    ScoreSpec("sum", "sum (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, has_interval=True),
     ScoreSpec(
         "mean",
-        "mean of three scores (0 to 2)",
+        "mean (0 to 2)",
         (DESCRIPTION,),
         **_POINTS,
         high=2.0,
-        interval="mean_ci95",
+        has_interval=True,
         headline=True,
     ),
     *(part for name in DIMENSIONS for part in _dimension(name)),
@@ -166,24 +168,33 @@ SCORES: tuple[ScoreSpec, ...] = (
         **_POINTS,
         low=1.0,
         high=5.0,
-        interval="mean_score_ci95",
+        has_interval=True,
         counts=("n_scored",),
         headline=True,
     ),
-    ScoreSpec("exact_match", "exact match", (ANSWER,), interval="exact_match_ci95"),
-    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, interval="consistency_ci95"),
+    ScoreSpec("exact_match", "exact match", (ANSWER,), has_interval=True),
     ScoreSpec(
-        "accuracy_all", "accuracy, all pairs", **_PAIR_SHARE, interval="accuracy_all_ci95", chance=0.25, headline=True
+        "own_score",
+        "own score",
+        (OWN,),
+        **_POINTS,
+        low=-INFINITY,
+        high=INFINITY,
+        has_interval=True,
+        range_key=OWN_RANGE,
+        headline=True,
     ),
+    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, has_interval=True),
+    ScoreSpec("accuracy_all", "pair accuracy", **_PAIR_SHARE, has_interval=True, chance=0.25, headline=True),
     ScoreSpec(
         "accuracy_consistent",
         "accuracy, consistent pairs",
         (PAIRS,),
-        interval="accuracy_consistent_ci95",
+        has_interval=True,
         chance=0.5,
         counts=("n_consistent",),
     ),
-    ScoreSpec("first_rate", "first-position preference", **_PLACE, interval="first_rate_ci95", chance=0.5),
+    ScoreSpec("first_rate", "first-position preference", **_PLACE, has_interval=True, chance=0.5),
     ScoreSpec("second_rate", "second-position preference", **_PLACE, in_table=False),
     ScoreSpec("draw_rate", "no preference", **_PLACE, in_table=False),
     *_correlations(PAIRS, "n_images"),
@@ -191,11 +202,11 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec(
         "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
     ),
-    ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), interval="pass_at_k_ci95"),
-    ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), interval="majority_vote_ci95"),
-    ScoreSpec("blind_score", "score without images", (GAIN,), interval="blind_score_ci95", chance="random_guess"),
-    ScoreSpec("gain", "multimodal gain", (GAIN,), low=-1.0, interval="gain_ci95"),
-    ScoreSpec("leak", "leak", (GAIN,), low=-1.0, higher_is_better=False, interval="leak_ci95", chance=0.0),
+    ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), has_interval=True),
+    ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), has_interval=True),
+    ScoreSpec("blind_score", "score without images", (GAIN,), has_interval=True, chance="random_guess"),
+    ScoreSpec("gain", "multimodal gain", (GAIN,), low=-1.0, has_interval=True),
+    ScoreSpec("leak", "leak", (GAIN,), low=-1.0, higher_is_better=False, has_interval=True, chance=0.0),
     ScoreSpec("random_guess", "chance level", (*_CHOICES, GAIN), higher_is_better=None, in_table=False),
     ScoreSpec(
         "position_bias.spread",
@@ -219,7 +230,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     *_unread("outcomes", "texts", "cut off", "that are empty", DESCRIPTION),
     *_unread("unread", "replies", "cut off before they give a number", "that could not be parsed", NUMBERS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN, OWN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),

@@ -36,8 +36,9 @@ hypothesis.settings.load_profile("eyechart")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes the fault list."""
+    """Add the options that write the fault list and the recordings of the documentation."""
     parser.addoption("--faults-table", type=Path, help="write the list of faults with their outcomes to this file")
+    parser.addoption("--recordings", action="store_true", help="record the sessions in docs/recordings anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:

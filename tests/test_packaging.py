@@ -1,21 +1,27 @@
 """The wheel holds what the tree holds, and works where nothing else of the tree is."""
 
+import inspect
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+import eyechart
+from eyechart import datasets_scripts, evaluators, metrics
 from eyechart.evaluators import list_tasks
 from eyechart.evaluators.results.results_file import read_results
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("datasets_scripts", "evaluators", "hub_cards", "metrics")
-
-pytestmark = pytest.mark.slow
+FOLDERS = ("datasets_scripts", "evaluators", "hub_cards", "metrics", "package")
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +56,41 @@ def _tracked():
     return [name for name in listed if (ROOT / name).is_file()]
 
 
+def test_ci_installs_exact_versions_and_users_may_have_newer_ones():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    ranges = [Requirement(text) for text in sum(extras.values(), project["dependencies"])]
+    assert {part.operator for one in ranges for part in one.specifier} == {">="}
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Without the part that names a build for one kind of machine, such as +cpu.
+    assert pinned == {name: version(name).partition("+")[0] for name in pinned}, "pip install -c constraints.txt"
+    required = {canonicalize_name(Requirement(text).name) for text in project["dependencies"] + extras["test"]}
+    assert required <= {canonicalize_name(name) for name in pinned}
+
+
+@pytest.mark.parametrize("package", [datasets_scripts, evaluators, metrics], ids=lambda package: package.__name__)
+def test_public_names_are_listed_with_signatures_that_can_be_read(package):
+    assert dir(package) == sorted(package.__all__)
+    for name in dir(package):
+        if callable(value := getattr(package, name)):
+            assert not re.search("Annotated|FieldInfo|Undefined", str(inspect.signature(value))), name
+
+
+@pytest.mark.slow
 def test_the_wheel_holds_the_files_of_the_tree_and_no_others(wheel):
     with zipfile.ZipFile(wheel) as archive:
         packed = {name.removeprefix("eyechart/") for name in archive.namelist() if name.startswith("eyechart/")}
         others = {name for name in archive.namelist() if not name.startswith("eyechart/")}
-    tracked = {name for name in _tracked() if name.split("/")[0] in FOLDERS}
+    tracked = {name.removeprefix("package/") for name in _tracked() if name.split("/")[0] in FOLDERS}
     assert packed == tracked
     assert all(".dist-info/" in name for name in others)
-    # Type checkers read the annotations: `eyechart` is a namespace, so each of its packages says so itself.
-    assert {f"{folder}/py.typed" for folder in FOLDERS} <= packed
-    for part in ("README.md", ".safetensors", ".jinja", "choice_accuracy.py", "llvisionqa.py", "llvisionqa.md", ".txt"):
+    parts = ("py.typed", "README.md", ".safetensors", ".jinja", "choice_accuracy.py", "llvisionqa.py", "llvisionqa.md")
+    for part in parts:
         assert any(name.endswith(part) for name in packed), part
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_the_main_job_in_a_fresh_environment(wheel, tmp_path):
     environment = tmp_path / "venv"
     venv.create(environment, with_pip=False)
@@ -75,6 +103,7 @@ def test_the_wheel_runs_the_main_job_in_a_fresh_environment(wheel, tmp_path):
     (purelib / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     where = _ask(python, "import eyechart.evaluators; print(eyechart.evaluators.__file__)")
     assert Path(where).is_relative_to(environment)
+    assert _ask(python, "import eyechart; print(eyechart.__version__)") == version("eyechart") == eyechart.__version__
     command = [str(python), "-m", "eyechart.evaluators.cli", "run", "--limit", "2", "--out", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -86,12 +86,14 @@ class EndpointError(DataError):
 
     Attributes:
         status: The HTTP status if the server refused the request; None if it sent no answer or a malformed one.
+        refused: The parameters of the request that the server's error names.
     """
 
-    def __init__(self, reason: str, *, status: int | None = None) -> None:
-        """Keep the reason and the status."""
+    def __init__(self, reason: str, *, status: int | None = None, refused: tuple[str, ...] = ()) -> None:
+        """Keep the reason, the status and the parameters."""
         super().__init__(reason)
         self.status = status
+        self.refused = refused
 
 
 class MissingPredictionError(DataError):

@@ -11,20 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 import datasets
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError, missing_column, unknown_name
 from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
-from eyechart.datasets_scripts.own_data.rows import KINDS, Kind, OwnData
-from eyechart.datasets_scripts.own_data.sources import OwnSource, open_source
+from eyechart.datasets_scripts.own_data.rows import KINDS, NUMBERED, Kind, OwnData
+from eyechart.datasets_scripts.own_data.sources import OwnSource, check_image_folder, open_source
+from eyechart.datasets_scripts.own_data.winners import QUALITIES, WINNER, has_winners
 
 
 def load_own(
     path: str | PathLike[str],
     kind: str,
     *,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
+    columns: Mapping[str, str | Sequence[str] | Mapping[str, Any]] | None = None,
+    image_dir: str | PathLike[str] | None = None,
     config: str | None = None,
     split: str | None = None,
     needs: Iterable[str] = (),
@@ -41,8 +44,10 @@ def load_own(
             the id of a dataset on the Hub.
         kind: The kind of the columns: "multiple choice", "quality", "pairs" or "description".
         columns: Your column names by documented name; without an entry, your column has the documented name. Several
-            names make one list, as in `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. A key
-            that is not a documented name renames a group.
+            names make one list, as in `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. Answers
+            and winners that are numbers need their base: `{"answer": {"column": "label", "base": 0}}` if 0 is the first
+            option. A key that is not a documented name renames a group.
+        image_dir: Folder to which paths of images are relative; that of the file by default.
         config: Configuration of a folder or a dataset on the Hub.
         split: Split of a folder or a dataset on the Hub; by default its only split, or "test". For a file, only the
             name of the result's split ("test" by default).
@@ -63,13 +68,14 @@ def load_own(
           or paths relative to the file.
         - Options are a list, a list written as text (such as '["red", "blue"]'), or several columns; the last
           ones may be empty.
-        - Answers are letters of options, or texts of options if more rows have texts; if all are empty, the answers are
-          private.
+        - Answers are letters of options, or texts of options if more rows have texts, or numbers with a base; if all
+          are empty, the answers are private. A list of answers means that each of them is accepted ("AC").
+        - Pairs have either `first_quality` and `second_quality`, or a `winner`: see `read_winner`.
         - Numbers may be written as text.
 
     Raises:
-        UsageError: Unknown kind, configuration or split.
-        DataError: The data are missing or cannot be read, a column is missing, or a row is malformed.
+        UsageError: Unknown kind, configuration or split, or a malformed `columns`.
+        DataError: The data or `image_dir` are missing or cannot be read, a column is missing, or a row is malformed.
     """
     if kind not in KINDS:
         raise unknown_name("kind of data", kind, KINDS)
@@ -79,8 +85,14 @@ def load_own(
     # Any other path is the id of a dataset on the Hub.
     path = os.path.abspath(path) if os.path.exists(path) else path
     cache = None if cache_dir is None else fspath(cache_dir)
+    folder = None if image_dir is None else os.path.abspath(os.path.expanduser(image_dir))
+    check_image_folder(folder if images == "load" else None)
     source = open_source(path, config, split, cache)
-    used = _used_columns(columns or {}, KINDS[kind], [*KINDS[kind].required, *needs], source, path, needed_by or kind)
+    given, bases = _split_bases(columns or {})
+    needed = [*KINDS[kind].required, *needs]
+    if kind == "pairs" and has_winners(given, source.columns):
+        needed = [*(name for name in needed if name not in QUALITIES), WINNER]
+    used = _used_columns(given, KINDS[kind], needed, source, path, needed_by or kind)
     builder = OwnData(
         config_name="default",
         hash=source_fingerprint(*sorted(Path(__file__).parent.glob("*.py"))),
@@ -89,6 +101,8 @@ def load_own(
         fingerprint=source.fingerprint,
         kind=kind,
         used=used,
+        bases=bases,
+        image_dir=folder,
         groups=_groups(used, KINDS[kind], source),
         split=source.split,
         skip_missing=skip_missing,
@@ -100,8 +114,27 @@ def load_own(
     return builder.as_dataset(split=source.split)
 
 
+def _split_bases(
+    given: Mapping[str, str | Sequence[str] | Mapping[str, Any]],
+) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+    """The names of columns, and the bases of those that contain numbers."""
+    names, bases = {}, {}
+    for role, value in given.items():
+        if isinstance(value, Mapping):
+            base, column = value.get("base"), value.get("column")
+            is_known = value.keys() == {"column", "base"} and isinstance(column, str) and type(base) is int
+            if role not in NUMBERED or not is_known or base not in (0, 1):
+                raise UsageError(
+                    f"columns: {role!r} is {dict(value)}; expected a column, a list of columns or, for "
+                    f"{' and '.join(NUMBERED)} as numbers, {{column: NAME, base: 0}} (or base: 1)"
+                )
+            value, bases[role] = str(column), int(base)
+        names[role] = (value,) if isinstance(value, str) else tuple(value)
+    return names, bases
+
+
 def _used_columns(
-    given: Mapping[str, str | Sequence[str]],
+    chosen: Mapping[str, tuple[str, ...]],
     kind: Kind,
     needed: Sequence[str],
     source: OwnSource,
@@ -109,14 +142,13 @@ def _used_columns(
     needed_by: str,
 ) -> dict[str, tuple[str, ...]]:
     """Return the data's columns by documented name, including renamed groups."""
-    chosen = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in given.items()}
     for role in chosen:
         # A group's name that is similar to a documented column, which is missing, is probably a typo.
         meant = [name for name in kind.features() if name not in chosen and name not in source.columns]
         if role not in (*kind.features(), *needed) and get_close_matches(role, meant, cutoff=0.8):
             raise UsageError(f"columns: {unknown_name('column', role, kind.features())}")
     known = [name for name in (*kind.features(), *needed) if name in source.columns or name in needed]
-    used = {role: (role,) for role in known if role not in chosen} | chosen
+    used = {role: (role,) for role in known if role not in chosen} | dict(chosen)
     for role, names in used.items():
         for name in names:
             if name not in source.columns:

@@ -10,7 +10,8 @@ from eyechart.datasets_scripts.common.choice.columns import checked_letter, clea
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.datasets_scripts.common.files.readers import clean_text
 
-AnswerForm = Literal["letters", "texts", "private"]
+AnswerForm = Literal["letters", "texts", "numbers", "private"]
+_EMPTY: tuple[Any, ...] = (None, "", [])
 
 
 def read_options(raw: Mapping[str, Any], columns: Sequence[str], *, path: str, number: int) -> list[str]:
@@ -32,22 +33,26 @@ def read_options(raw: Mapping[str, Any], columns: Sequence[str], *, path: str, n
     return clean_options(values, path=path, number=number)
 
 
-def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Sequence[str], path: str) -> AnswerForm:
+def find_answer_form(
+    rows: Iterable[Mapping[str, Any]], column: str, options: Sequence[str], has_base: bool, path: str
+) -> AnswerForm:
     """The form of the answers: letters, or option texts if more rows have these; private if all answers are empty.
 
     Args:
         rows: All rows that could be read.
         column: The column of answers.
         options: The columns of options.
+        has_base: Whether the user says that the answers are numbers.
         path: The file, for errors.
 
     Raises:
-        DataError: The answers are numbers, or ambiguous between a letter and a text of different options.
+        DataError: The answers are numbers without a base, or ambiguous between a letter and a text of different
+            options.
     """
     letters = texts = count = numbers = 0
     unclear = ""
     for raw in rows:
-        if raw.get(column) in (None, ""):
+        if raw.get(column) in _EMPTY:
             continue
         count += 1
         try:
@@ -55,31 +60,78 @@ def find_answer_form(rows: Iterable[Mapping[str, Any]], column: str, options: Se
         except BadAnnotationError:
             # The error is reported when the row is parsed.
             continue
-        answer = clean_text(raw[column]) if isinstance(raw[column], str) else ""
-        numbers += answer.isdigit() or isinstance(raw[column], int | float)
-        is_letter = answer.upper() in list(ascii_uppercase[: len(found)])
-        letters += is_letter
-        texts += answer in found
-        if is_letter and answer in found and found[ascii_uppercase.index(answer.upper())] != answer:
-            unclear = f"{answer!r} to the options {list(found)}"
+        answers = _accepted(raw[column], found)
+        numbers += all(answer.isdigit() for answer in answers)
+        are_letters = all(answer.upper() in list(ascii_uppercase[: len(found)]) for answer in answers)
+        letters += are_letters
+        texts += set(answers) <= set(found)
+        other = [one for one in answers if are_letters and one in found and found[_place(one)] != one]
+        unclear = f"{other[0]!r} to the options {list(found)}" if other else unclear
+    if not count:
+        return "private"
+    if has_base:
+        return "numbers"
     if unclear and letters == texts:
         raise DataError(f"the answer {unclear} is ambiguous: letter or text? Write all answers as letters", path=path)
     if numbers and numbers == count and not texts:
-        reason = "the answers are numbers; expected letters (A is the first option, B the second) or texts of options"
-        raise DataError(f"{reason}. Write letters into the column {column!r}", path=path)
-    return "private" if not count else "texts" if texts > letters else "letters"
+        reason = f"the answers in {column!r} are numbers; say in columns from which number the options are counted"
+        raise DataError(f"{reason}: answer: {{column: {column}, base: 0}} (or base: 1)", path=path)
+    return "texts" if texts > letters else "letters"
 
 
-def read_answer(answer: Any, options: Sequence[str], form: AnswerForm, *, path: str, number: int) -> str:
-    """The letter of the correct option, "" if answers are private.
+def read_answer(value: Any, options: Sequence[str], form: AnswerForm, base: int, *, path: str, number: int) -> str:
+    """The letter of the correct option, the letters of several options if each is accepted, "" if answers are private.
+
+    Args:
+        value: The answer, a list of answers, or such a list written as text.
+        options: The options of the row.
+        form: The form of all answers.
+        base: If they are numbers, that of the first option.
+        path: The file, for errors.
+        number: The row's number, for errors.
 
     Raises:
-        BadAnnotationError: The answer is not one of the options.
+        BadAnnotationError: An answer is not one of the options, or is the text of several.
     """
     if form == "private":
         return ""
-    read = letter_of_text if form == "texts" else checked_letter
-    return read(answer, options, path=path, number=number)
+    letters = set()
+    for answer in _accepted(value, options) or [""]:
+        if form == "numbers":
+            letters.add(_numbered_letter(answer, len(options), base, path=path, number=number))
+        elif form == "texts":
+            if list(options).count(answer) > 1:
+                reason = f"answer {answer!r} is the text of several options, {list(options)}; write its letter"
+                raise BadAnnotationError(reason, path=path, row=number)
+            letters.add(letter_of_text(answer, options, path=path, number=number))
+        else:
+            letters.add(checked_letter(answer, options, path=path, number=number))
+    return "".join(sorted(letters))
+
+
+def _accepted(value: Any, options: Sequence[str]) -> list[str]:
+    """The accepted answers of a row, as texts."""
+    if isinstance(value, str) and value.lstrip().startswith("[") and clean_text(value) not in options:
+        value = _list_in_text(value)
+    values = [value] if not isinstance(value, list) else value
+    # Tables with empty cells store whole numbers as 1.0.
+    return [
+        clean_text(str(int(one) if isinstance(one, float) and one.is_integer() else one))
+        for one in values
+        if one not in _EMPTY
+    ]
+
+
+def _numbered_letter(answer: str, n_options: int, base: int, *, path: str, number: int) -> str:
+    place = int(answer) - base if answer.isdecimal() else -1
+    if not 0 <= place < n_options:
+        reason = f"answer {answer!r} is not a number from {base} to {base + n_options - 1}, as base is {base}"
+        raise BadAnnotationError(reason, path=path, row=number)
+    return ascii_uppercase[place]
+
+
+def _place(letter: str) -> int:
+    return ascii_uppercase.index(letter.upper())
 
 
 def _list_in_text(text: str) -> Any:

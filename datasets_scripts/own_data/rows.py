@@ -19,9 +19,12 @@ from eyechart.datasets_scripts.common.pairs.columns import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
 from eyechart.datasets_scripts.own_data.choices import AnswerForm, find_answer_form, read_answer, read_options
 from eyechart.datasets_scripts.own_data.sources import OwnSource
+from eyechart.datasets_scripts.own_data.winners import QUALITIES, WINNER, read_winner
 
 _IMAGES = ("image", "images")
 _SIDES = ("first_id", "second_id")
+NUMBERED = ("answer", WINNER)
+"""Columns that may contain numbers, if their base is given."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ("id", "question_id", "rotation", "hint"),
         ),
         "quality": Kind(quality_features, ("image", "quality"), ("id",)),
-        "pairs": Kind(pair_features, ("images", "first_quality", "second_quality"), ("id", *_SIDES)),
+        "pairs": Kind(
+            lambda: datasets.Features({**pair_features(), WINNER: datasets.Value("string")}),
+            ("images", *QUALITIES),
+            ("id", *_SIDES, *QUALITIES),
+        ),
         "description": Kind(description_features, ("image", "description"), ("id",)),
     }
 )
@@ -56,6 +63,8 @@ class OwnDataConfig(BenchmarkConfig):
     fingerprint: str = ""
     kind: str = "quality"
     used: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    bases: dict[str, int] = field(default_factory=dict)
+    image_dir: str | None = None
     groups: dict[str, str] = field(default_factory=dict)
     split: str = "test"
 
@@ -92,7 +101,8 @@ class OwnData(BenchmarkBuilder):
         return datasets.DatasetInfo(features=datasets.Features(documented | groups))
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        return [Annotation(self.config.split, (self.config.path,), self.source.folders)]
+        folders = self.source.folders if self.config.image_dir is None else (self.config.image_dir,)
+        return [Annotation(self.config.split, (self.config.path,), folders)]
 
     def _read(self, path: str) -> list[Row]:
         return self._all_rows
@@ -110,7 +120,7 @@ class OwnData(BenchmarkBuilder):
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         features = self.info.features
         names = [
-            name for name in self.config.used if name in self._kind.features() and name not in ("options", "answer")
+            name for name in self.config.used if name in self._kind.features() and name not in ("options", *NUMBERED)
         ]
         example: dict[str, Any] = {"id": str(raw["_row"])}
         try:
@@ -122,11 +132,20 @@ class OwnData(BenchmarkBuilder):
         if self.config.kind == "multiple choice":
             used = self.config.used
             options = read_options(raw, used["options"], path=path, number=number)
-            answer = read_answer(raw.get(used["answer"][0]), options, self._answer_form, path=path, number=number)
+            value, base = raw.get(used["answer"][0]), self.config.bases.get("answer", 0)
+            answer = read_answer(value, options, self._answer_form, base, path=path, number=number)
             own = {"question_id": example["id"], "rotation": 0, "hint": "", "options": options, "answer": answer}
             example = own | example
         if self.config.kind == "pairs":
-            example = self._ids_of_pair(example, path, number)
+            example = dict.fromkeys(QUALITIES) | self._ids_of_pair(example, path, number)
+            if WINNER in self.config.used:
+                value, base = raw.get(self.config.used[WINNER][0]), self.config.bases.get(WINNER)
+                columns = self.config.used["images"]
+                names = [
+                    (example[side], *columns[place : place + 1 if len(columns) > 1 else 0])
+                    for place, side in enumerate(_SIDES)
+                ]
+                example[WINNER] = read_winner(value, names, base, path=path, number=number)
         return example
 
     def _value(self, name: str, feature: Any, raw: Mapping[str, Any], path: str, number: int) -> Any:
@@ -144,8 +163,9 @@ class OwnData(BenchmarkBuilder):
             if not found.is_integer():
                 raise ValueError(f"field {column!r} must be a whole number, found {value!r}")
             return int(found)
-        # Ids and names of groups may be numbers.
-        if isinstance(value, int) and not isinstance(value, bool) and name not in self._kind.required:
+        # Ids, names of groups and references may be numbers.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and (name == "description" or (isinstance(value, int) and name not in self._kind.required)):
             return str(value)
         return text_field(raw, column, path=path, number=number, empty=name == "description")
 
@@ -191,7 +211,8 @@ class OwnData(BenchmarkBuilder):
     @cached_property
     def _answer_form(self) -> AnswerForm:
         used = self.config.used
-        return find_answer_form(self._good_rows(), used["answer"][0], used["options"], self.config.path)
+        has_base = "answer" in self.config.bases
+        return find_answer_form(self._good_rows(), used["answer"][0], used["options"], has_base, self.config.path)
 
     def _ids_of_pair(self, example: dict[str, Any], path: str, number: int) -> dict[str, Any]:
         """Add the file names of the images as their ids, unless the data have ids."""

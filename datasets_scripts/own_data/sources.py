@@ -85,6 +85,16 @@ def check_file(path: str) -> None:
         raise MissingFileError(reason, path=path)
 
 
+def check_image_folder(folder: str | None) -> None:
+    """Refuse a folder of images that does not exist.
+
+    Raises:
+        MissingFileError: There is no such folder.
+    """
+    if folder is not None and not os.path.isdir(folder):
+        raise MissingFileError("the folder of images does not exist (data: {images: ...} in a task file)", path=folder)
+
+
 def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
     columns = tuple(read_tsv_header(path, delimiter))
 

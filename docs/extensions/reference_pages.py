@@ -16,11 +16,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options, as documented by typer."""
+    """Every command with its arguments and options, as documented by typer, in the groups that `--help` shows."""
     command = [sys.executable, "-m", "typer", "eyechart.evaluators.cli", "utils", "docs", "--name", "eyechart"]
     made = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     # Drop typer's first heading: the page already has one.
-    text = made.partition("\n")[2].replace("```console\n$ ", "```text\n").replace("&#x27;", "'").replace("&quot;", '"')
+    text = re.sub(r"(?ms)^##+ `eyechart (.+?)`.+?(?=^##|\Z)", _group_options, made.partition("\n")[2])
+    text = text.replace("```console\n$ ", "```text\n").replace("&#x27;", "'").replace("&quot;", '"')
     # Lists of commands show only the first words of each description, so replace them with links.
     parent, is_list, linked = "eyechart", False, []
     for line in text.splitlines():
@@ -32,6 +33,26 @@ def commands() -> str:
             line = f"* [`{name[1]}`](#{parent.replace(' ', '-')}-{name[1]})"
         linked.append(line)
     return "\n".join(linked) + "\n"
+
+
+def _group_options(section: re.Match[str]) -> str:
+    """A command's section with the headings of its groups of options, which typer's text lacks."""
+    from typer.main import get_command
+
+    from eyechart.evaluators.cli import app
+
+    command: Any = get_command(app)
+    for name in section[1].split():
+        command = command.commands[name]
+    group_of = {option: parameter.rich_help_panel for parameter in command.params for option in parameter.opts}
+    before, _, lines = section[0].partition("**Options**:\n\n")
+    lines, gap, after = lines.partition("\n\n")
+    groups: dict[str, list[str]] = {"Options": []}
+    for line in lines.splitlines():
+        group = group_of.get(line.strip("* `").partition(" ")[0].rstrip("`:,")) or "Options"
+        groups.setdefault(group, []).append(line)
+    shown = (f"**{group}**:\n\n" + "\n".join(listed) for group, listed in groups.items())
+    return before + "\n\n".join(shown) + gap + after
 
 
 def settings() -> str:

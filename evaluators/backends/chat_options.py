@@ -90,6 +90,12 @@ class ChatOptions:
         """How tokens are chosen, in the words of results."""
         return "greedy" if self.sampling is None else "sampling"
 
+    @property
+    def required(self) -> frozenset[str]:
+        """The parameters of sampling that a server must not refuse: those whose value the user chose."""
+        given = {} if self.sampling is None else asdict(self.sampling)
+        return frozenset(name for name, value in given.items() if value != getattr(Sampling, name, None))
+
     def template_arguments(self, template: str, name: str) -> dict[str, Any]:
         """The arguments that switch reasoning on or off in a chat template.
 

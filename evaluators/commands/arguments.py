@@ -67,11 +67,7 @@ class DataArguments:
     split: Annotated[str | None, typer.Option(help="Split to run on (default: the task's first).")] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
     sample: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Evaluate a random sample of N items, stratified by group and drawn with --seed.",
-        ),
+        int | None, typer.Option(min=1, help="Evaluate a random sample of N items, stratified by group.")
     ] = None
     data_dir: Annotated[
         list[str] | None,
@@ -119,9 +115,7 @@ class TaskArguments:
             help="Use the paper's settings where the defaults differ; the results list what this changes.",
         ),
     ] = False
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed for bootstrap intervals and random choices (default: 0).")
-    ] = None
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of intervals and random choices (default: 0).")] = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -144,6 +138,9 @@ class TaskArguments:
         typer.Option(
             "--no-store", help="Do not reuse stored answers, and do not store new ones.", rich_help_panel=_OUTPUT
         ),
+    ] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print every score and every note too.", rich_help_panel=_OUTPUT)
     ] = False
 
     def given_settings(self) -> dict[str, Any]:
@@ -193,7 +190,7 @@ class JudgeArguments:
     ] = None
     judge_extra_body: Annotated[
         str | None,
-        typer.Option(metavar="JSON", help="Extra fields for every request to the judge's server, as a JSON object."),
+        typer.Option(metavar="JSON", help="Extra fields of every request to the judge; null removes one."),
     ] = None
     judge_concurrency: Annotated[
         int | None,

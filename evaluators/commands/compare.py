@@ -1,6 +1,7 @@
 """`eyechart compare`: test whether runs differ, and rank them."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,23 +47,29 @@ def compare(
     """
 
     def work() -> "Comparison | ManyRuns":
-        from eyechart.evaluators.comparison.compare import compare as compare_two
-        from eyechart.evaluators.comparison.compare import compare_many
         from eyechart.evaluators.comparison.files import write_comparison
 
-        given: Any = {"common": common, "allowed": allow or [], "seed": seed}
-        found: Comparison | ManyRuns
-        if len(runs) == 2:
-            found = compare_two(runs[0], runs[1], task or [], **given)
-        else:
-            found = compare_many(runs, task or [], **given)
+        found = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
         if out is not None:
             write_comparison(found, out)
         return found
 
+    if not show_comparison(checked(work), out):
+        raise typer.Exit(1)
+
+
+def compare_folders(runs: Sequence[Path], tasks: Sequence[str] = (), **given: Any) -> "Comparison | ManyRuns":
+    """Compare two finished runs, or more; the arguments are those of `comparison.compare.compare`."""
+    from eyechart.evaluators.comparison.compare import compare as compare_two
+    from eyechart.evaluators.comparison.compare import compare_many
+
+    return compare_two(runs[0], runs[1], tasks, **given) if len(runs) == 2 else compare_many(runs, tasks, **given)
+
+
+def show_comparison(found: "Comparison | ManyRuns", out: Path | None = None) -> bool:
+    """Print a comparison; returns whether every task could be compared. `out` is the file that has it."""
     from eyechart.evaluators.comparison.compare import ManyRuns
 
-    found = checked(work)
     if isinstance(found, ManyRuns):
         _say_many(found)
         pairs = found.pairs
@@ -73,8 +80,43 @@ def compare(
         _say("To compare despite a different setting, use --allow SETTING; the difference then includes its effect.")
     if out is not None:
         _say(f"Written to {out}")
-    if any(pair.refused for pair in pairs):
-        raise typer.Exit(1)
+    return not any(pair.refused for pair in pairs)
+
+
+def show_outcome(found: "Comparison | ManyRuns", folders: "Sequence[Path]") -> None:
+    """Print a comparison in one line a task, as at the end of a run."""
+    from eyechart.evaluators.comparison.compare import ManyRuns
+    from eyechart.evaluators.comparison.verdicts import verdict_lines
+
+    if isinstance(found, ManyRuns):
+        if found.rankings:
+            console().print(_places(found))
+            _say("In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted).")
+        pairs, reasons = found.pairs, [f"{task.title}: {task.reason}" for task in found.unranked]
+    else:
+        _say(f"A: {found.first}; B: {found.second}")
+        for line in verdict_lines(found):
+            _say(line)
+        pairs, reasons = (found,), [f"{one.title}: {'; '.join(one.reasons)}" for one in found.refused]
+    for reason in reasons:
+        _say(f"not compared: {reason}")
+    _say_settings(pairs)
+    _say(f"All tests: eyechart compare {shlex.join(map(str, folders))}")
+
+
+def _places(found: "ManyRuns") -> "Table":
+    """One row a task, one column a run: the headline score and its place."""
+    from rich.table import Table
+
+    names = list(dict.fromkeys(name for pair in found.pairs for name in (pair.first, pair.second)))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("task", overflow="fold")
+    for name in names:
+        table.add_column(cell(name), justify="right", overflow="fold")
+    for ranking in found.rankings:
+        shown = {run.run: f"{_shown(ranking.key, run.score)} ({run.place})" for run in ranking.runs}
+        table.add_row(cell(ranking.title), *(shown.get(name, "") for name in names))
+    return table
 
 
 def _say_many(found: "ManyRuns") -> None:
@@ -163,7 +205,7 @@ def _table(found: "Comparison") -> "Table":
     for one in found.differences:
         if one.title != task:
             task = one.title
-            add_heading(table, one.task, f"{one.dataset} ({one.split})")
+            add_heading(table, task)
         flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
         add_scores(
             table,
@@ -223,6 +265,6 @@ def _shown(key: str, value: float) -> str:
 def _interval(one: "Difference") -> str:
     from eyechart.evaluators.comparison.difference import signed
 
-    if not all(map(math.isfinite, one.interval)):
+    if not all(map(math.isfinite, one.difference_ci95)):
         return ""
-    return " to ".join(signed(one.key, end).removesuffix(" points") for end in one.interval)
+    return " to ".join(signed(one.key, end).removesuffix(" points") for end in one.difference_ci95)

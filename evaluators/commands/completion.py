@@ -2,17 +2,11 @@
 
 
 def complete_task(incomplete: str) -> list[str]:
-    """Tasks whose names start with the text."""
+    """Papers and tasks whose names start with the text."""
     from eyechart.evaluators.tasks import TASKS
 
-    return [task.name for task in TASKS if task.name.startswith(incomplete)]
-
-
-def complete_suite(incomplete: str) -> list[str]:
-    """Suites whose names start with the text."""
-    from eyechart.evaluators.evaluation.suites import list_suites
-
-    return [name for name in list_suites() if name.startswith(incomplete)]
+    papers = dict.fromkeys(task.name.partition("/")[0] for task in TASKS)
+    return [name for name in (*papers, *(task.name for task in TASKS)) if name.startswith(incomplete)]
 
 
 def complete_data_set(incomplete: str) -> list[str]:

@@ -42,6 +42,13 @@ def build(
             help="Folder of a release, to check predictions against (default: releases downloaded before). Repeatable.",
         ),
     ] = None,
+    tasks: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Task file (.yaml or .py) whose tasks get boards of their own. A .py file is executed. Repeatable.",
+        ),
+    ] = None,
     outcome_file: Annotated[
         Path | None,
         typer.Option(
@@ -53,12 +60,14 @@ def build(
 
     def run() -> "Outcome":
         from eyechart.hub_cards.leaderboard.boards import BOARDS
+        from eyechart.hub_cards.leaderboard.boards.own import own_boards
         from eyechart.hub_cards.leaderboard.build import build as build_space
 
-        datasets = tuple(dict.fromkeys(board.dataset for board in BOARDS))
+        own = own_boards(tasks or [])
+        datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *own)))
         folders = parse_data_dirs(data_dir or [], datasets, "dataset")
         try:
-            return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders)
+            return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, own)
         except OSError as error:
             raise unwritable(f"the Space in '{out}'", error) from error
 
@@ -78,7 +87,7 @@ def build(
 def _print(outcome: "Outcome") -> None:
     """Print what happened to each entry, without control characters: entries are not trusted."""
     for lost in outcome.rejected:
-        where = f"{lost.task} on {lost.dataset}" if lost.task else "entire entry"
+        where = f"{lost.task} on {lost.dataset}" if lost.task != lost.dataset else lost.task or "entire entry"
         say(f"rejected {lost.entry}, {where}:")
         for reason in lost.reasons:
             say(f"    {reason}")

@@ -48,7 +48,7 @@ def plan(
     table = scores_table(title, "score", ("items", "detectable", "difference", "power", "items needed"))
     for one in found.plans:
         shown = spec(one.key).shown
-        add_heading(table, one.task, f"{one.dataset} ({one.split})")
+        add_heading(table, one.title)
         add_scores(
             table,
             one.score,
@@ -72,13 +72,13 @@ def plan(
             counted = f"{one.effective_units:,.0f}"
             equal = f" (effective number: {counted})" if counted != f"{one.units:,}" else ""
             _say(
-                f"{one.task} on {one.dataset}: the {one.n:,} items are about {about}{equal}; the plan assumes that "
+                f"{one.title}: the {one.n:,} items are about {about}{equal}; the plan assumes that "
                 "further items are spread in the same way"
             )
     for one in found.plans:
         if one.exceeds_discordance:
             _say(
-                f"{one.task} on {one.dataset}: the runs disagree on a smaller share of the items than this difference; "
+                f"{one.title}: the runs disagree on a smaller share of the items than this difference; "
                 "the plan assumes that they disagree on exactly this share, always in favour of the same model"
             )
     for left in found.passed_over:

@@ -1,5 +1,6 @@
 """`eyechart publish`: put results into a model's card and repository on the Hub."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +23,14 @@ def publish(
     dataset_repo: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DATASET=ID",
-            help="Benchmark repository of a dataset, made with `eyechart export --benchmark`. Results on that data "
-            "set also go into .eval_results. Repeatable.",
+            metavar="DATASET=ID[@REVISION]",
+            help="Benchmark repository of a dataset, made with `eyechart export --benchmark`. Results on that dataset "
+            "also go into .eval_results. Repeatable.",
         ),
     ] = None,
-    source_url: Annotated[str | None, typer.Option(metavar="URL", help="Web page of the run.")] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the run's report or logs, which the results link to.")
+    ] = None,
     card: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Local copy of the model's card, to use instead of the card on the Hub."),
@@ -47,36 +50,37 @@ def publish(
     allow_left_out: Annotated[
         bool, typer.Option("--allow-left-out", help="Publish even if rows were left out; the card says how many.")
     ] = False,
-    as_own_data: Annotated[
-        bool,
-        typer.Option(
-            "--as-own-data",
-            help="Confirm that the data are your own, not a benchmark's. They are published under their folder's name.",
-        ),
-    ] = False,
+    data_name: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Publish the data as your own, not a benchmark's, under this name."),
+    ] = "",
 ) -> None:
     """Add results to a model's card and repository on the Hub. Only shows the changes, unless --push is given.
 
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
 
-    def prepare() -> tuple["list[Change]", "Held"]:
-        from eyechart.hub_cards.model_card.publication import changes, check_model
-        from eyechart.hub_cards.model_card.selection import select
+    def prepare() -> tuple["list[Change]", "Held", list[str]]:
+        from eyechart.hub_cards.model_card.publication import changes, gaps
+        from eyechart.hub_cards.model_card.selection import Consent, select
 
         if push and card is not None:
             raise UsageError("--card names a local copy, but --push changes the card on the Hub; leave out one")
         if create_pr and not push:
             raise UsageError("--create-pr has no effect without --push")
+        if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
+            raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
         repos = _data_repos(dataset_repo or [])
-        published = select(runs, task or [], allow_left_out=allow_left_out, as_own_data=as_own_data)
-        check_model(published, model_repo, same_model)
+        published = select(runs, model_repo, task or [], Consent(allow_left_out, data_name.strip(), same_model))
         held = _held(model_repo, card)
-        return changes(published, model_repo, held.files, data_repos=repos, source=source_url), held
+        found = changes(published, model_repo, held.files, data_repos=repos, source=source)
+        return found, held, gaps(published, repos, source)
 
-    found, held = checked(prepare)
+    found, held, missing = checked(prepare)
     for change in found:
         print(printable(change.diff()), end="")
+    for line in missing:
+        say(line)
     if not found:
         print("Nothing to change: the repository already contains these results")
         return
@@ -113,8 +117,10 @@ def _data_repos(values: list[str]) -> dict[str, str]:
     repos: dict[str, str] = {}
     for value in values:
         name, equals, repo = value.partition("=")
-        if not equals or not repo or name in repos:
-            raise UsageError(f"--dataset-repo {value!r} is not DATASET=ID, or gives DATASET twice")
+        if not equals or not all(repo.split("@")) or name in repos:
+            raise UsageError(
+                f"--dataset-repo {value!r} is not DATASET=ID or DATASET=ID@REVISION, or names DATASET twice"
+            )
         if name not in DATASETS:
             raise unknown_name("dataset", name, DATASETS, "in --dataset-repo")
         repos[name] = repo

@@ -1,5 +1,6 @@
-"""`eyechart run`: evaluate a model."""
+"""`eyechart run`: evaluate models."""
 
+import os
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends import bundled
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import (
@@ -25,8 +26,8 @@ from eyechart.evaluators.commands.arguments import (
     parse_object,
     parse_pairs,
 )
-from eyechart.evaluators.commands.completion import complete_suite, complete_task
-from eyechart.evaluators.commands.running import default_folder, execute_plan
+from eyechart.evaluators.commands.completion import complete_task
+from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan, model_folders
 from eyechart.evaluators.commands.sampling import SamplingArguments
 from eyechart.evaluators.commands.serving import ServeArguments, stopped_at_end
 from eyechart.evaluators.runs.console import checked
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 _OF_MODELS_HERE = frozenset(
     (
         *("batch_size", "device", "dtype", "device_map", "attention", "revision", "trust_remote_code"),
-        *("adapter", "processor"),
+        *("adapter", "model_arg"),
     )
 )
 """Options for models that run in this process, not on a server."""
@@ -56,19 +57,18 @@ class ModelArguments:
     panel: ClassVar[str] = "Model"
 
     model: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="Id or folder of a transformers image-text-to-text model or, for quality assessment, of a dual "
-            "encoder such as CLIP; or the model's name on a server.",
+            metavar="TEXT",
+            help="Id or folder of a transformers model (image-text-to-text, or a dual encoder such as CLIP), or its "
+            "name on a server. Repeatable: the models run one after the other and are then compared.",
             show_default=bundled.NAME,
         ),
     ] = None
     name: Annotated[str | None, typer.Option(help="Name to show in results instead of the model id.")] = None
     backend: Annotated[
         BackendKind | None,
-        typer.Option(
-            help="What runs the model: transformers on this machine, or a server (openai, implied by --base-url)."
-        ),
+        typer.Option(help="Where the model runs: here (transformers), or on a server (openai, implied by --base-url)."),
     ] = None
     base_url: Annotated[
         str | None, _server_option(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
@@ -90,8 +90,7 @@ class ModelArguments:
         int,
         _server_option(
             min=1,
-            help="Number of most likely tokens to ask a server for, if scores are computed from their probabilities. "
-            "vLLM returns more than 20 only if started with --max-logprobs.",
+            help="Number of likeliest tokens to ask a server for, for scores that are computed from probabilities.",
         ),
     ] = DEFAULT_TOP_LOGPROBS
     batch_size: Annotated[
@@ -100,12 +99,8 @@ class ModelArguments:
     ] = None
     device: Annotated[str | None, typer.Option(help="Device for the model, such as cpu or cuda:0.")] = None
     dtype: Annotated[str, typer.Option(help="Precision, such as bfloat16; auto keeps that of the weights.")] = "auto"
-    device_map: Annotated[
-        str | None, typer.Option(help="Device map that spreads the model over several devices, such as auto.")
-    ] = None
-    attention: Annotated[
-        str | None, typer.Option(help="Attention implementation, such as sdpa or flash_attention_2.")
-    ] = None
+    device_map: Annotated[str | None, typer.Option(help="Device map over several devices, such as auto.")] = None
+    attention: Annotated[str | None, typer.Option(help="Attention, such as sdpa or flash_attention_2.")] = None
     revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Allow code from the model's repository to run.")
@@ -113,11 +108,12 @@ class ModelArguments:
     adapter: Annotated[
         str | None, typer.Option(metavar="PATH", help="Folder or id of a PEFT adapter. Not for models on a server.")
     ] = None
-    processor: Annotated[
+    model_arg: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Setting of the image processor, such as max_pixels=1003520. Not for models on a server. Repeatable.",
+            help="chat_template=FILE for another chat template, or a setting of the image processor, such as "
+            "max_pixels=1003520. Not for models on a server. Repeatable.",
         ),
     ] = None
     system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="System prompt for every request.")] = None
@@ -130,8 +126,28 @@ class ModelArguments:
     ] = None
     extra_body: Annotated[
         str | None,
-        _server_option(metavar="JSON", help="Extra fields for every request to the server, as a JSON object."),
+        _server_option(metavar="JSON", help="Extra fields of every request, as a JSON object; null removes a field."),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse a model that is given twice, and options that only one model can have.
+
+        Raises:
+            UsageError: One of them is given.
+        """
+        names = [os.path.normpath(name) for name in self.model or []]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"--model {name} is given {names.count(name)} times; name each model once")
+        for option in ("name", "served_name", "adapter", "revision"):
+            if len(names) > 1 and (value := getattr(self, option)) is not None:
+                option = f"--{option.replace('_', '-')}"
+                raise UsageError(f"{option} {value} is for one model, but {len(names)} are given; run each on its own")
+
+    @property
+    def models(self) -> list[str | None]:
+        """The models to run, one after the other; None is the bundled model."""
+        return [*self.model] if self.model else [None]
 
     def check_served(self) -> None:
         """Refuse options that do not fit --serve.
@@ -180,8 +196,8 @@ class ModelArguments:
                     "--extra-body has no effect without a server; name one with --base-url, or leave --extra-body out"
                 )
             return None
-        if self.adapter is not None or self.processor:
-            name = "--processor" if self.adapter is None else "--adapter"
+        if self.adapter is not None or self.model_arg:
+            name = "--model-arg" if self.adapter is None else "--adapter"
             raise UsageError(f"{name} has no effect on a server; configure it when you start the server")
         if self.model is None:
             raise UsageError("a server needs --model, the model's name on that server")
@@ -202,8 +218,10 @@ class ModelArguments:
 
     def load_options(self, own_device: str | None) -> "LoadOptions":
         """How to load a model in this process; `own_device` is the device of this process."""
-        from eyechart.evaluators.backends.local.loading import LoadOptions
+        from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
 
+        processor = parse_pairs("--model-arg", self.model_arg or [])
+        template = processor.pop("chat_template", None)
         return LoadOptions(
             self.device or own_device,
             self.dtype,
@@ -211,8 +229,9 @@ class ModelArguments:
             self.attention,
             self.revision,
             self.trust_remote_code,
-            parse_pairs("--processor", self.processor or []),
+            processor,
             self.adapter,
+            None if template is None else read_template(str(template)),
         )
 
 
@@ -229,16 +248,12 @@ def run(
         typer.Argument(
             metavar="TASK|FILE",
             autocompletion=complete_task,
-            help="Tasks, as listed by `eyechart tasks`, or your own task files (.yaml, .py). Default: all tasks.",
+            help="Tasks, as listed by `eyechart tasks`; papers, such as q_bench, for all their tasks; names with "
+            "wildcards, such as 'mmbench/*'; or your own task files (.yaml, .py). Default: all tasks.",
         ),
     ] = None,
     suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            autocompletion=complete_suite,
-            help="All tasks of one paper (q_bench, mmbench, ql_bench, aes_bench, two_afc), or a YAML suite file.",
-        ),
+        Path | None, typer.Option(metavar="FILE", help="YAML suite file that lists tasks with their data and settings.")
     ] = None,
     skip_missing: Annotated[
         bool,
@@ -250,23 +265,24 @@ def run(
     ] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
+    announce(model.name or ", ".join(model.model or [bundled.NAME]))
     from eyechart.evaluators.evaluation.repeats import check_repeats
-    from eyechart.evaluators.evaluation.suites import list_suites, suite_tasks
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import check_blind, make_plan
-    from eyechart.evaluators.tasks import TASKS
+    from eyechart.evaluators.runs.suite_file import read_suite
 
     # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = data.mini or not model.is_named
 
     def plan_run() -> "tuple[Suite | None, list[TaskRun]]":
-        if suite is not None and tasks:
-            raise UsageError(f"--suite {suite} and the tasks {', '.join(tasks)} are both given; leave out one")
-        if suite is not None and suite not in list_suites():
-            return _read_suite(suite, _given(data) + _given(task), is_mini=not model.is_named)
+        if suite is not None:
+            if given := [*(tasks or []), *_given(data), *_given(task)]:
+                raise UsageError(
+                    f"{', '.join(given)} cannot be combined with the suite file {suite}; write it into the file"
+                )
+            return read_suite(suite, is_mini=not model.is_named)
         plan = make_plan(
             tasks or [],
-            among=TASKS if suite is None else suite_tasks(suite),
             dataset=data.dataset,
             split=data.split,
             data_dirs=data.data_dir or [],
@@ -284,25 +300,24 @@ def run(
         return None, plan
 
     suite_file, plan = checked(plan_run)
-    folder = task.out or default_folder()
-    judging, server = checked(judge.options), checked(lambda: serve.server(model.model, folder))
+    folders = model_folders(task.out or default_folder(), model.models)
+    judging, server = checked(judge.options), checked(lambda: serve.server(model.models, folders[0]))
     endpoint = checked(lambda: model.endpoint(sampling.options(), is_served=server is not None))
     chat = checked(lambda: model.chat(sampling.options()))
+    load_options = checked(lambda: model.load_options(None)) if endpoint is None else None
     for planned in plan:
         checked(partial(check_repeats, sampling.repeats, planned.task.name, planned.protocol().output_type))
     checked(lambda: check_data(plan))
 
-    def make_backend(own_device: str | None) -> "Backend":
+    def make_backend(name: str | None, own_device: str | None) -> "Backend":
         from eyechart.evaluators.backends import resolve_backend
 
         if server is not None and endpoint is not None:
             from eyechart.evaluators.backends.endpoint.serving import ServedBackend
-            from eyechart.evaluators.runs.run import make_folder
 
-            make_folder(folder)
-            return ServedBackend(resolve_backend(model.model, endpoint=serve.start(server, endpoint)), server)
+            return ServedBackend(resolve_backend(name, endpoint=serve.start(server, endpoint)), server)
         return resolve_backend(
-            model.model,
+            name,
             batch_size=model.batch_size,
             options=model.load_options(own_device),
             endpoint=endpoint,
@@ -314,30 +329,18 @@ def run(
 
         seed = task.seed or 0 if suite_file is None else suite_file.seed
         contents = None if suite_file is None else suite_file.model_dump()
-        return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name, sampling.repeats)
+        return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name, sampling.repeats, task.verbose)
 
+    runs = [
+        ModelRun(partial(make_backend, name), folder, name, endpoint if server is None else None, load_options)
+        for name, folder in zip(model.models, folders, strict=True)
+    ]
     with stopped_at_end(server):
-        execute_plan(plan, make_backend, options, folder, judging, use_store=not task.no_store)
+        execute_plan(plan, runs, options, judging, use_store=not task.no_store)
 
 
 def _given(group: DataArguments | TaskArguments) -> list[str]:
     """The options of a group that are given although they belong in the suite file."""
-    elsewhere = ("out", "skip_bad", "no_store")
-    names = {"settings": "--set"}
-    return [
-        names.get(one.name, f"--{one.name.replace('_', '-')}")
-        for one in fields(group)
-        if one.name not in elsewhere and getattr(group, one.name) is not one.default
-    ]
-
-
-def _read_suite(path: str, given: list[str], *, is_mini: bool) -> "tuple[Suite, list[TaskRun]]":
-    """Read a suite file; refuse the options in `given`, which belong in the file."""
-    from eyechart.evaluators.evaluation.suites import list_suites
-    from eyechart.evaluators.runs.suite_file import read_suite
-
-    if not Path(path).exists():
-        raise UsageError(f"{unknown_name('suite', path, list_suites())}; no file has that name either")
-    if given:
-        raise UsageError(f"{', '.join(given)} cannot be combined with the suite file {path}; write it into the file")
-    return read_suite(path, is_mini=is_mini)
+    elsewhere = ("out", "skip_bad", "no_store", "verbose")
+    given = [one.name for one in fields(group) if getattr(group, one.name) is not one.default]
+    return ["--set" if name == "settings" else f"--{name.replace('_', '-')}" for name in given if name not in elsewhere]

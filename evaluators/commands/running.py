@@ -1,16 +1,25 @@
-"""Run a plan and end the command."""
+"""Run a plan on one or several models, and end the command."""
 
 import contextlib
 import datetime
-from collections.abc import Callable
+import gc
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
 from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+    from eyechart.evaluators.backends.local.loading import LoadOptions
+    from eyechart.evaluators.backends.processes import Processes
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend
@@ -21,57 +30,163 @@ _INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 
 
+def announce(model: str) -> None:
+    """Say at once, in a terminal, what was started: loading the libraries takes some seconds."""
+    messages = console(stderr=True)
+    if messages.is_terminal and os.environ.get("RANK", "0") == "0":
+        print_line(messages, f"Preparing the run of {model}")
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """One of the models of a command."""
+
+    make_backend: "Callable[[str | None], Backend]"
+    """Loads the model; called with the device of this process, None lets the model choose."""
+    folder: Path
+    """Folder for its results."""
+    model: str | None = None
+    """Its id, folder or name on a server."""
+    endpoint: "EndpointOptions | None" = None
+    """The running server that has it; None for any other model."""
+    load_options: "LoadOptions | None" = None
+    """How it is loaded in this process; None for any other model."""
+
+
 def execute_plan(
     plan: "list[TaskRun]",
-    make_backend: "Callable[[str | None], Backend]",
+    models: Sequence[ModelRun],
     make_options: "Callable[[], RunOptions]",
-    out: Path | None,
     judge: "JudgeOptions | None" = None,
     *,
     use_store: bool,
+    images: Literal["load", "skip"] = "load",
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
 
-    A task also fails if no reply of its judge was usable.
+    A task also fails if no reply of its judge was usable. Data, servers and the folder are checked before a model is
+    loaded. Several models run one after the other and are compared at the end.
 
     Args:
         plan: What to run.
-        make_backend: Called with the device of this process; None lets the model choose.
+        models: The models, at least one.
         make_options: Makes the options that apply to every task.
-        out: Folder for the results; named after the time by default.
         judge: The judge on a server; None without a judge.
         use_store: Whether stored answers are used and new ones kept.
+        images: "skip" if the models need only annotations.
     """
+    from eyechart.evaluators.backends import bundled
+    from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
+    from eyechart.evaluators.runs.data import check_inputs
     from eyechart.evaluators.runs.plan import check_judging
-    from eyechart.evaluators.runs.run import execute
+    from eyechart.evaluators.runs.run import execute, make_folder
 
-    folder = out or default_folder()
+    def check(store: "ResponseStore | None", options: "RunOptions") -> None:
+        for one in models:
+            if one.load_options is not None:
+                is_bundled = one.model in (None, bundled.NAME)
+                check_model(str(bundled.folder() if is_bundled else one.model), one.load_options)
+        check_inputs(plan, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
+        for one in models:
+            if one.model is not None and one.endpoint is not None:
+                _check_server(one.model, one.endpoint, store)
+        if judge is not None:
+            _check_server(judge.model, judge.endpoint, store, judge.key())
+        make_folder(models[0].folder)
 
     def finish() -> bool:
         check_judging(plan, judge is not None)
         processes = join_processes()
+        is_main = processes is None or processes.is_main
         device = None if processes is None else processes.device
         # Opened first, so that a damaged store is reported before a model is loaded.
         with (
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
             _open_store() if use_store else contextlib.nullcontext() as store,
         ):
-            asked = None if judge is None else EndpointJudge(judge, store, processes)
-            return execute(plan, lambda: make_backend(device), make_options(), folder, store, processes, asked)
+            options = make_options()
+            if processes is None:
+                check(store, options)
+            else:
+                processes.together(lambda: check(store, options) if is_main else None)
+
+            def run_one(one: ModelRun) -> bool:
+                asked = None if judge is None else EndpointJudge(judge, store, processes)
+                return execute(plan, lambda: one.make_backend(device), options, one.folder, store, processes, asked)
+
+            return _run_each(models, run_one, processes)
 
     try:
         is_done = checked(finish)
     except KeyboardInterrupt as error:
-        print_line(console(stderr=True), _interrupted(folder, use_store), "yellow")
+        print_line(console(stderr=True), _interrupted([one.folder for one in models], use_store), "yellow")
         raise typer.Exit(_INTERRUPTED) from error
     raise typer.Exit(0 if is_done else 1)
 
 
-def _interrupted(folder: Path, use_store: bool) -> str:
+def _run_each(models: Sequence[ModelRun], run_one: Callable[[ModelRun], bool], processes: "Processes | None") -> bool:
+    """Run the models one after the other, and compare them; returns whether every task of every model finished."""
+    is_main = processes is None or processes.is_main
+    messages = console(stderr=True, quiet=not is_main)
+    finished, is_done = [], True
+    for number, one in enumerate(models, 1):
+        if len(models) > 1:
+            print_line(messages, f"Model {number} of {len(models)}: {one.model}")
+        try:
+            is_done &= run_one(one)
+            finished.append(one.folder)
+        except ModelError as error:
+            # An empty folder would look like a run.
+            with contextlib.suppress(OSError):
+                one.folder.rmdir()
+            # Other processes may not have failed, and would wait for this one.
+            if len(models) == 1 or processes is not None:
+                raise
+            print_line(messages, f"eyechart: {error.explain()}", "red")
+            is_done = False
+        # The next model needs the memory of this one.
+        gc.collect()
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()
+    if len(models) > 1 and is_main:
+        _compare(finished)
+    return is_done
+
+
+def _compare(folders: Sequence[Path]) -> None:
+    """Print the comparison of runs, or why the models cannot be compared."""
+    from eyechart.evaluators.commands.compare import compare_folders, show_outcome
+    from eyechart.evaluators.results.results_file import read_results
+
+    folders = [folder for folder in folders if read_results(folder).tasks]
+    try:
+        if len(folders) < 2:
+            raise DataError("fewer than two models have results")
+        show_outcome(compare_folders(folders), folders)
+    except EyechartError as error:
+        print_line(console(), f"The models cannot be compared: {error.explain()}")
+
+
+def _check_server(
+    model: str, endpoint: "EndpointOptions", store: "ResponseStore | None", key: str | None = None
+) -> None:
+    """Check that a server serves a model; one that cannot be used may still have stored answers."""
+    from eyechart.evaluators.backends.endpoint.served_models import check_served
+
+    try:
+        check_served(model, endpoint, key)
+    except ModelError as error:
+        if store is None or model not in [one.name for one in store.models()]:
+            raise
+        print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
+
+
+def _interrupted(folders: Sequence[Path], use_store: bool) -> str:
     """What is kept of a run that Ctrl-C ended, and how to resume it."""
-    results = f" Finished tasks are in {folder}." if (folder / "results.json").exists() else ""
+    finished = [str(folder) for folder in folders if (folder / "results.json").exists()]
+    results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
     if use_store:
         return (
             f"\neyechart: interrupted.{results} All answers so far are stored. Run the same command again to resume: "
@@ -99,3 +214,13 @@ def _open_store() -> "ResponseStore":
 def default_folder() -> Path:
     """The folder for the results of a run that begins now, if none is given."""
     return Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+
+
+def model_folders(folder: Path, models: Sequence[str | None]) -> list[Path]:
+    """The folder of each model's results: `folder` for a single model, otherwise one in it, named after the model."""
+    if len(models) == 1:
+        return [folder]
+    names = [re.sub(r"[^\w.-]+", "_", Path(str(model)).name).strip("._") or "model" for model in models]
+    if len({name.casefold() for name in names}) < len(names):
+        names = [f"{number}_{name}" for number, name in enumerate(names, 1)]
+    return [folder / name for name in names]

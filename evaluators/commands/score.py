@@ -8,7 +8,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
 from eyechart.evaluators.commands.completion import complete_task
-from eyechart.evaluators.commands.running import execute_plan
+from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
@@ -39,10 +39,13 @@ def score(
     ] = False,
 ) -> None:
     """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
+    announce(model or str(predictions))
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import make_plan
+    from eyechart.evaluators.tasks import find_task
 
     def plan_scoring() -> "list[TaskRun]":
+        find_task(task)
         plan = make_plan(
             [task],
             dataset=data.dataset,
@@ -77,6 +80,8 @@ def score(
     def options() -> "RunOptions":
         from eyechart.evaluators.runs.run import RunOptions
 
-        return RunOptions(how.seed or 0, how.skip_bad)
+        return RunOptions(how.seed or 0, how.skip_bad, verbose=how.verbose)
 
-    execute_plan(plan, backend, options, how.out, judging, use_store=judging is not None and not how.no_store)
+    runs = [ModelRun(backend, how.out or default_folder())]
+    use_store = judging is not None and not how.no_store
+    execute_plan(plan, runs, options, judging, use_store=use_store, images="skip")

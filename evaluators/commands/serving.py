@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -65,15 +65,15 @@ class ServeArguments:
         ),
     ] = None
 
-    def server(self, model: str | None, folder: Path) -> "Server | None":
+    def server(self, models: Sequence[str | None], folder: Path) -> "Server | None":
         """The server for a run, not yet started; None without `--serve`.
 
         Args:
-            model: The model's id or folder.
+            models: The models of the run; a server has one.
             folder: Folder of the run, for the log.
 
         Raises:
-            UsageError: The program is not found, or an option is not allowed.
+            UsageError: The program is not found, there are several models, or an option is not allowed.
         """
         if self.serve is None:
             given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
@@ -81,7 +81,9 @@ class ServeArguments:
                 names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
                 raise UsageError(f"{names} has no effect without --serve")
             return None
-        if model is None:
+        if len(models) > 1:
+            raise UsageError(f"--serve starts a server for one model, but {len(models)} are given; run each on its own")
+        if (model := models[0]) is None:
             raise UsageError("--serve needs --model, the model to serve")
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise UsageError(

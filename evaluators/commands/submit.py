@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
-from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.runs.console import checked, say
 
@@ -32,14 +32,12 @@ def submit(
 
 
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
+    from eyechart.evaluators.published.names import match_tasks
     from eyechart.evaluators.results.finished_runs import read_runs
 
     (run,) = read_runs([folder])
-    known = list(dict.fromkeys(key.task for key in run.tasks))
-    for name in names:
-        if name not in known:
-            raise unknown_name("task", name, known, "in this run")
-    keys = [key for key, result in run.tasks.items() if (key.task in names if names else result.files)]
+    chosen = match_tasks(names, [key.task for key in run.tasks], "in this run")
+    keys = [key for key, result in run.tasks.items() if key.task in chosen and (names or result.files)]
     if not keys:
         raise UsageError(
             f"{folder} has no answer files: its reference answers are public, or its benchmarks have no answer "

@@ -7,6 +7,7 @@ import typer
 
 from eyechart.evaluators.commands.completion import complete_task
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
+from eyechart.metrics.scores import OWN_RANGE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,21 +21,21 @@ def list_tasks(
         typer.Argument(
             metavar="TASK|FILE",
             autocompletion=complete_task,
-            help="Task or task file to describe in full (default: list all tasks).",
+            help="Task or task file to describe in full; or several to list, such as q_bench (default: all tasks).",
         ),
     ] = None,
 ) -> None:
     """List all tasks, or describe one: its prompts, data, settings and scores."""
-    from eyechart.evaluators.tasks import TASKS, find_tasks
+    from eyechart.evaluators.tasks import find_tasks
 
     output = console()
-    if name is None:
-        output.print(_table(("task", "description; datasets (splits); metric"), [_row(task) for task in TASKS]))
-        return
 
     def print_tasks() -> None:
-        for task in find_tasks(name):
-            _print_task(task, output)
+        found = find_tasks(name or "all")
+        if len(found) > 1:
+            output.print(_table(("task", "description; datasets (splits); metric"), [_row(task) for task in found]))
+        else:
+            _print_task(found[0], output)
 
     checked(print_tasks)
 
@@ -76,7 +77,7 @@ def _print_task(task: "Task", output: "Console") -> None:
     splits = ", ".join(task.data.splits) or task.data.split or "the only split, or else test"
     print_line(output, f"{config}splits: {splits}")
     rows: list[tuple[str, ...]] = [
-        (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.protocol)
+        (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.bound())
     ]
     output.print("\n[bold]settings[/bold], to change with --set NAME=VALUE")
     output.print(_table(("setting", "values", "default", "meaning"), rows))
@@ -87,7 +88,7 @@ def _print_task(task: "Task", output: "Console") -> None:
     specs = [one for one in specs if one.key.partition(".")[0] not in other_dimensions]
     chosen = headline_of(task)
     scores: list[tuple[str, ...]] = [
-        (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one), _best(one))
+        (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one, task), _best(one))
         for one in specs
     ]
     output.print(_table(("score", "label", "unit", "range", "best"), scores))
@@ -104,7 +105,7 @@ def _places(task: "Task") -> list[str]:
     return [
         *([] if "<locals>" in named else [f"prompt: {named}"]),
         f"protocol: {protocol.__module__}.{protocol.__name__}",
-        f"metric: eyechart.metrics.{task.metric}",
+        f"metric: eyechart.metrics.{task.metric}" if task.score is None else f"score: {task.score.__qualname__}",
     ]
 
 
@@ -112,8 +113,9 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _range(spec: Any) -> str:
-    return f"{spec.low:g} or more" if math.isinf(spec.high) else f"{spec.low:g} to {spec.high:g}"
+def _range(spec: Any, task: "Task") -> str:
+    low, high = spec.limits({OWN_RANGE: task.score_range})
+    return f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
 
 
 def _best(spec: Any) -> str:

@@ -21,8 +21,9 @@ _READING = ("extraction", "fallback", "unreadable_forced", "judge_reads")
 _OTHERS: Mapping[str, tuple[str, ...]] = {
     "the prompt": ("prompt_id", "shuffle_seed"),
     "the system prompt": ("model.system_prompt",),
+    "the chat template": ("model.chat_template",),
     "the length of replies": ("max_new_tokens", "model.thinking"),
-    "the sampling": ("model.sampling",),
+    "the sampling": ("model.sampling", "model.decoding"),
     "the image size": ("model.image_sizes", "model.processor", "model.downscaled_share"),
     "the backend": ("model.backend", "model.dtype", "model.quantization", "model.attention", "model.extra_body"),
     "the model": ("model.name", "model.revision", "model.adapter"),

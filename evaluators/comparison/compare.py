@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
+from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.evaluators.results.sources import is_mini_data
@@ -90,7 +91,7 @@ def compare(
         DataError: A run cannot be read.
     """
     one, other = read_runs([first, second])
-    found = _compare_runs(one, other, tasks, common, allowed, seed)
+    found = _compare_runs(one, other, chosen_tasks((one, other), tasks), common, allowed, seed)
     return replace(found, differences=tuple(corrected(found.differences)))
 
 
@@ -99,9 +100,8 @@ def _compare_runs(
 ) -> Comparison:
     """Compare two runs, without adjustment for the number of tests."""
     keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
-    check_tasks((one, other), tasks)
     allowed = allowed_names(allowed, [*one.results.tasks, *other.results.tasks])
-    wanted = [key for key in keys if not tasks or key.task in tasks]
+    wanted = [key for key in keys if key.task in tasks]
     if not wanted:
         raise UsageError(f"{one.folder} and {other.folder} have no task on the same data in common; nothing to compare")
     found: list[Difference] = []
@@ -116,7 +116,7 @@ def _compare_runs(
         key.title
         for run, rest in ((one, other), (other, one))
         for key in run.tasks
-        if key not in rest.tasks and (not tasks or key.task in tasks)
+        if key not in rest.tasks and key.task in tasks
     ]
     compared = [key for key in wanted if key.title not in {each.title for each in refused}]
     causes = {
@@ -175,10 +175,11 @@ def compare_many(
     if len(folders) < 2:
         raise UsageError("only one run is given; name two or more to compare")
     runs = read_runs(folders)
+    tasks = chosen_tasks(runs, tasks)
     pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
     adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
-    ranked = [_rank(key, runs, pairs, seed) for key in merged_keys(runs) if not tasks or key.task in tasks]
+    ranked = [_rank(key, runs, pairs, seed) for key in merged_keys(runs) if key.task in tasks]
     return ManyRuns(
         tuple(run.label for run in runs),
         tuple(pairs),
@@ -231,16 +232,13 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
 
 
-def check_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> None:
-    """Refuse names of tasks that no run has.
+def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
+    """The tasks of some runs that a user names; all if none is named.
 
     Raises:
         UsageError: No run has one of the tasks.
     """
-    known = dict.fromkeys(key.task for run in runs for key in run.tasks)
-    for name in tasks:
-        if name not in known:
-            raise unknown_name("task", name, known, "in these runs", instead="")
+    return match_tasks(tasks, [key.task for run in runs for key in run.tasks], "in these runs")
 
 
 def _compare_task(

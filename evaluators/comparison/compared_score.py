@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from eyechart.evaluators.results.finished_runs import result_title
+
 
 @dataclass(frozen=True)
 class ComparedScore:
@@ -18,4 +20,4 @@ class ComparedScore:
     @property
     def title(self) -> str:
         """The task and its data, for display."""
-        return f"{self.task} on {self.dataset} ({self.split})"
+        return result_title(self.task, self.dataset, self.split)

@@ -41,8 +41,8 @@ class Difference(ComparedScore):
     second: float = math.nan
     difference: float = math.nan
     """The first run's score minus the second's."""
-    interval: tuple[float, float] = (math.nan, math.nan)
-    """95 % interval of the difference."""
+    difference_ci95: tuple[float, float] = (math.nan, math.nan)
+    """Its 95 % interval."""
     interval_kind: str = "none"
     """One of `INTERVALS`."""
     units: int = 0
@@ -79,7 +79,8 @@ class Difference(ComparedScore):
 
     def with_interval(self, interval: Interval) -> "Difference":
         """This difference with an interval, in the unit of the score."""
-        return replace(self, interval=(interval.low, interval.high), interval_kind=interval.kind, units=interval.units)
+        ends = (interval.low, interval.high)
+        return replace(self, difference_ci95=ends, interval_kind=interval.kind, units=interval.units)
 
 
 def signed(key: str, value: float) -> str:

@@ -24,7 +24,6 @@ from eyechart.evaluators.comparison.items import ItemScores, n_unread, shared_cl
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError, UndefinedScoreError
-from eyechart.metrics.scoring.judging.descriptions import SCALE
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, part_generator
@@ -195,13 +194,13 @@ def _judged_difference(
     clusters: Clusters,
     rng: np.random.Generator,
 ) -> Difference:
-    """The difference in a judge's sum over dimensions, pooled over rounds as the metric does, or in its mean."""
+    """The difference in a judge's sum over dimensions, pooled over rounds as the metric does, or in a mean."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
     divisor = len(one) if key == "mean" else 1
-    score, also = (summed_score(columns, SCALE) / divisor for columns in (one, other))
+    score, also = (summed_score(columns) / divisor for columns in (one, other))
     found = replace(empty, first=score, second=also, difference=score - also)
     try:
-        test = bootstrap_difference(one, other, SCALE, rng, clusters=clusters)
+        test = bootstrap_difference(one, other, rng, clusters=clusters)
     except UndefinedScoreError as error:
         return replace(found, note=str(error))
     return _bootstrapped(found, test, "paired bootstrap", 1 / divisor)

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from string import ascii_uppercase
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.evaluators.results.finished_runs import Answers
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scores import OWN
+from eyechart.metrics.scoring.choices.extraction import right_text
 from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
@@ -69,7 +70,8 @@ def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     if protocol not in _READERS:
         raise DataError(f"unknown protocol in its settings: {protocol!r}")
     rows = [row for row in answers.rows(range(len(answers))) if row["pass"] == "main"]
-    found = _READERS[protocol](rows, result)
+    is_own = OWN in (result.scores or {})
+    found = _own(rows, result) if is_own else _READERS[protocol](rows, result)
     if not found.references:
         raise DataError("no item has a public answer")
     return found
@@ -121,7 +123,8 @@ def _pairs(rows: Sequence[Row], result: TaskResult) -> ItemScores:
 def _ranked(rows: Sequence[Row], result: TaskResult) -> dict[str, dict[str, tuple[float, float]]]:
     """The images' scores in the result, with their human quality."""
     quality: dict[str, dict[str, float]] = {}
-    for row in rows:
+    # Pairs may have winners instead of qualities.
+    for row in (row for row in rows if row["first_quality"] is not None):
         for side in ("first", "second"):
             quality.setdefault(row["pool"] or "", {})[row[f"{side}_id"]] = row[f"{side}_quality"]
     found = (result.scores or {}).get("scores") or {}
@@ -173,6 +176,13 @@ def _qualities(rows: Sequence[Row], result: TaskResult) -> ItemScores:
     return ItemScores(_column(known, "quality"), values, is_averaged=is_averaged)
 
 
+def _own(rows: Sequence[Row], result: TaskResult) -> ItemScores:
+    """The numbers of the task's scoring function, in the form of one round of one judge's dimension."""
+    values = {item: [[value]] for item, value in _column(rows, OWN).items()}
+    references = {row["id"]: row["reference"] or row["answer"] for row in rows if row["id"] in values}
+    return ItemScores(references, {OWN: values}, clusters=_clusters(rows))
+
+
 _READERS = {
     "multiple_choice": _multiple_choice,
     "circular_eval": _circular,
@@ -193,6 +203,4 @@ def _clusters(rows: Iterable[Row]) -> dict[str, str | None]:
 
 def _right_texts(rows: Iterable[Row], scored_by: str) -> dict[str, str]:
     """The text of the correct option of each scored item, independent of its letter."""
-    return {
-        row["id"]: row["options"][ascii_uppercase.index(row["answer"])] for row in rows if row[scored_by] is not None
-    }
+    return {row["id"]: right_text(row["answer"], row["options"]) for row in rows if row[scored_by] is not None}

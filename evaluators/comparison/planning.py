@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.compare import check_tasks, items_of
+from eyechart.evaluators.comparison.compare import chosen_tasks, items_of
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.differences import differences
 from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
@@ -117,11 +117,11 @@ def plan_runs(
     if n is not None and n < 2:
         raise UsageError(f"--n {n} is not allowed; it must be at least 2")
     runs = read_runs(folders)
-    check_tasks(runs, tasks)
+    tasks = chosen_tasks(runs, tasks)
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
     plans, passed_over = [], []
     for key in merged_keys(runs):
-        if tasks and key.task not in tasks:
+        if key.task not in tasks:
             continue
         try:
             plans.append(_plan(key, runs, difference, n, power, allowed, seed))
@@ -251,7 +251,9 @@ def _design(
         # The other score is this one plus the difference, or minus it if the sum is off the scale.
         other = share + difference if 0 <= share + difference <= 1 else share - difference
         if not 0 <= other <= 1:
-            raise DataError(f"no score differs by {abs(difference):g} from the run's score of {share:g}")
+            raise DataError(
+                f"--difference {abs(difference):g} is too large: the run scores {share:g}, and scores end at 0 and 1"
+            )
         discordant = share * (1 - other) + other * (1 - share)
     independent = float(np.var(values)) / n
     alone = PairedDesign(n, n, independent * n, discordant)

@@ -19,7 +19,9 @@ IGNORED: Mapping[str, str] = {
     "blind_run": "it adds a second score",
     "human_labels": "it adds an agreement, which changes no score",
     "data.source": "where the files are",
+    "data.options.image_dir": "where the files are",
     "data.rows": "the items are compared one by one",
+    "data.revision": "the items are compared one by one",
     "judge": "cost and address of the judge",
 }
 """Settings that may differ, with the reason; a name includes all settings under it."""

@@ -128,7 +128,7 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
     means = {name: float(np.mean([values[name] for values in by_database.values()])) for name in AVERAGED_SCORES}
     intervals = {}
-    for spec in [spec for spec in correlations_of(QUALITY) if spec.interval is not None]:
+    for spec in [spec for spec in correlations_of(QUALITY) if spec.has_interval]:
         parts = [_interval(spec, values) for values in scores.values()]
         intervals[spec.key] = mean_interval([values[spec.key] for values in by_database.values()], parts)
     n = sum(values["n"] for values in by_database.values())

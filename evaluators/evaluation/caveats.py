@@ -7,6 +7,7 @@ from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, RowResponses
+from eyechart.evaluators.results.score_rows import unparsed_replies
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
@@ -169,20 +170,18 @@ def cut_caveat(answered: Sequence[RowResponses], protocol: Protocol, backend: Ba
 
 
 def unmatched_caveat(scores: Mapping[str, Any]) -> str:
-    """How many replies name no option, or no image; "" if there are few.
+    """How many replies could not be parsed; "" if there are few.
 
     Args:
         scores: What a metric returned.
     """
-    share = scores.get("extraction", {}).get("unmatched", 0.0)
-    if not share >= _MANY:
+    count, total = unparsed_replies(scores)
+    if "extraction" not in scores or not count or count < _MANY * total:
         return ""
-    if "n_pairs" in scores:
-        n = 2 * scores["n_pairs"]
-        return f"{round(share * n)} of {n} replies prefer neither image, so their pairs are not consistent."
-    of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
-    n = scores[of_circular if of_circular in scores else "n"]
-    return f"{round(share * n)} of {n} replies name no option and count as incorrect."
+    consequence = ", so their pairs are not consistent" if "n_pairs" in scores else " and count as incorrect"
+    reasons = scores["extraction"]
+    cut = round(total * (reasons.get("cut_off", 0) + reasons.get("unfinished_reasoning", 0)))
+    return f"{count:,} of {total:,} replies could not be parsed{f' ({cut:,} cut off)' if cut else ''}{consequence}."
 
 
 def repeated_caveat(model: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import datasets
 
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.requests.types import Row
@@ -48,13 +48,28 @@ class LoadedData:
 
     def describe(self) -> dict[str, Any]:
         """What a result records about its data."""
-        return {
+        about = {
             "source": self.source,
             "config": self.config,
             "options": self.options,
             "rows": len(self.dataset),
             "is_mini": self.is_mini,
         }
+        revision = self.revision
+        return {**about, "revision": revision} if revision else about
+
+    @property
+    def revision(self) -> str:
+        """The commit of data downloaded from the Hub; "" for other data, or if the cache has several of them."""
+        from huggingface_hub import constants
+
+        is_official = self.source == OFFICIAL
+        repo = datasets_scripts.DATASETS[self.name].hub_id(self.config) if is_official else self.source
+        if not repo or os.path.isabs(repo):
+            return ""
+        folder = Path(constants.HF_HUB_CACHE, f"datasets--{repo.replace('/', '--')}", "snapshots")
+        found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return found[0] if len(found) == 1 else ""
 
     @property
     def is_mini(self) -> bool:
@@ -64,7 +79,7 @@ class LoadedData:
 
 def load_data(
     task: Task,
-    data: str | datasets.Dataset | None = None,
+    data: str | Path | datasets.Dataset | None = None,
     *,
     dataset: str | None = None,
     split: str | None = None,
@@ -79,8 +94,9 @@ def load_data(
 
     Args:
         task: The task; its first dataset and split are the defaults.
-        data: A `Dataset` with the documented columns, the name of an eyechart dataset, or any dataset id; "mini" for
-            synthetic demo data of `dataset`, "mini:NAME" for that of another eyechart dataset; None for `dataset`.
+        data: A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of
+            a release as `[DATASET=]PATH`; "mini" for synthetic demo data of `dataset`, "mini:NAME" for that of another
+            eyechart dataset; None for `dataset`.
         dataset: One of the task's datasets if `data` is None, "mini" or the name of your own task; otherwise the
             configuration of `data`.
         split: One of the task's splits if `data` is None or an eyechart dataset, otherwise any split of `data`.
@@ -99,6 +115,7 @@ def load_data(
     check_not_empty("data_dir", data_dir)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
+    data = str(data) if isinstance(data, Path) else data
     if data is not None and not isinstance(data, str):
         raise UsageError(
             f"data is of type {type(data).__name__}; expected a datasets.Dataset, the name of a dataset, or None."
@@ -109,14 +126,24 @@ def load_data(
     is_own = task.data.path is not None
     if is_mini and is_own:
         raise UsageError(f"'mini' is not available for your own task {task.name}; leave it out")
+    known = datasets_scripts.list_datasets()
+    if data is not None and not is_mini and data not in known and (given := _folder_given(task, data)) is not None:
+        name, path = given
+        how: Any = {"options": options, "skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
+        try:
+            return load_data(task, dataset=name or dataset, split=split, data_dir=path, **how)
+        except DataError:
+            # Neither the release nor a dataset for `datasets`, such as one that was exported.
+            if next(Path(path).expanduser().rglob("*.parquet"), None) is None:
+                raise
     if is_own and (data is None or data in task.data.datasets):
         _, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
         return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
     if is_mini and data_dir is not None:
         raise UsageError(f"synthetic demo data and the folder {data_dir} are both requested; leave out one")
-    if is_mini and data is not None and data not in datasets_scripts.list_datasets():
-        raise unknown_name("dataset", data, datasets_scripts.list_datasets(), "after 'mini:'")
-    if data is not None and data not in datasets_scripts.list_datasets():
+    if is_mini and data is not None and data not in known:
+        raise unknown_name("dataset", data, known, "after 'mini:'")
+    if data is not None and data not in known:
         split = split or task.data.default_split or "test"
         loaded = datasets.load_dataset(data, name=dataset, split=split)
         return LoadedData(loaded, dataset or data, split, data)
@@ -138,6 +165,15 @@ def load_data(
     options = datasets_scripts.options_in_force(name, config, options)
     source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
     return LoadedData(rows, name, str(rows.split), source, left_out, config, options)
+
+
+def _folder_given(task: Task, data: str) -> tuple[str | None, str] | None:
+    """The dataset and the path in `[DATASET=]PATH`, as for `--data-dir`; None if `data` is the id of a dataset."""
+    name, equals, path = data.partition("=")
+    if equals and name in task.data.datasets and not os.path.exists(data):
+        return name, path
+    is_path = data.startswith(("/", "./", "../", "~")) or os.path.exists(data)
+    return (None, data) if is_path else None
 
 
 @contextmanager
@@ -172,6 +208,7 @@ def _load_own(
         path,
         task.protocol.kind,
         columns=own.columns,
+        image_dir=own.images,
         config=own.config,
         split=split,
         needs=[name for name in (*task.protocol.columns, *task.groups, task.cluster) if name and name not in _MADE],
@@ -181,9 +218,14 @@ def _load_own(
         images=images,
     )
     left_out = datasets_scripts.left_out(rows)
-    # A report needs these to find the images again.
-    options = {"kind": task.protocol.kind, "columns": dict(own.columns), "split": str(rows.split)}
-    return LoadedData(rows, own.datasets[0], str(rows.split), path, left_out, own.config, options)
+    split = str(rows.split)
+    options = {**own_options(task, split), "image_dir": own.images}
+    return LoadedData(rows, own.datasets[0], split, path, left_out, own.config, options)
+
+
+def own_options(task: Task, split: str) -> dict[str, Any]:
+    """What a result records about how own data were read; with `image_dir`, a report finds the images again."""
+    return {"kind": task.protocol.kind, "columns": dict(task.data.columns), "split": split}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ On transformers 5, the `prepare_pipeline` of `evaluate` accepts only strings; th
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import evaluate
@@ -107,7 +108,7 @@ class Evaluator(evaluate.Evaluator):
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
         model_or_pipeline: Any = None,
-        data: str | Dataset | None = None,
+        data: str | Path | Dataset | None = None,
         subset: str | None = None,
         split: str | None = None,
         metric: str | evaluate.EvaluationModule | None = None,
@@ -131,10 +132,11 @@ class Evaluator(evaluate.Evaluator):
             model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" if
                 the task asks only for logits of words), a model id or folder, a backend, or a callable that takes chat
                 messages and returns text. None is the bundled tiny model.
-            data: A `Dataset` with the documented columns, or the name of an eyechart dataset or of a dataset on the
-                Hub. None is the task's own dataset. eyechart datasets are the official releases, downloaded if
-                possible. "mini" is synthetic demo data of the task's own dataset; "mini:NAME" is that of another
-                eyechart dataset. Without a model, None means "mini" too, unless the task is your own.
+            data: A `Dataset` with the documented columns, the name of an eyechart dataset or of a dataset on the Hub,
+                or the folder of a release, as `[DATASET=]PATH`. None is the task's own dataset. eyechart datasets are
+                the official releases, downloaded if possible. "mini" is synthetic demo data of the task's own dataset;
+                "mini:NAME" is that of another eyechart dataset. Without a model, None means "mini" too, unless the task
+                is your own.
             subset: Configuration of the dataset if `data` is a name; one of the task's datasets if `data` is None or
                 "mini".
             split: The task's first split by default.
@@ -265,7 +267,7 @@ class Evaluator(evaluate.Evaluator):
         return replace(evaluation, headline=headline_of(task).key), answered
 
     def _load(
-        self, data: str | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
+        self, data: str | Path | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
     ) -> LoadedData:
         options = published_data_options(self.definition) if self.as_published else None
         return load_data(self.definition, data, dataset=subset, split=split, is_mini=is_mini, options=options)

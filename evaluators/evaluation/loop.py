@@ -21,6 +21,7 @@ from eyechart.evaluators.evaluation.caveats import (
 )
 from eyechart.evaluators.evaluation.clusters import add_clusters
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
+from eyechart.evaluators.evaluation.preview import rendered
 from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
 from eyechart.evaluators.evaluation.response_metadata import model_settings
 from eyechart.evaluators.evaluation.sampling import (
@@ -34,6 +35,7 @@ from eyechart.evaluators.evaluation.sampling import (
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
 from eyechart.evaluators.protocols.choice.calibration import CALIBRATION
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
+from eyechart.evaluators.protocols.scorer import score_answers
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.types import Backend, Row, RowResponses
 from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
@@ -101,7 +103,7 @@ def evaluate_rows(
     answered, of_all = by_repeat[0], [one for part in by_repeat for one in part]
     asked = time.perf_counter()
     try:
-        scored_by_repeat = [_of_sample(protocol.score(part), drawn) for part in by_repeat]
+        scored_by_repeat = [_of_sample(score_answers(protocol, part), drawn) for part in by_repeat]
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     scored = scored_by_repeat[0]
@@ -144,7 +146,7 @@ def evaluate_rows(
         predictions=[
             record
             for part, one in zip(by_repeat, scored_by_repeat, strict=True)
-            for record in _records(protocol, part, one)
+            for record in _records(protocol, backend, part, one)
         ],
         variants=scored.variants,
         diagnostics=_diagnostics_of_sample(
@@ -232,10 +234,24 @@ def _for_run(
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         # Repeats take a majority vote in every pass.
         decided["early_stop"] = backend.billed_per_request and repeats == 1
-    for name in ("blind_run", "exclude_blind_solved"):
-        if (blind_run := getattr(protocol, name, None)) is not None:
-            decided[name] = blind_run.of_task(task.name, loaded.split)
-    return replace(protocol, **decided)
+    return _with_blind_runs(replace(protocol, **decided), task, loaded)
+
+
+def _with_blind_runs(protocol: Protocol, task: Task, loaded: LoadedData) -> Protocol:
+    """The protocol with the parts of the user's blind runs that are about these data."""
+    names = [name for name in ("blind_run", "exclude_blind_solved") if getattr(protocol, name, None) is not None]
+    return replace(protocol, **{name: getattr(protocol, name).of_task(task.name, loaded.split) for name in names})
+
+
+def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs_images: bool) -> None:
+    """Refuse data that lacks a column of the protocol or of its prompt, or whose first row cannot be asked.
+
+    Raises:
+        UsageError: A column is missing; the message names the columns found.
+        DataError: The first row cannot be asked, and bad rows are not skipped.
+    """
+    _check_columns(task, protocol, loaded)
+    _usable_rows(task, _with_blind_runs(protocol, task, loaded), undecoded_rows(loaded.dataset, 1), needs_images)
 
 
 def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
@@ -278,7 +294,9 @@ def _usable_rows(
     return list(usable.values()), left_out
 
 
-def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Scored) -> list[dict[str, Any]]:
+def _records(
+    protocol: Protocol, backend: Backend, answered: Sequence[RowResponses], scored: Scored
+) -> list[dict[str, Any]]:
     """One record for each response: the columns of `predictions.parquet`."""
     responses = [(one.row, response) for one in answered for response in one.responses]
     return [
@@ -287,6 +305,8 @@ def _records(protocol: Protocol, answered: Sequence[RowResponses], scored: Score
             "pass": response.request.pass_name,
             "repeat": response.request.repeat,
             "question": row.get("question"),
+            # Nobody knows what the model of precomputed predictions was asked.
+            "prompt": (response.rendered_prompt or rendered(response.request)) if backend.writes_replies else None,
             "text": response.text,
             "reasoning": response.reasoning,
             "finish_reason": response.finish_reason,

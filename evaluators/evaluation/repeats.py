@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.requests.types import Backend, OutputType, RowResponses
 from eyechart.metrics.scores import specs_in
@@ -47,7 +48,7 @@ def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Bac
 
 
 def sampling_caveat(protocol: Protocol, settings: Mapping[str, Any]) -> str:
-    """That replies were sampled, and from which repeat the scores are; "" for one repeat of greedy replies.
+    """How replies were decoded, and from which repeat the scores are; "" for one repeat of greedy replies.
 
     Args:
         protocol: What was asked.
@@ -55,6 +56,8 @@ def sampling_caveat(protocol: Protocol, settings: Mapping[str, Any]) -> str:
     """
     sampling, repeats = settings["model"].get("sampling"), settings.get("repeats", 1)
     lines = []
+    if settings["model"].get("decoding") == PROVIDER:
+        lines.append("The provider chose the decoding: no temperature was sent. Asking again may give other replies.")
     if sampling is not None and protocol.output_type is OutputType.TEXT:
         values = ", ".join(f"{name}={value}" for name, value in sampling.items())
         lines.append(f"Replies were sampled ({values}); the default is greedy decoding.")

@@ -9,8 +9,10 @@ from typing import Any
 from eyechart.datasets_scripts.common.choice.passes import MAIN
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.sampling import SAMPLE, finite_scores
+from eyechart.evaluators.protocols.paired_comparison import TIE
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, PRECOMPUTED, READ_NUMBER
+from eyechart.evaluators.protocols.scorer import score_answers
 from eyechart.evaluators.requests.types import Loss, Request, Response, Row, RowResponses
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.task import Task
@@ -56,13 +58,15 @@ def rescored(
     judge_name = str(judge.get("name")) if isinstance(judge, dict) else LEXICAL
     try:
         protocol = _protocol(task, result)
+        # A scoring function may need columns that predictions do not have.
+        read_again = read_again and protocol.scorer is None
         if judge_name != LEXICAL:
             protocol, read_again = replace(protocol, judge=_NamedJudge(judge_name)), False
         by_item = _by_item(predictions)
         answered = [_rebuilt(rows, result) for rows in by_item]
         if read_again:
             answered = _read_again(answered, protocol)
-        made, sample = protocol.score(answered), result.settings.get(SAMPLE)
+        made, sample = score_answers(protocol, answered), result.settings.get(SAMPLE)
         scores = made.scores
         if scores is not None and sample is not None:
             scores = finite_scores(scores, sample)
@@ -95,7 +99,7 @@ def _protocol(task: Task, result: TaskResult) -> Protocol:
         known["prompt"] = NUMERICAL
     is_skipping = found.get("missing", "drop") == "drop"
     seed = found.get("seed", 0)
-    return replace(task.protocol, **known, groups=task.groups, seed=seed, skip_bad=is_skipping)
+    return replace(task.bound(seed=seed), **known, skip_bad=is_skipping)
 
 
 def _by_item(predictions: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
@@ -122,6 +126,8 @@ def _rebuilt(rows: Sequence[Mapping[str, Any]], result: TaskResult) -> RowRespon
     for name in ("first_id", "second_id", "first_quality", "second_quality", "pool"):
         if first[name] is not None:
             row[name] = first[name]
+    if first["first_id"] is not None and first["first_quality"] is None:
+        row |= {"first_quality": None, "second_quality": None, "winner": first["answer"] or TIE}
     is_score = result.settings.get("prediction") == PRECOMPUTED
     return RowResponses(row, tuple(_response(one, is_score) for one in rows))
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
 from eyechart.evaluators.requests.types import RowResponses
 
 
@@ -15,6 +16,7 @@ def model_settings(answered: Sequence[RowResponses]) -> dict[str, Any]:
         name: sorted({response.response_metadata[name] for response in responses if name in response.response_metadata})
         for name in names
     }
+    found |= dropped_settings(found.get(DROPPED, ()))
     if responses[0].rendered_prompt is not None:
         found["rendered_prompt"] = responses[0].rendered_prompt
     downscaled = [count for response in responses if (count := response.images_downscaled) is not None]

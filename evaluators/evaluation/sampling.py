@@ -142,7 +142,7 @@ def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
     kinds = dict(scores.get(INTERVALS, {}))
     for score in specs_in(scores):
         about = kinds.get(score.key)
-        if score.interval is None or about is None or about["kind"] in _WITHOUT:
+        if about is None or about["kind"] in _WITHOUT:
             continue
         if score.unit is Unit.CORRELATION and "n_pairs" in scores:
             # Pairs were sampled, not the images that they rank.
@@ -150,7 +150,7 @@ def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
         else:
             interval = _finite(score, scores, about["units"], fraction)
         kinds[score.key] = interval.described()
-        _put(found, score.interval.split("."), [interval.low, interval.high])
+        _put(found, score.interval_key.split("."), [interval.low, interval.high])
     return {**found, INTERVALS: kinds} if kinds else found
 
 

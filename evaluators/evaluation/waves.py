@@ -7,6 +7,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
+from eyechart.evaluators.protocols.scorer import OWN_SCORE
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
@@ -39,6 +40,11 @@ class _State:
         self.asked += len(wave)
         return wave
 
+    def has_answer(self) -> bool:
+        """Whether any request has an answer."""
+        responses = (response for of_row in self.responses.values() for response in of_row.values())
+        return any(response is not None and response.error is None for response in responses)
+
     def all_answered(self) -> list[RowResponses]:
         """The rows that did not fail, with their responses."""
         return [
@@ -65,7 +71,7 @@ def ask_rows(
         protocol: Makes the requests and follow-ups of a row, and reads the responses.
         backend: What answers.
         rows: At least one row; the ids are distinct.
-        skip_bad: Leave out rows in which a required request, or every request, has no answer.
+        skip_bad: Leave out rows in which a required request, or every request, has no answer, or an answer no score.
         progress: Called after each response.
         repeats: How many times to ask everything.
 
@@ -74,7 +80,7 @@ def ask_rows(
         and the left-out rows, each as {"id", "path", "reason"}.
 
     Raises:
-        DataError: A request has no answer and `skip_bad` is off, or none of the rows could be asked.
+        DataError: A request has no answer, or its answer no score, and `skip_bad` is off; or this is so for all rows.
     """
     states: list[_State] = []
     for repeat in range(1, repeats + 1):
@@ -90,7 +96,9 @@ def ask_rows(
     failed = [left_out_item(row, reasons[row["id"]]) for row in rows if row["id"] in reasons]
     if len(failed) == len(rows):
         first = failed[0]
-        raise DataError(f"none of the {len(rows)} items could be asked; the first: '{first['id']}': {first['reason']}")
+        raise DataError(
+            f"none of the {len(rows)} items could be evaluated; the first: '{first['id']}': {first['reason']}"
+        )
     answered = [[one for one in state.all_answered() if one.row["id"] not in reasons] for state in states]
     return protocol, answered, failed
 
@@ -114,7 +122,7 @@ def _ask(
             _receive(response, state, skip_bad)
             if progress:
                 progress(state.answered, state.asked)
-        _read(wave, protocol, state)
+        _read(wave, protocol, state, skip_bad)
         wave = state.new(
             request for one in state.all_answered() for request in protocol.follow_ups(one.row, one.responses)
         )
@@ -164,8 +172,8 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
-    """Let the protocol read the new responses, in the order of their rows."""
+def _read(wave: Sequence[Request], protocol: Protocol, state: _State, skip_bad: bool) -> None:
+    """Let the protocol and the task's scoring function read the new responses, in the order of their rows."""
     # A wave contains the rows in order, and the requests of a row together.
     there = [
         (request.id, request.pass_name, response)
@@ -174,6 +182,11 @@ def _read(wave: Sequence[Request], protocol: Protocol, state: _State) -> None:
     ]
     items = protocol.read([state.rows[id] for id, _, _ in there], [response for _, _, response in there])
     for (id, name, response), item in zip(there, items, strict=True):
+        if protocol.scorer is not None and not protocol.is_private(state.rows[id]):
+            try:
+                item = {**item, OWN_SCORE: protocol.scorer.value(response.text or "", state.rows[id])}
+            except DataError as error:
+                _fail(id, error, state, skip_bad)
         state.responses[id][name] = replace(response, item=item)
 
 
@@ -187,13 +200,15 @@ def _fail_without_answer(state: _State, skip_bad: bool) -> None:
 
 def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:
     if not skip_bad:
-        raise explain_item(id, error) from error
+        # A server that has answered nothing may refuse all items.
+        raise explain_item(id, error, is_alone=not isinstance(error, EndpointError) or state.has_answer()) from error
     state.failed[id] = str(error)
 
 
-def explain_item(id: str, error: DataError) -> DataError:
-    """The error with the item's id and advice on how to continue."""
-    return DataError(f"item '{id}': {error}. Use skip_bad (--skip-bad) to leave it out; it is then listed and counted.")
+def explain_item(id: str, error: DataError, is_alone: bool = True) -> DataError:
+    """The error with the item's id and, unless all items may have it, advice on how to continue."""
+    advice = ". Use skip_bad (--skip-bad) to leave it out; it is then listed and counted." if is_alone else ""
+    return DataError(f"item '{id}': {error}{advice}")
 
 
 def left_out_item(row: Row, reason: str) -> dict[str, Any]:

@@ -25,10 +25,11 @@ from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
-from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord, read_key, resolve_address
+from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord, resolve_address
+from eyechart.evaluators.backends.endpoint.refused_parameters import dropped_settings
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.processes import Processes
-from eyechart.evaluators.judging.options import KEY_VARIABLE, JudgeOptions
+from eyechart.evaluators.judging.options import JudgeOptions
 from eyechart.evaluators.judging.replies import Conversed, Reply, Spending, converse, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import REPLY
@@ -105,7 +106,7 @@ class EndpointJudge:
         self._options = options
         self._store = store
         self._processes = processes
-        _read_key()
+        options.key()
         self._record = ServerRecord()
         self._spending = Spending(math.inf if options.max_cost is None else options.max_cost)
         self._identity = {
@@ -173,7 +174,8 @@ class EndpointJudge:
         missing or impossible and are estimated. `lost_rounds` counts rounds without any reply; if there are any, the
         result is `incomplete` and `reason` says why the first was lost. The evaluation also sets `incomplete` if no
         round about a text has a usable reply. `cut_off_rounds` and `refused_rounds` count rounds whose reply was cut
-        off or refused. With several processes, only the main one has the complete values.
+        off or refused. `temperature` is None if the server refuses it. With several processes, only the main one has
+        the complete values.
         """
         totals, options = self._totals, self._options
         replies = totals.used.values()
@@ -182,8 +184,11 @@ class EndpointJudge:
             for name in ("requests", "estimated", "prompt_tokens", "completion_tokens")
         }
         cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
+        dropped = dropped_settings({reply.dropped_parameters for reply in replies})
         return {
             **self._identity,
+            **({"temperature": None} if "decoding" in dropped else {}),
+            **dropped,
             "served": sorted({reply.served for reply in replies if reply.served}),
             "max_cost": options.max_cost,
             "price": None if options.price is None else dict(zip(("input", "output"), options.price, strict=True)),
@@ -250,7 +255,7 @@ class EndpointJudge:
             return keys, found
 
         if totals.stopped is None:
-            with ChatClient(self.name, self._options.endpoint, self._record, key=_read_key()) as client:
+            with ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key()) as client:
                 found = map_unordered(put, list(missing.items()), self._options.endpoint.concurrency)
                 for done, (keys, conversed) in enumerate(found, 1):
                     # Not in the worker threads: the store belongs to this thread.
@@ -280,8 +285,3 @@ class EndpointJudge:
             if totals.in_vain >= MOST_FAILURES:
                 reason = f"{totals.in_vain} conversations in a row got no reply; the last error: {found.error}"
                 totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))
-
-
-def _read_key() -> str:
-    # Not kept as an attribute, so that it is never shown with the judge.
-    return read_key(KEY_VARIABLE) or read_key()

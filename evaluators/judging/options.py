@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass, field
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.client import read_key
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions
 
 KEY_VARIABLE = "EYECHART_JUDGE_API_KEY"
 """The environment variable with the judge's key, if it differs from the model's key."""
@@ -20,8 +21,8 @@ class JudgeOptions:
     Attributes:
         model: The judge's name on its server.
         endpoint: Address, concurrent requests, timeout in seconds, retries.
-        temperature: The sampling temperature, at least 0. The papers state none; 1.0 is the servers' default. At 0, all
-            rounds of a judge would be equal.
+        temperature: The sampling temperature, at least 0. The papers state none; 1.0 is the servers' default, which is
+            not sent to a server that refuses it. At 0, all rounds of a judge would be equal.
         max_tokens: Maximum length of a reply in tokens, at least 1. A judge that reasons first needs more.
         price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
         max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
@@ -30,7 +31,7 @@ class JudgeOptions:
 
     model: str
     endpoint: EndpointOptions = field(default_factory=EndpointOptions)
-    temperature: float = 1.0
+    temperature: float = DEFAULT_TEMPERATURE
     max_tokens: int = 64
     price: tuple[float, float] | None = None
     max_cost: float | None = None
@@ -39,6 +40,8 @@ class JudgeOptions:
         """Refuse values that are out of range."""
         if not self.model:
             raise UsageError("model='' is not allowed; expected the judge's name on its server.")
+        if self.temperature != DEFAULT_TEMPERATURE and "temperature" in self.endpoint.removed:
+            raise UsageError(f"temperature={self.temperature} is given, but extra_body removes it; leave out one.")
         if not 0 <= self.temperature < math.inf:
             raise UsageError(f"temperature={self.temperature} is not allowed; expected a finite number of at least 0.")
         least = {"max_tokens": 1, "max_cost": 0}
@@ -53,6 +56,14 @@ class JudgeOptions:
                 "max_cost needs a price. Give US dollars per million prompt tokens and per million reply tokens "
                 "(--judge-price 2.5 10; 0 0 for your own server), or leave out max_cost."
             )
+
+    def key(self) -> str:
+        """The API key, "" if missing; read anew each time, so that it is never shown with the options.
+
+        Raises:
+            UsageError: It contains characters that a key cannot have.
+        """
+        return read_key(KEY_VARIABLE) or read_key()
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """What tokens cost in US dollars; 0 without a price.

@@ -10,6 +10,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
+from eyechart.evaluators.backends.endpoint.refused_parameters import SEPARATOR
 from eyechart.evaluators.judging.options import JudgeOptions
 from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread
@@ -33,6 +34,7 @@ class Reply:
         finish_reason: How the reply ended: one of `reasoning.FINISH_REASONS` or another word of the server's; None if
             unknown, as for replies stored by earlier versions.
         served: The name that the server reports for the judge, if any.
+        dropped_parameters: The parameters that were dropped because the server refuses them.
         usage: Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and
             "estimated" if the server did not count tokens. Only the first reply has them, so that sums over replies
             count each request once.
@@ -42,6 +44,7 @@ class Reply:
     reasoning: str | None = None
     finish_reason: str | None = None
     served: str | None = None
+    dropped_parameters: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -146,7 +149,7 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
         messages: The conversation.
         n: Number of replies.
     """
-    prompts = 1 if client.record.several_at_once else n
+    prompts = n if "n" in client.record.dropped else 1
     prompt_bytes = sum(len(_sendable(message["content"]).encode()) for message in messages)
     prompt_tokens = prompt_bytes // _BYTES_PER_TOKEN
     estimate = options.cost(prompts * prompt_tokens, n * options.max_tokens)
@@ -161,8 +164,9 @@ def converse(client: ChatClient, options: JudgeOptions, spending: Spending, mess
         for completion in client.completions(
             sendable, n, max_tokens=options.max_tokens, temperature=options.temperature
         ):
+            dropped = SEPARATOR.join(sorted(completion.dropped))
             replies += [
-                Reply(choice.message.text, choice.message.reasoning, choice.ended, completion.model)
+                Reply(choice.message.text, choice.message.reasoning, choice.ended, completion.model, dropped)
                 for choice in completion.choices
             ]
             if _is_possible(completion, prompt_bytes, options.max_tokens):

@@ -1,5 +1,7 @@
 """Descriptions: a prompt without options, a free-text reply, and a judge that compares it with a golden description."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -46,8 +48,12 @@ class Description(Protocol):
 
     @property
     def is_judged(self) -> bool:
-        """A judge scores the descriptions."""
-        return True
+        """A judge scores the descriptions, unless the task has its own scoring function."""
+        return self.scorer is None
+
+    def unused_settings(self) -> tuple[str, ...]:
+        """Without a judge, there are no rounds."""
+        return () if self.is_judged else ("rounds",)
 
     def check(self, row: Row) -> None:
         """Check that the golden description is a string or absent."""
@@ -65,6 +71,8 @@ class Description(Protocol):
     def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
         """The golden description ("" if private), the judge's scores by dimension, and how the reply ended."""
         references = ["" if self.is_private(row) else row["description"] for row in rows]
+        if not self.is_judged:
+            return [{"reference": reference} for reference in references]
         judge = lexical if self.judge is None else self.judge
         texts = [response.text or "" for response in responses]
         ends = [response.finish_reason for response in responses]
@@ -106,7 +114,7 @@ class Description(Protocol):
 
     def settings(self) -> dict[str, Any]:
         """The settings, and `lexical` as the judge if no other is set."""
-        judge = {} if self.judge is not None else {"judge": {"name": LEXICAL}}
+        judge = {} if self.judge is not None or not self.is_judged else {"judge": {"name": LEXICAL}}
         return {**Protocol.settings(self), **judge}
 
     def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:

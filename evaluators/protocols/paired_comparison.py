@@ -1,9 +1,12 @@
 """Paired comparison: which of two images is better, asked in both orders; consistent replies give a score per image."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -14,13 +17,15 @@ from eyechart.evaluators.requests.types import Request, Response, Row, RowRespon
 from eyechart.evaluators.results.evaluation import VARIANT_WARNING
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.items import Items, select_rows
-from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit, winners_by_scores
+from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
 from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
 
 MAIN, REVERSED = "main", "reversed"
+TIE = "tie"
+WINNERS = ("first", "second", TIE)
 _STEPS = {MAIN: 1, REVERSED: -1}
 _VARIANTS = {"mle_ridge": f"mle_ridge={RIDGE:g}"}
 """Names of variants, if they differ from the name of the aggregator."""
@@ -31,9 +36,9 @@ class PairedComparison(Protocol):
     """Which of two images is better (2AFC).
 
     Every pair is asked in both orders. Images are ranked within the pool that the column `pool` names, or all together
-    if the data have no such column. The images of the pool `mixed` (2AFC, Table II) are also in other pools, so its
-    pairs are scored as a variant and not as part of the scores, unless the data have no other pool. The convergence
-    curve needs the column `round`.
+    if the data have no such column. If the data name a `winner` instead of qualities, correlations are undefined. The
+    images of the pool `mixed` (2AFC, Table II) are also in other pools, so its pairs are scored as a variant and not as
+    part of the scores, unless the data have no other pool. The convergence curve needs the column `round`.
     """
 
     name: ClassVar[str] = "paired_comparison"
@@ -55,12 +60,15 @@ class PairedComparison(Protocol):
     """Whether a pool without a defined correlation is left out of the mean over pools or counts as zero."""
 
     def check(self, row: Row) -> None:
-        """Check that the two images have different ids and finite quality."""
+        """Check that the two images have different ids, and finite quality or a winner."""
         check_texts(row, "first_id", "second_id")
         if row["first_id"] == row["second_id"]:
             raise DataError(f"first_id and second_id are both '{row['first_id']}'; expected two different images")
-        for name in ("first_quality", "second_quality"):
-            check_number(row, name)
+        if row.get("winner") is None:
+            for name in ("first_quality", "second_quality"):
+                check_number(row, name)
+        elif row["winner"] not in WINNERS:
+            raise DataError(f"column 'winner' is {row['winner']!r:.80}; expected one of {', '.join(WINNERS)}")
         if "pool" in row and row["pool"] is None:
             raise DataError("column 'pool' is None; expected the name of the pool in which the images are ranked")
 
@@ -84,15 +92,15 @@ class PairedComparison(Protocol):
         items = []
         for row, response in zip(rows, responses, strict=True):
             sides = ("first", "second")[:: _STEPS[response.request.pass_name]]
-            first, second = (row[f"{side}_quality"] for side in sides)
+            winner = _winner(row)
             items.append(
                 {
                     "first_id": row[f"{sides[0]}_id"],
                     "second_id": row[f"{sides[1]}_id"],
-                    "first_quality": first,
-                    "second_quality": second,
+                    "first_quality": row[f"{sides[0]}_quality"],
+                    "second_quality": row[f"{sides[1]}_quality"],
                     "pool": row.get("pool"),
-                    "answer": "" if first == second else "first" if first > second else "second",
+                    "answer": "" if winner == TIE else WINNERS[sides.index(winner)],
                 }
             )
         return items
@@ -201,13 +209,12 @@ class PairedComparison(Protocol):
             parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
             found["table"] = part_scores(columns, pairs, parts, self._settings(pairs))
             found["averages"] = self._averages(found["table"])
-        if all(one.row.get("round") is not None for one in answered):
+        if all(one.row.get("round") is not None for one in answered) and not np.isnan(pairs.first_references).any():
             part, rounds = pairs.select(own), [answered[row].row["round"] for row in own]
             settings = self._settings(part)
-            perfect = winners_by_scores(part.first_references, part.second_references)
             curves: dict[str, Any] = {
                 "curve": convergence(winners(select_rows(columns, own)), part, rounds, settings),
-                "upper_bound": convergence(perfect, part, rounds, settings),
+                "upper_bound": convergence(part.better, part, rounds, settings),
             }
             if (scores := _image_scores([answered[row] for row in own])) is not None:
                 curves["limit"] = score_limit(scores, part, settings)
@@ -220,6 +227,14 @@ class PairedComparison(Protocol):
         rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
         others = {part: row for part, row in table.items() if part not in rated}
         return [average_rows(rows, weights) for rows in (others, rated) if len(rows) > 1]
+
+
+def _winner(row: Row) -> str:
+    """The better image of a pair, in the order of the row, one of `WINNERS`."""
+    if row.get("winner") is not None:
+        return str(row["winner"])
+    first, second = row["first_quality"], row["second_quality"]
+    return TIE if first == second else WINNERS[first < second]
 
 
 def _own_rows(answered: Sequence[RowResponses]) -> list[int]:
@@ -253,6 +268,7 @@ def _pairs(answered: Sequence[RowResponses]) -> Pairs:
         _column(answered, "first_quality"),
         _column(answered, "second_quality"),
         _pools(answered),
+        [one.row["winner"] for one in answered] if answered[0].row.get("winner") else None,
     )
 
 

@@ -4,6 +4,8 @@ A protocol is a frozen dataclass. Its fields are its settings, which pydantic ch
 settings: the task fixes them (prompts, groups) or the run does (seed, judge). `settings.py` lists and changes settings.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +91,8 @@ class Protocol(ABC):
     """Seed of everything random: the bootstrap and random choices."""
     judge: Definition[Any] = None
     """`judge(messages, n)`, which returns n replies; None scores without a judge, as the metric defines it."""
+    scorer: Definition[Any] = None
+    """The task's own scoring function, a `Scorer`, which replaces the metric; None for the metric."""
     answer_file: Definition[Any] = None
     """Writes the benchmark's answer file for a split with private labels; None if the benchmark has no such file."""
     skip_bad: Definition[bool] = False
@@ -158,6 +162,7 @@ class Protocol(ABC):
             "max_new_tokens": self.reply_length
         }
         own = {name: value for name, value in values.items() if name not in unused}
+        own |= {} if self.scorer is None else self.scorer.settings()
         return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ def write_report(
         BadResultsError: A file of a run cannot be read.
     """
     from eyechart.evaluators.report.cards import cards
+    from eyechart.evaluators.report.differences import compare_runs
     from eyechart.evaluators.report.drawing import draw
+    from eyechart.evaluators.report.latex import to_latex
     from eyechart.evaluators.report.names import heading
     from eyechart.evaluators.report.page import render
     from eyechart.evaluators.report.paper_tables import paper_tables
@@ -57,7 +59,7 @@ def write_report(
     from eyechart.evaluators.report.sections import Figure, paper_parts
     from eyechart.evaluators.report.summary import summarise
     from eyechart.evaluators.report.svg import inline_svg
-    from eyechart.evaluators.report.table_formats import WRITERS
+    from eyechart.evaluators.report.table_formats import to_csv, to_markdown
     from eyechart.evaluators.report.task_charts import charts_of
     from eyechart.evaluators.results.finished_runs import merged_keys, read_runs
 
@@ -81,14 +83,11 @@ def write_report(
             figures.append(
                 Figure(key, chart, inline_svg(drawing.svg, f"figure-{len(figures)}", title, chart.description))
             )
+    tests = compare_runs(runs) if len(runs) > 1 else None
     for table in tables:
-        contents |= {f"{table.key}.{ending}": write(table).encode() for ending, write in WRITERS.items()}
+        texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, tests)}
+        contents |= {f"{table.key}.{ending}": text.encode() for ending, text in texts.items()}
     parts = paper_parts(summarise(runs), figures, tables)
-    tests = None
-    if len(runs) > 1:
-        from eyechart.evaluators.report.differences import compare_runs
-
-        tests = compare_runs(runs)
     page = render(runs, cards(runs), parts, tests, collect_samples(runs, samples))
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:

@@ -4,16 +4,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from eyechart.evaluators.published import PublishedTable, published_tables
-from eyechart.evaluators.published.names import OWN, Paper, paper_of, task_title
+from eyechart.evaluators.published.names import Paper, paper_of, task_title
 from eyechart.evaluators.report.names import data_title
 from eyechart.evaluators.report.paper_tables.ranking import is_model
 from eyechart.evaluators.report.scores import BY_WORDS
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.results.score_rows import is_above_chance
+from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -54,6 +55,8 @@ class CardValue:
     """None if the score is undefined."""
     above_chance: bool | None = None
     """Whether the interval is above the chance level; None if either is unknown."""
+    unparsed: str = ""
+    """That too many replies could not be parsed; "" if not."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class CardScore:
     """The best value in the paper with its source; "" if missing, or if none is comparable without a judge."""
     note: str
     """That words were compared, not judged; "" if a run had a judge or needs none."""
+    ticks: list[tuple[float, str]]
+    """Places and labels of the ticks of all strips."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,9 @@ class Card:
 
 
 @dataclass(frozen=True)
-class _Published:
+class Published:
+    """The best value of a model in a paper's table."""
+
     value: float
     model: str
     table: str
@@ -110,71 +117,84 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     level = next((level for level in levels if isinstance(level, int | float)), None)
     # Comparing words is on another scale than a judge's scores.
     is_judged = [of_run.get("judge") != LEXICAL for _, of_run in scores]
-    best = _best_published(key, spec) if any(is_judged) else None
+    best = best_in_paper(key, spec) if any(is_judged) else None
+    limits = spec.limits(scores[0][1]) if scores else (spec.low, spec.high)
+    own = [(spec.value(of_run), _finite_ends(spec.bounds(of_run))) for _, of_run in scores]
+    marks = [mark for value, ends in own for mark in (value, *ends) if isinstance(mark, int | float)]
+    scale = _Scale.of(limits, [*marks, *([] if level is None else [level]), *([] if best is None else [best.value])])
     values = []
-    for (label, of_run), has_best in zip(scores, is_judged, strict=True):
-        value, bounds = spec.value(of_run), spec.bounds(of_run)
+    for (label, of_run), (value, ends), has_best in zip(scores, own, is_judged, strict=True):
         if isinstance(value, int | float):
-            ends = bounds if bounds and all(map(math.isfinite, bounds)) else None
             between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
-            strip = _strip(spec, value, ends, level, best.value if best is not None and has_best else None)
-            values.append(CardValue(label, spec.shown(value), between, strip, is_above_chance(spec, of_run)))
+            strip = scale.strip(value, ends, level, best.value if best is not None and has_best else None)
+            above, unparsed = is_above_chance(spec, of_run), unparsed_line(of_run)
+            values.append(CardValue(label, spec.shown(value), between, strip, above, unparsed))
     published = ""
     if best is not None:
         remark = f"; {best.remark}" if best.remark else ""
         published = f"{spec.shown(best.value)}, {best.model}, {best.table}{remark}"
-    chance = "" if level is None else spec.shown(level)
     if not values:
         return None
-    note = "" if any(is_judged) else BY_WORDS
-    return CardScore(task_title(key.task), data_title(key), spec.label, values, chance, published, note)
+    chance, note = "" if level is None else spec.shown(level), "" if any(is_judged) else BY_WORDS
+    title, data, ticks = task_title(key.task), data_title(key), scale.ticks(spec, limits)
+    return CardScore(title, data, spec.label, values, chance, published, note, ticks)
+
+
+def _finite_ends(bounds: Sequence[float] | None) -> tuple[float, ...]:
+    return tuple(bounds) if bounds and all(map(math.isfinite, bounds)) else ()
 
 
 def against_chance(head: Sequence[Card]) -> list[str]:
-    """How many headline scores are better than chance, in one sentence per run."""
+    """Which headline scores are better than chance, for each run."""
     found: dict[str, list[tuple[str, bool]]] = {}
     for card in head:
-        lead = "" if card.paper == OWN else f"{card.paper.name} "
         titles = Counter(score.title for score in card.scores)
         for score in card.scores:
-            data = f" ({score.data})" if titles[score.title] > 1 else ""
+            data = f"({score.data})" if titles[score.title] > 1 else ""
+            name = " ".join(filter(None, (card.paper.name, score.title, data)))
             for value in score.values:
                 if value.above_chance is not None:
-                    found.setdefault(value.run, []).append((f"{lead}{score.title}{data}", value.above_chance))
-    lines = []
-    for run, scores in found.items():
-        others = [title for title, is_above in scores if not is_above]
-        end = f"; not: {'; '.join(others)}" if others else ""
-        scored = f"headline score{'' if len(scores) == 1 else 's'} with a chance level"
-        count = f"{len(scores) - len(others)} of {len(scores)} {scored}"
-        lines.append(
-            f"{f'{run}: better' if len(found) > 1 else 'Better'} than chance, by the 95 % interval: {count}{end}."
+                    found.setdefault(value.run, []).append((name, value.above_chance))
+    return [f"{run}: {verdict(scores)}" if len(found) > 1 else verdict(scores) for run, scores in found.items()]
+
+
+class _Scale(NamedTuple):
+    """The scale of the strips of one task."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, limits: tuple[float, float], marks: Sequence[float]) -> "_Scale":
+        """The range of a score, widened to all marks. Correlations are seldom negative, so theirs begins at 0."""
+        ends = [mark for mark in (max(0.0, limits[0]), limits[1], *marks) if math.isfinite(mark)]
+        return cls(min(ends), max(ends))
+
+    def place(self, mark: float) -> float:
+        """A place in percent of the strip's width."""
+        return round(100 * (mark - self.low) / (self.high - self.low), 2) if self.high > self.low else 50.0
+
+    def strip(self, value: float, ends: Sequence[float], level: float | None, published: float | None) -> Strip | None:
+        """The strip of one run; None if its score is undefined."""
+        if not math.isfinite(value):
+            return None
+        return Strip(
+            self.place(value),
+            (self.place(ends[0]), round(self.place(ends[1]) - self.place(ends[0]), 2)) if ends else None,
+            None if level is None else self.place(level),
+            None if published is None else self.place(published),
         )
-    return lines
+
+    def ticks(self, spec: ScoreSpec, limits: tuple[float, float]) -> list[tuple[float, str]]:
+        """Both ends of the score's range and its middle."""
+        low, high = max(0.0, limits[0]), limits[1] if math.isfinite(limits[1]) else self.high
+        factor = 100 if spec.unit is Unit.FRACTION else 1
+        unit = " %" if spec.unit in (Unit.FRACTION, Unit.PERCENT) else ""
+        marks = ((low, ""), ((low + high) / 2, ""), (high, unit))
+        return [(self.place(mark), f"{factor * mark:.3g}{text}") for mark, text in marks]
 
 
-def _strip(
-    spec: ScoreSpec, value: float, ends: Sequence[float] | None, level: float | None, published: float | None
-) -> Strip | None:
-    marks = [value, *(ends or ()), *(mark for mark in (level, published) if mark is not None)]
-    if not all(map(math.isfinite, marks)):
-        return None
-    # Correlations are seldom negative, so their scale begins at 0.
-    low = min(max(0.0, spec.low), *marks)
-    high = max(marks) if math.isinf(spec.high) else max(spec.high, *marks)
-
-    def place(mark: float) -> float:
-        return round(100 * (mark - low) / (high - low), 2) if high > low else 50.0
-
-    return Strip(
-        place(value),
-        None if not ends else (place(ends[0]), round(place(ends[1]) - place(ends[0]), 2)),
-        None if level is None else place(level),
-        None if published is None else place(published),
-    )
-
-
-def _best_published(key: TaskKey, spec: ScoreSpec) -> _Published | None:
+def best_in_paper(key: TaskKey, spec: ScoreSpec) -> Published | None:
     """The highest score of a model in the paper's table for this split."""
     part = f"{key.task}/{key.dataset}"
     for table in published_tables().values():
@@ -192,8 +212,8 @@ def _best_published(key: TaskKey, spec: ScoreSpec) -> _Published | None:
     return _highest(table, [column.label for column in table.columns].index(label), spec, remark)
 
 
-def _highest(table: PublishedTable, place: int, spec: ScoreSpec, remark: str) -> _Published:
+def _highest(table: PublishedTable, place: int, spec: ScoreSpec, remark: str) -> Published:
     rows = [(row.values[place], row.model) for row in table.rows if is_model(row.model)]
     value, model = max((value, model) for value, model in rows if value is not None)
     is_scaled = table.unit == "percent" and spec.unit is Unit.FRACTION
-    return _Published(value / 100 if is_scaled else value, model, table.table, remark)
+    return Published(value / 100 if is_scaled else value, model, table.table, remark)

@@ -64,7 +64,7 @@ def agreement_with_people(key: TaskKey, scored: Scored) -> Chart | None:
     for label, scores, agreement in found:
         reader = scores.get("judge") or "no judge"
         values = tuple(100 * number(agreement, name, "agreement") for name in _READ)
-        ends = (interval(agreement, name, "agreement_ci95") for name in _READ)
+        ends = (interval(agreement, name, "agreement") for name in _READ)
         in_percent = tuple(pair and (100 * pair[0], 100 * pair[1]) for pair in ends)
         series.append(Series(f"{reader} on {label}", values, in_percent))
     counts = [[f"{(agreement[name] or {}).get('n', 0)}" for name in _READ] for _, _, agreement in found]

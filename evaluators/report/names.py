@@ -1,6 +1,6 @@
 """Names of results and their data in reports, as in the papers."""
 
-from eyechart.evaluators.published.names import OWN, paper_of, task_title
+from eyechart.evaluators.published.names import full_title
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.tasks.q_bench import DATABASES
@@ -21,14 +21,14 @@ _ONLY = ("mmbench", "aesbench", "two_afc")
 
 
 def data_title(key: TaskKey) -> str:
-    """The dataset and split of a result; only the split if the paper has a single dataset of the same name.
+    """The dataset and split of a result; only the split if the dataset has the name of the paper or of your own task.
 
     Examples:
         >>> data_title(TaskKey("q_bench/assessment", "koniq10k", "test"))
         'KonIQ-10k, test'
     """
     repeat = f", no. {key.repeat + 1}" if key.repeat else ""
-    named = "" if key.dataset in _ONLY else f"{_DATA.get(key.dataset, key.dataset)}, "
+    named = "" if key.dataset in (*_ONLY, key.task) else f"{_DATA.get(key.dataset, key.dataset)}, "
     return f"{named}{key.split}{repeat}"
 
 
@@ -39,6 +39,4 @@ def heading(key: TaskKey) -> str:
         >>> heading(TaskKey("q_bench/perception", "llvisionqa", "dev"))
         'Q-Bench A1 Perception (LLVisionQA, dev)'
     """
-    paper = paper_of(key.task)
-    lead = "" if paper == OWN else f"{paper.name} "
-    return f"{lead}{task_title(key.task)} ({data_title(key)})"
+    return f"{full_title(key.task)} ({data_title(key)})"

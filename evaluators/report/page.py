@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.report.cards import Card, against_chance
 from eyechart.evaluators.report.names import heading
+from eyechart.evaluators.report.paper_tables.cells import INDEX
 from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.sections import PaperPart, caption_of, title_of
@@ -27,6 +28,7 @@ from eyechart.metrics.scoring.choices.replies import UNREAD
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
     from eyechart.evaluators.report.differences import RunDifferences
 
@@ -60,6 +62,7 @@ def render(
         "steps": STEPS,
         "unmatched": UNREAD,
         "images": samples.images,
+        "prompts": samples.prompts,
         "samples": samples.rows,
     }
     return _template().render(
@@ -79,10 +82,12 @@ def render(
         caption_of=caption_of,
         title_of=title_of,
         ranks=ranks,
+        head_of=_head,
         # Drawn by matplotlib, which escapes every text.
         markup=Markup,
         sample_notes=samples.notes,
         samples_part=samples.part,
+        judged=samples.judged,
         samples=Markup(_as_script(data)),
         versions=versions_of(runs),
         all_settings=settings_of(runs),
@@ -100,6 +105,19 @@ def _synthetic(parts: Sequence[PaperPart]) -> str:
     if found and all(is_mini for _, is_mini in found):
         return "all"
     return ", ".join(dict.fromkeys(task.title for task, is_mini in found if is_mini))
+
+
+def _head(text: str) -> "Markup":
+    """The head of a column, with the unit on its own line and the index of a symbol such as score_cc below the line.
+
+    Examples:
+        >>> str(_head("score_cc (%)")), str(_head("my_model"))
+        ('score<sub>cc</sub><br>(%)', 'my_model')
+    """
+    from markupsafe import Markup, escape
+
+    name, unit = (text.removesuffix(" (%)"), Markup("<br>(%)")) if text.endswith(" (%)") else (text, "")
+    return Markup(INDEX.sub(r"\1<sub>\2</sub>", str(escape(printable(name))))) + unit
 
 
 def _date(started: str) -> str:

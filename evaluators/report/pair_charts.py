@@ -7,8 +7,7 @@ from typing import Any
 from eyechart.evaluators.report.charts import WHISKERS, Chart, Series
 from eyechart.evaluators.report.scores import Scored, interval, level_of, number, times
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import PAIRS, correlations_of, specs_of
+from eyechart.metrics.scores import PAIRS, specs_of
 
 _BOUND = "upper bound"
 _LIMIT = "limit of the scores"
@@ -16,45 +15,28 @@ _LIMIT = "limit of the scores"
 
 def pair_shares(key: TaskKey, scored: Scored) -> Chart | None:
     """Accuracy, consistency and position preference: 2AFC, Table II and Sec. III-B."""
-    specs = [one for one in specs_of(PAIRS) if one.counts in (("n_pairs",), ("n_consistent",))]
-    note = f"Without position bias, the first and the second image are preferred equally often. {WHISKERS}"
-    return _pair_measures(key, "shares", "accuracy, consistency, position bias", specs, scored, note)
-
-
-def pair_correlations(key: TaskKey, scored: Scored) -> Chart | None:
-    """Correlation of the images' scores with opinion scores: 2AFC, Table II."""
-    specs = [one for one in correlations_of(PAIRS) if one.in_table]
-    note = f"{WHISKERS} Correlations over few images or after a logistic fit have none."
-    return _pair_measures(key, "correlations", "correlation with opinion scores", specs, scored, note)
-
-
-def _pair_measures(
-    key: TaskKey, what: str, title: str, specs: Sequence[ScoreSpec], scored: Scored, note: str
-) -> Chart | None:
-    """Several scores of pairs that share a unit."""
-    if "consistency" not in (scored[0][1].scores or {}):
-        return None
     first = scored[0][1].scores or {}
-    is_share = specs[0].unit is Unit.FRACTION
-    factor = 100 if is_share else 1
-    levels = [level_of(one.chance_level(first), factor) for one in specs]
+    if "consistency" not in first:
+        return None
+    specs = [one for one in specs_of(PAIRS) if one.counts in (("n_pairs",), ("n_consistent",))]
+    levels = [level_of(one.chance_level(first), 100) for one in specs]
     series = [
         Series(
             label,
-            tuple(factor * number(result.scores, one.key) for one in specs),
-            tuple(times(factor, interval(result.scores, one.interval or "")) for one in specs),
+            tuple(100 * number(result.scores, one.key) for one in specs),
+            tuple(times(100, interval(result.scores, one.key)) for one in specs),
         )
         for label, result in scored
     ]
     return Chart(
-        key=key.file_name(what),
+        key=key.file_name("shares"),
         kind="dots",
-        title=title,
+        title="accuracy, consistency, position bias",
         labels=tuple(one.label for one in specs),
         series=tuple(series),
-        unit="share of pairs, in %" if is_share else "correlation",
-        note=note,
-        limits=(0, factor),
+        unit="share of pairs, in %",
+        note=f"Without position bias, the first and the second image are preferred equally often. {WHISKERS}",
+        limits=(0, 100),
         chance=tuple(levels) if any(map(math.isfinite, levels)) else (),
     )
 

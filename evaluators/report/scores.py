@@ -51,8 +51,8 @@ def number(scores: Mapping[str, Any] | None, *path: str) -> float:
 
 
 def interval(scores: Mapping[str, Any] | None, *path: str) -> tuple[float, float] | None:
-    """A 95 % interval by its nested keys; None if missing or undefined."""
-    ends = _value(scores, path)
+    """The 95 % interval of a score by the score's nested keys; None if missing or undefined."""
+    ends = _value(scores, (*path[:-1], f"{path[-1]}_ci95"))
     return None if ends is None or None in ends else (float(ends[0]), float(ends[1]))
 
 

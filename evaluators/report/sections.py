@@ -38,9 +38,14 @@ class TaskPart:
 
     @property
     def main_table(self) -> PaperTable | None:
-        """The table that is open next to the figures: the first with published rows, else with published columns."""
-        sourced = [table for table in self.tables if table.source]
-        return next((table for table in sourced if table.published), next(iter(sourced), None))
+        """The table that is open next to the figures: with published rows, else published columns, else a headline."""
+        wanted = (lambda table: table.published, lambda table: table.source, lambda table: table.headline is not None)
+        return next((table for is_wanted in wanted for table in self.tables if is_wanted(table)), None)
+
+    @property
+    def more_tables(self) -> list[PaperTable]:
+        """The other tables."""
+        return [table for table in self.tables if table is not self.main_table]
 
 
 @dataclass

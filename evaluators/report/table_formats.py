@@ -6,14 +6,12 @@ Spreadsheets read a text as a formula if it begins with =, +, - or @. In CSV, su
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
 
 from eyechart.evaluators.report.charts import one_line
-from eyechart.evaluators.report.latex import to_latex
 from eyechart.evaluators.report.paper_tables import PaperTable
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
-_NUMBER = r"[+-]?\d+(?:\.\d+)?(?: ?%)?"
+_NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:/(?:{_NUMBER}|\N{{EN DASH}}))?")
 """A score, or two of which the second may be undefined."""
 
@@ -22,10 +20,10 @@ def to_csv(table: PaperTable) -> str:
     """Comma-separated values (RFC 4180) with a header row, without the title.
 
     Examples:
-        >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall"), (("a, b", "50.00 %"), ("=b", "-1.0 %")))), end="")
-        Model,Overall
-        "a, b",50.00 %
-        '=b,-1.0 %
+        >>> print(to_csv(PaperTable("t", "T", ("Model", "Overall (%)"), (("a, b", "50.00"), ("=b", "-1.0")))), end="")
+        Model,Overall (%)
+        "a, b",50.00
+        '=b,-1.0
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -37,20 +35,16 @@ def to_markdown(table: PaperTable) -> str:
     r"""A Markdown table below its title.
 
     Examples:
-        >>> print(to_markdown(PaperTable("t", "T", ("Model", "Overall"), (("<b>|x", "50.00 %"),))), end="")
+        >>> print(to_markdown(PaperTable("t", "T", ("Model", "Overall"), (("<b>|x", "50.00"),))), end="")
         **T**
         <BLANKLINE>
         | Model | Overall |
         |---|---|
-        | \<b\>\|x | 50.00 % |
+        | \<b\>\|x | 50.00 |
     """
     lines = [_markdown_row(table.columns), "|" + "---|" * len(table.columns), *map(_markdown_row, table.all_rows)]
     note = "".join(f"\n{_markdown(text)}\n" for text in (table.note, table.source) if text)
     return f"**{_markdown(table.caption)}**\n\n" + "\n".join(lines) + f"\n{note}"
-
-
-WRITERS: Mapping[str, Callable[[PaperTable], str]] = {"csv": to_csv, "md": to_markdown, "tex": to_latex}
-"""The writer of a table, by file extension."""
 
 
 def _no_formula(text: str) -> str:

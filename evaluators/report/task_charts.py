@@ -3,13 +3,11 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
 from eyechart.evaluators.report.calibration_charts import reliability, risk_coverage
 from eyechart.evaluators.report.charts import WHISKERS, Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
-from eyechart.evaluators.report.pair_charts import convergence, pair_correlations, pair_shares
+from eyechart.evaluators.report.pair_charts import convergence, pair_shares
 from eyechart.evaluators.report.quality import quality_scatter
 from eyechart.evaluators.report.scores import (
     Scored,
@@ -105,7 +103,7 @@ def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
         Series(
             label,
             tuple(number(result.scores, name, "score") for name in names),
-            tuple(interval(result.scores, name, "score_ci95") for name in names),
+            tuple(interval(result.scores, name, "score") for name in names),
         )
         for label, result in scored
     ]
@@ -162,20 +160,6 @@ def circular_by_ability(key: TaskKey, scored: Scored) -> Chart | None:
     )
 
 
-def second_level_abilities(key: TaskKey, scored: Scored) -> Chart | None:
-    """CircularEval accuracy of each L-2 ability: MMBench, Tables 3 and 8."""
-    there = group_values(scored).get("l2_category", [])
-    names = [name for name in L2_CODES if name in there]
-    if len(names) < 3:
-        return None
-    paths = [("by_l2_category", name, "circular_accuracy") for name in names]
-    series = [Series(label, tuple(100 * number(result.scores, *path) for path in paths)) for label, result in scored]
-    labels = [L2_CODES[name] for name in names]
-    meaning = "; ".join(f"{L2_CODES[name]}: {name}" for name in names)
-    chart = _radar(key, "L-2 abilities", labels, series, "CircularEval accuracy, in %", "no correct answer", (0, 100))
-    return replace(chart, note=f"{meaning}.")
-
-
 def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
     """Right answers and right refusals as stacked bars, by question type: QL-Bench, Tables I and II."""
     if "score_cc" not in (scored[0][1].scores or {}):
@@ -206,10 +190,8 @@ _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
     circular_by_ability,
     right_answers_and_refusals,
     pair_shares,
-    pair_correlations,
     accuracy_above_chance,
     over_databases,
-    second_level_abilities,
     choice_distribution,
     agreement_with_people,
     convergence,
@@ -236,7 +218,7 @@ def _dots(
         Series(
             label,
             tuple(factor * number(result.scores, *path, *name) for path in paths),
-            tuple(times(factor, interval(result.scores, *path, *(score.interval or "").split("."))) for path in paths),
+            tuple(times(factor, interval(result.scores, *path, *name)) for path in paths),
         )
         for label, result in scored
     ]
@@ -244,6 +226,7 @@ def _dots(
     levels = [level_of(score.chance_level(part), factor) for part in of_parts]
     starts = itertools.accumulate((len(values) for values in groups.values()), initial=1)
     is_percentage = score.unit in (Unit.FRACTION, Unit.PERCENT)
+    low, high = score.limits(scored[0][1].scores or {})
     return Chart(
         key=key.file_name(what),
         kind="dots",
@@ -252,7 +235,7 @@ def _dots(
         series=tuple(series),
         unit=f"{score.label}, in %" if is_percentage else score.label,
         note=WHISKERS,
-        limits=(max(0, factor * score.low), factor * score.high),
+        limits=(max(0, factor * low), factor * high),
         chance=tuple(levels) if any(map(math.isfinite, levels)) else (),
         breaks=tuple(starts)[:-1],
     )

@@ -3,17 +3,21 @@
 import base64
 import hashlib
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL, is_mini_source
 from eyechart.evaluators.tasks import get_task, known_task
 
-_LARGEST_SIDE = 112
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_LARGEST_SIDE, _SMALLEST_SIDE = 512, 112
 _QUALITY = 60
 BUDGET = 1_200_000
 """Characters of all thumbnails together, so that a page of 10,000 samples stays below 5 MB."""
@@ -33,11 +37,12 @@ class Album:
     """Images for which there was no room."""
     _places: dict[str, int] = field(default_factory=dict)
 
-    def add(self, encoded: Mapping[str, Any]) -> int | None:
+    def add(self, encoded: Mapping[str, Any], share: int) -> int | None:
         """The index of an image's thumbnail; None if the image cannot be read.
 
         Args:
             encoded: `{"bytes", "path"}`.
+            share: Characters that it should have; it is made smaller, down to the smallest side, if it needs more.
         """
         from eyechart.datasets_scripts.common.errors import DataError
         from eyechart.datasets_scripts.common.images import open_image
@@ -49,13 +54,23 @@ class Album:
                 image = open_image(encoded)
             except DataError:
                 return None
-            image.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
-            buffer = io.BytesIO()
-            image.save(buffer, format="WEBP", quality=_QUALITY, method=0)
+            uri = _encoded(image, _LARGEST_SIDE)
+            while len(uri) > share and max(image.size) > _SMALLEST_SIDE:
+                # Smaller images need more bytes per pixel.
+                side = max(image.size) * math.sqrt(0.8 * share / len(uri))
+                uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
             self._places[key] = len(self.uris)
-            self.uris.append(f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}")
-            self.room -= len(self.uris[-1])
+            self.uris.append(uri)
+            self.room -= len(uri)
         return self._places[key]
+
+
+def _encoded(image: "Image", side: int) -> str:
+    """The image as a `data:` address, with at most this side."""
+    image.thumbnail((side, side))
+    buffer = io.BytesIO()
+    image.save(buffer, format="WEBP", quality=_QUALITY, method=0)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def add_images(
@@ -90,17 +105,19 @@ def add_images(
         rows = undecoded_rows(dataset.select(places))
         of_id = {row["id"]: row for row in rows}
         # In the order of the samples, because the album may become full.
-        return {id: [_added(album, image) for image in _images(of_id[id])] for id in ids if id in of_id}, ""
+        images = {id: _images(of_id[id]) for id in ids if id in of_id}
+        share = album.room // max(1, sum(map(len, images.values())))
+        return {id: [_added(album, image, share) for image in of_row] for id, of_row in images.items()}, ""
     # The files or the dataset may have changed since the run; the report is then written without images.
     except Exception as error:
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
 
 
-def _added(album: Album, image: Any) -> int | None:
+def _added(album: Album, image: Any, share: int) -> int | None:
     if album.room <= 0:
         album.left_out += 1
         return NO_ROOM
-    return album.add(image.read())
+    return album.add(image.read(), share)
 
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
@@ -110,7 +127,7 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
 
     source, options = settings["source"], settings.get("options") or {}
     if known_task(key.task) is None:
-        own = {name: options[name] for name in ("columns", "split")}
+        own = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
         return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, get_task(key.task).data.config, split=key.split, options=options)

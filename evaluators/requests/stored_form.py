@@ -60,7 +60,7 @@ ANSWER: Form = {
 """A model's answer: fields of `Response`."""
 REPLY: Form = {
     "text": lambda value: value is None or _is_text(value),
-    **dict.fromkeys(("reasoning", "finish_reason", "served"), _is_text),
+    **dict.fromkeys(("reasoning", "finish_reason", "served", "dropped_parameters"), _is_text),
     "usage": _dict_of(_is_count),
 }
 """A judge's reply: fields of `Reply`."""

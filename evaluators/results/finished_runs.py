@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _KEYS = ("task", "dataset", "split")
 
 
+def result_title(task: str, dataset: str, split: str) -> str:
+    """Task, dataset and split of a result; data with the task's own name, as of a task file, are not named again."""
+    return f"{task} ({split})" if dataset == task else f"{task} on {dataset} ({split})"
+
+
 class TaskKey(NamedTuple):
     """Identifies a result within a run; results with equal keys are compared between runs."""
 
@@ -30,7 +35,7 @@ class TaskKey(NamedTuple):
     def title(self) -> str:
         """The key for display."""
         repeat = f", no. {self.repeat + 1}" if self.repeat else ""
-        return f"{self.task} on {self.dataset} ({self.split}{repeat})"
+        return result_title(self.task, self.dataset, f"{self.split}{repeat}")
 
     def file_name(self, what: str) -> str:
         """Name of a file about this result, without extension; untrusted texts cannot add a folder to it."""

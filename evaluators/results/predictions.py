@@ -29,6 +29,8 @@ def predictions_schema() -> "Schema":
     return pyarrow.schema(
         {
             **dict.fromkeys(("task", "dataset", "split", "model", "id", "pass", "question", "text", "error"), text),
+            # What the model was asked: a local model's rendered chat template, otherwise the text sent to it.
+            "prompt": text,
             # Number of the reply to the same request, from 1.
             REPEAT: whole,
             # What a reasoning model wrote before its answer, and how the text ended.
@@ -63,6 +65,8 @@ def predictions_schema() -> "Schema":
             "empty_prediction": flag,
             **dict.fromkeys((*JUDGED_DIMENSIONS, "judge_score"), number),
             "exact_match": flag,
+            # What the task's own scoring function returned.
+            "own_score": number,
             # Opinion score, predicted score, and the score that rank correlations use, with its own ties.
             **dict.fromkeys(("quality", "quality_score", "rank_score"), number),
             # The images of a pair, in the order shown.

@@ -168,13 +168,17 @@ class _CalibrationIntervals(BaseModel):
     aurc: _About
 
 
+class _AbstentionIntervals(BaseModel):
+    difference: _About
+
+
 class _Abstention(BaseModel):
     answer_rate: float
     own_accuracy: float | None
     by_probability: float | None
     difference: float | None
     difference_ci95: tuple[float | None, float | None] | None
-    interval: _About
+    intervals: _AbstentionIntervals
 
 
 class _Calibration(BaseModel):

@@ -9,6 +9,8 @@ from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 
 _NONE = "no interval, as "
+_MOST_UNPARSED = 0.2
+"""Above this share of replies that could not be parsed, a run has no verdict."""
 SPREAD_NOTE = "No interval for mean ± SD, which describes how repeats of the same items differ"
 """Why `repeat_rows` have no intervals."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
@@ -33,17 +35,66 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
         )
 
 
-def labels_at_chance(scores: Mapping[str, Any]) -> list[str]:
-    """Scores no better than chance: their 95 % interval includes the chance level, or is below it."""
-    return [spec.label for spec in _shown_specs(scores) if is_above_chance(spec, scores) is False]
-
-
 def is_above_chance(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool | None:
-    """Whether the 95 % interval of a score is above its chance level; None without interval or chance level."""
+    """Whether the 95 % interval of a score is above its chance level.
+
+    None without interval or chance level, and if too few replies could be parsed for a verdict.
+    """
     bounds, chance = spec.bounds(scores), spec.chance_level(scores)
     if not bounds or chance is None or not spec.higher_is_better or math.isnan(bounds[0] + chance):
         return None
-    return bounds[0] > chance
+    return None if unparsed_line(scores) else bounds[0] > chance
+
+
+def unparsed_replies(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> tuple[int, int]:
+    """How many replies could not be parsed, or are incomplete texts, and of how many.
+
+    Args:
+        scores: What a metric returned, or null where it is undefined.
+        diagnostics: Those of the result; without any rating there is no score, and only these count the replies.
+    """
+    if diagnostics and "unread" in diagnostics:
+        return diagnostics["unread"], diagnostics["replies"]
+    if "extraction" in scores:
+        share = scores["extraction"].get("unmatched")
+        of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
+        total = 2 * scores["n_pairs"] if "n_pairs" in scores else scores.get(of_circular, scores.get("n", 0))
+    elif "unread" in scores:
+        # Only replies with a number are items of the score.
+        share = sum(value or 0 for value in scores["unread"].values())
+        total = round(scores["n"] / (1 - share)) if share < 1 else 0
+    else:
+        # A refusal is a complete text.
+        outcomes = {**scores.get("outcomes", {}), "refused": 0}
+        share, total = sum(value or 0 for value in outcomes.values()), scores.get("n", 0)
+    return (round(share * total), total) if share and math.isfinite(share * total) else (0, total)
+
+
+def unparsed_line(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> str:
+    """That too many replies could not be parsed for the scores to describe the model; "" if they do."""
+    count, total = unparsed_replies(scores, diagnostics)
+    if count <= _MOST_UNPARSED * total:
+        return ""
+    incomplete = "are cut off or empty" if "outcomes" in scores else "could not be parsed"
+    return f"{count:,} of {total:,} replies {incomplete}: the score does not describe the model"
+
+
+def verdict(found: Sequence[tuple[str, bool]]) -> str:
+    """Which scores are better than chance, in one or two sentences.
+
+    Args:
+        found: Name of each score that has an interval and a chance level, and whether it is above; at least one.
+
+    Examples:
+        >>> verdict([("q_bench/perception", True), ("two_afc/coarse", False)])
+        'Better than chance: 1 of 2 scores with a chance level. Not better: two_afc/coarse.'
+    """
+    below = [name for name, is_above in found if not is_above]
+    if len(found) == 1:
+        return f"{'Not better' if below else 'Better'} than chance: {found[0][0]}."
+    count = f"{len(found) - len(below)} of {len(found)}" if below else f"all {len(found)}"
+    others = f" Not better: {', '.join(below)}." if below else ""
+    return f"Better than chance: {count} scores with a chance level.{others}"
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
@@ -81,26 +132,6 @@ def interval_notes(
     """
     found = _places(results, groups)
     return [f"{_sentence(kind)}: {'; '.join(places)}." for kind, places in found.items()]
-
-
-def interval_lists(
-    results: Iterable[tuple[str, Mapping[str, Any]]],
-    groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]],
-) -> tuple[list[str], list[str]]:
-    """The notes of `interval_notes` as two lists for a terminal: kinds of intervals, and reasons without one.
-
-    Args:
-        results: Name of each result and its scores.
-        groups: The same, with the scores of each shown group.
-    """
-    kinds, reasons = [], []
-    for kind, places in _places(results, groups).items():
-        listed = f": {'; '.join(places)}"
-        if kind.startswith(_NONE):
-            reasons.append(kind.removeprefix(_NONE) + listed)
-        else:
-            kinds.append(kind.replace("Wilson score interval", "Wilson score") + listed)
-    return kinds, reasons
 
 
 def _sentence(kind: str) -> str:

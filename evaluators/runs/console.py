@@ -39,13 +39,13 @@ def print_line(console: Console, text: str, style: str | None = None) -> None:
     console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_note(console: Console, text: str) -> None:
+def print_note(console: Console, text: str, style: str | None = None) -> None:
     """Print a sentence, folded between words to the width of a terminal; all lines but the first are indented more."""
     indent = " " * (2 + len(text) - len(text.lstrip()))
     folded = textwrap.fill(
         text, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    print_line(console, folded if console.is_terminal else text)
+    print_line(console, folded if console.is_terminal else text, style)
 
 
 def checked(call: Callable[[], Value]) -> Value:

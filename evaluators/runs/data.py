@@ -1,11 +1,106 @@
-"""Check that the data of a plan are available, before anything is downloaded or loaded."""
+"""Load the data of a plan, and check the data of all its tasks before a model is loaded."""
 
+import os
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.loading import by_hand
-from eyechart.datasets_scripts.own_data.sources import check_file
+from eyechart.datasets_scripts.catalog import find_dataset
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
+from eyechart.datasets_scripts.loading import by_hand, load_builder
+from eyechart.datasets_scripts.own_data.sources import check_file, check_image_folder
+from eyechart.evaluators.evaluation.data import LoadedData, load_data, without_progress_bars
+from eyechart.evaluators.evaluation.loop import check_first_row
 from eyechart.evaluators.runs.plan import TaskRun
+
+Images = Literal["load", "skip"]
+_UNPACKED = 2
+"""A download and what is unpacked from it need about this many times the space of the download."""
+
+
+def load_planned(planned: TaskRun, images: Images, *, skip_missing: bool = False, skip_bad: bool = False) -> LoadedData:
+    """Load the data of one task; the arguments are those of `load_data`."""
+    return load_data(
+        planned.task,
+        dataset=planned.dataset,
+        split=planned.split,
+        data_dir=planned.data_dir,
+        is_mini=planned.is_mini,
+        options=planned.data_options,
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+        images=images,
+    )
+
+
+def check_inputs(
+    plan: Sequence[TaskRun], images: Images = "load", *, skip_missing: bool = False, skip_bad: bool = False
+) -> None:
+    """Refuse a plan if the data of a task cannot be used; all problems are raised as one error.
+
+    What this prepares is cached, so the run does not repeat the work; no image is decoded. Of a release that is not
+    downloaded yet, only the disk space is checked. Synthetic demo data are not checked.
+
+    Raises:
+        UsageError: All problems are wrong names or settings.
+        DataError: There are other problems: a missing folder or file, a missing column, a malformed row, a full disk.
+    """
+    found: dict[str, list[str]] = {}
+    kinds: set[type[EyechartError]] = set()
+    to_download: dict[str, float] = {}
+    with without_progress_bars():
+        for planned in plan:
+            try:
+                if planned.is_official:
+                    to_download |= _download(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
+                elif not planned.is_mini:
+                    loaded = load_planned(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
+                    protocol = replace(planned.protocol(), skip_bad=skip_bad)
+                    check_first_row(planned.task, protocol, loaded, needs_images=images == "load")
+            except EyechartError as error:
+                kinds.add(UsageError if isinstance(error, UsageError) else DataError)
+                found.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
+    lines = [f"{', '.join(tasks)}: {text}" for text, tasks in found.items()]
+    if full := _why_no_room(to_download):
+        kinds.add(DataError)
+        lines.append(full)
+    if len(lines) > 1:
+        lines = [f"{len(lines)} problems with the data; nothing was run:", *(f"- {line}" for line in lines)]
+    if lines:
+        raise (DataError if DataError in kinds else UsageError)("\n".join(lines))
+
+
+def _download(planned: TaskRun, images: Images, *, skip_missing: bool, skip_bad: bool) -> dict[str, float]:
+    """Dataset to gigabytes to download; empty if it was downloaded before, or if the size is unknown."""
+    config, size = planned.task.data.config, find_dataset(planned.dataset).download_gb
+    if not size or images == "skip":
+        return {}
+    builder = load_builder(
+        planned.dataset,
+        config,
+        options=planned.data_options,
+        only_splits=[planned.split] if planned.split else [],
+        skip_missing=skip_missing,
+        skip_bad=skip_bad,
+    )
+    return {} if os.path.isdir(builder.cache_dir) else {planned.dataset: size}
+
+
+def _why_no_room(to_download: dict[str, float]) -> str:
+    """Why the downloads do not fit on the disk; "" if they do, or if nothing is to be downloaded."""
+    from datasets import config
+
+    if not to_download:
+        return ""
+    folder = os.path.expanduser(config.HF_DATASETS_CACHE)
+    free, needed = shutil.disk_usage(folder).free / 1e9, _UNPACKED * sum(to_download.values())
+    if needed <= free:
+        return ""
+    return (
+        f"the download of {', '.join(to_download)} needs about {needed:.1f} GB of disk space with the unpacked images, "
+        f"but {folder} has {free:.1f} GB; free disk space, or set HF_HOME to a folder on a larger disk"
+    )
 
 
 def check_mini(plan: Sequence[TaskRun]) -> None:
@@ -30,15 +125,16 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
 
     Raises:
         UsageError: Datasets are missing; the message says how to get each, and how to run without them.
-        MissingFileError: A file of the user's own data is missing.
+        MissingFileError: A file of the user's own data, or the folder of their images, is missing.
     """
     for planned in plan:
         if planned.task.data.path is not None:
             check_file(str(planned.data_dir or planned.task.data.path))
+            check_image_folder(planned.task.data.images if images == "load" else None)
     to_get: dict[tuple[str, str], str] = {}
     others: dict[str, None] = {}
     for planned in plan:
-        if planned.is_mini or planned.data_dir is not None or planned.task.data.path is not None:
+        if not planned.is_official:
             others[planned.dataset] = None
             continue
         how = by_hand(planned.dataset, planned.task.data.config, options=planned.data_options, images=images)

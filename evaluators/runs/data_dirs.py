@@ -23,6 +23,10 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
             raise unknown_name(kind, name, names, "in --data-dir")
         check_not_empty(f"--data-dir {name}".rstrip(), path)
         if name in folders:
-            raise UsageError(f"--data-dir is given twice for {name or f'all {kind}s'}: {folders[name]} and {path}")
+            form = f"write --data-dir {kind.upper()}=PATH, with {kind.upper()} one of: {', '.join(names)}"
+            which = (
+                f"two folders of the {kind} {name}" if name else f"two folders without the name of their {kind}; {form}"
+            )
+            raise UsageError(f"--data-dir {folders[name]} and --data-dir {path} are {which}")
         folders[name] = path
     return folders

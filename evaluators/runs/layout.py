@@ -27,10 +27,11 @@ def scores_table(title: str, names: str, numbers: Sequence[str]) -> Table:
     return table
 
 
-def add_heading(table: Table, task: str, data: str) -> None:
-    """Begin the scores of a task."""
+def add_heading(table: Table, title: str) -> None:
+    """Begin the scores of a result; its title begins with the task."""
     table.add_section()
-    table.add_row(f"[bold]{cell(task)}[/bold] on {cell(data)}")
+    task, blank, data = title.partition(" ")
+    table.add_row(f"[bold]{cell(task)}[/bold]{blank}{cell(data)}")
 
 
 def add_scores(table: Table, name: str, *numbers: str) -> None:

@@ -9,8 +9,9 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_settings, with_values
+from eyechart.evaluators.published.names import split_names
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
-from eyechart.evaluators.tasks import TASKS, find_tasks
+from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.as_published import (
     check_published,
     judge_needed,
@@ -43,6 +44,11 @@ class TaskRun:
     sample: int | None = None
     """Evaluate a random sample of N items."""
 
+    @property
+    def is_official(self) -> bool:
+        """Whether it runs on the official release, which is downloaded if possible."""
+        return self.data_dir is None and not self.is_mini and self.task.data.path is None
+
     def protocol(self) -> Protocol:
         """The task's protocol with these settings.
 
@@ -57,7 +63,6 @@ class TaskRun:
 def make_plan(
     names: Sequence[str],
     *,
-    among: Sequence[Task] = TASKS,
     dataset: str | Sequence[str] | None = None,
     split: str | None = None,
     data_dirs: Sequence[str] = (),
@@ -71,8 +76,8 @@ def make_plan(
     """Make a plan from the options of the command line.
 
     Args:
-        names: Tasks or task files; if empty, the tasks of `among` that have one of the datasets, and the split.
-        among: Tasks to choose from, such as those of a suite; all by default.
+        names: Tasks, papers, wildcards or task files; all tasks if empty. Of several tasks that one name means, those
+            run that have one of the datasets, and the split.
         dataset: Dataset to run on, or several. Default: each task's own; if folders are given for some of these, only
             those.
         split: Split to run on; each task's first by default.
@@ -90,12 +95,15 @@ def make_plan(
     """
     if limit is not None and sample is not None:
         raise UsageError(f"--limit {limit} and --sample {sample} are both given; leave out one")
-    tasks = [task for name in dict.fromkeys(names) for task in find_tasks(name)]
     wanted = (dataset,) if isinstance(dataset, str) else tuple(dict.fromkeys(dataset or ()))
-    if not names:
-        tasks = [t for t in among if not wanted or not set(wanted).isdisjoint(t.data.datasets)]
-        tasks = [t for t in tasks if split in (None, *t.data.splits)] or tasks
-    known = tuple(dict.fromkeys(name for task in (tasks or among) for name in task.data.datasets))
+    tasks: list[Task] = []
+    for name in split_names(names) or ["all"]:
+        found = find_tasks(name)
+        if len(found) > 1:
+            found = [t for t in found if not wanted or not set(wanted).isdisjoint(t.data.datasets)] or found
+            found = [t for t in found if split in (None, *t.data.splits)] or found
+        tasks += [task for task in found if not any(task is other for other in tasks)]
+    known = tuple(dict.fromkeys(name for task in tasks for name in task.data.datasets))
     for one in wanted:
         if one not in known:
             raise unknown_name("dataset", one, known)

@@ -7,33 +7,41 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from eyechart.datasets_scripts.common.errors import EyechartError, OutputError
 from eyechart.datasets_scripts.common.whole import disk_error, unwritable
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.caveats import count_failed, is_judge_useless, why_failed
-from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.evaluation import VARIANT_WARNING, Evaluation
+from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, collect
-from eyechart.evaluators.runs.console import console, print_line, print_note
+from eyechart.evaluators.runs.console import console, print_line
+from eyechart.evaluators.runs.data import Images, load_planned
 from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
-from eyechart.evaluators.runs.table import caveat_lines, interval_lines, score_table
+from eyechart.evaluators.runs.progress import RunProgress
+from eyechart.evaluators.runs.screen import print_screen
+from eyechart.evaluators.runs.table import print_everything
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
     from eyechart.metrics.scoring.judging.replies import Judge
+
+
+_LEAST_ROOM = 4096
+"""Bytes that a disk must have free before a run begins."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,8 @@ class RunOptions:
     """Name of the model in the results; by default its id."""
     repeats: int = 1
     """How often each request is asked."""
+    verbose: bool = False
+    """Print every score and every note too."""
 
 
 def execute(
@@ -87,46 +97,54 @@ def execute(
     plan = in_asking_order(plan)
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)
-    if not messages.is_terminal:
-        _disable_progress_bars()
+    _disable_progress_bars()
     # Made now, so that an invalid option is reported before a model is loaded.
     bound = [_evaluator(planned, options.seed) for planned in plan]
-    backend = make_backend()
-    if store is not None:
-        backend = StoredBackend(backend, store)
-    if processes is not None:
-        backend = DistributedBackend(backend, processes)
-    if is_main:
-        make_folder(folder)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
     failed: list[FailedTask] = []
-    previous = previous_results(folder) if is_main else None
-    for planned, evaluator in zip(plan, bound, strict=True):
-        try:
-            evaluations.append(_run_task(planned, evaluator, backend, options, messages, processes, judge))
-        # Whatever fails in one task, run the others and keep their results.
-        except Exception as error:
-            known = error if isinstance(error, EyechartError) else disk_error(error)
-            if known is not None:
-                brief = details = known.explain()
-            else:
-                brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
-            failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
-            text = f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}"
-            print_line(messages, text, "red")
-        results = with_averages(evaluations)
+    with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
+        backend = make_backend()
+        if store is not None:
+            backend = StoredBackend(backend, store)
+        if processes is not None:
+            backend = DistributedBackend(backend, processes)
         if is_main:
+            make_folder(folder)
+        previous = previous_results(folder) if is_main else None
+        for index, (planned, evaluator) in enumerate(zip(plan, bound, strict=True)):
+            shown = partial(progress.update, index, planned.task.name)
             try:
-                collected = collect(results, failed, started, options.suite)
-                write_run(folder, collected, results)
-            except OSError as error:
-                raise unwritable(f"the results folder {folder}", error) from error
+                evaluations.append(_run_task(planned, evaluator, backend, options, progress, shown, processes, judge))
+            # Whatever fails in one task, run the others and keep their results.
+            except Exception as error:
+                known = error if isinstance(error, EyechartError) else disk_error(error)
+                if known is not None:
+                    brief = details = known.explain()
+                else:
+                    brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
+                failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
+                text = f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}"
+                print_line(messages, text, "red")
+            progress.finish(index)
+            results = with_averages(evaluations)
+            if is_main:
+                try:
+                    collected = collect(results, failed, started, options.suite)
+                    write_run(folder, collected, results)
+                except OSError as error:
+                    raise unwritable(f"the results folder {folder}", error) from error
     if previous is not None and are_replaced(previous, collected):
         print_line(messages, f"Replaced the earlier results in {folder}")
     output = console(quiet=not is_main)
-    _print_results(results, failed, folder, output)
+    if not results:
+        print_line(output, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
+    elif options.verbose:
+        print_everything(output, results)
+    if results:
+        print_screen(output, results, failed)
+        print_line(output, f"Results: {folder}")
     # Without results the report would be empty.
     has_report = not is_main or not results or _write_report(folder, output, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
@@ -137,27 +155,12 @@ def execute(
     return not failed and not useless and has_report
 
 
-def _print_results(results: Sequence[Evaluation], failed: Sequence[FailedTask], folder: Path, output: Console) -> None:
-    """Print the table and the lines below it. If no task finished, the errors above have said everything."""
-    if not results:
-        print_line(output, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
-        return
-    output.print(score_table(results, failed))
-    # The verdict and the caveats come last: they stay in sight above the prompt.
-    for lines in (interval_lines(results), caveat_lines(results)):
-        for line in lines:
-            print_note(output, line)
-        if lines:
-            print_line(output, "")
-    print_line(output, f"Results are in {folder}")
-
-
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:
     """Write the report of a run; False only if the disk is full, as no other failure loses results."""
     from eyechart.evaluators.report import write_report
 
     try:
-        print_line(output, f"The report is in {write_report([folder], files=False)}")
+        print_line(output, f"Report:  {write_report([folder], files=False)}")
     # The results are already written, so no failure may stop here.
     except Exception as error:
         brief = error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
@@ -177,8 +180,8 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # An existing folder may still refuse files: disk full, no permission, mounted read-only.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(_LEAST_ROOM))
     except OSError as error:
         raise unwritable(f"the results folder {folder}", error) from error
 
@@ -197,76 +200,50 @@ def _run_task(
     evaluator: Evaluator,
     backend: Backend,
     options: RunOptions,
-    messages: Console,
+    progress: RunProgress,
+    shown: Callable[[int, int], None],
     processes: Processes | None,
     judge: "EndpointJudge | None",
 ) -> Evaluation:
     task = planned.task
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
-    is_official = planned.data_dir is None and not planned.is_mini and task.data.path is None
-    origin = " (official release; downloaded if not yet cached)" if is_official else ""
-    split = f" ({planned.split})" if planned.split else ""
-    print_line(messages, f"{task.name}: loading {planned.dataset}{split}{origin}")
+    progress.describe(f"{task.name}: loading {planned.dataset}")
 
     def load() -> LoadedData:
-        return load_data(
-            task,
-            dataset=planned.dataset,
-            split=planned.split,
-            data_dir=planned.data_dir,
-            is_mini=planned.is_mini,
-            options=planned.data_options,
-            skip_missing=options.skip_missing,
-            skip_bad=options.skip_bad,
-            images="load" if backend.needs_images else "skip",
-        )
+        images: Images = "load" if backend.needs_images else "skip"
+        return load_planned(planned, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
 
     loaded = load() if processes is None else processes.together(load)
+    if judge is not None and evaluator.protocol.is_judged:
+
+        def judged(done: int, total: int) -> None:
+            progress.describe(f"{task.name}: {done:,} of {total:,} replies judged")
+
+        evaluator = _evaluator(planned, options.seed, judge.for_task(judged))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        evaluation = _evaluate(planned, evaluator, loaded, backend, options, messages, judge)
-    texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    seconds, stored = evaluation.timings["model_seconds"], evaluation.timings["answers_from_store"]
-    reused = f", {stored:.0f} reused from the store" if stored else ""
-    answers = f"{len(evaluation.predictions)} answers in {seconds:.1f} s{reused}"
-    # The results list warnings about alternative scorings; only those about the scores themselves are printed.
-    lines = [answers, *(f"warning: {text}" for text in texts if not text.startswith(VARIANT_WARNING))]
-    for line in lines:
-        print_line(messages, f"{task.name}: {line}")
-    return replace(evaluation, warnings=list(texts), model=options.name or evaluation.model)
-
-
-def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:
-    return Evaluator(planned.task, seed=seed, settings=planned.settings, judge=judge, as_published=planned.as_published)
-
-
-def _evaluate(
-    planned: TaskRun,
-    evaluator: Evaluator,
-    loaded: LoadedData,
-    backend: Backend,
-    options: RunOptions,
-    messages: Console,
-    judge: "EndpointJudge | None",
-) -> Evaluation:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # Without a terminal there is no bar, only a line when a task begins and one when it ends.
-    with Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar:
-        if judge is not None and evaluator.protocol.is_judged:
-            judging = bar.add_task(f"{evaluator.definition.name}: judge", total=None, visible=False)
-
-            def judged(done: int, total: int) -> None:
-                bar.update(judging, completed=done, total=total, visible=True)
-
-            evaluator = _evaluator(planned, options.seed, judge.for_task(judged))
-        shown = bar.add_task(evaluator.definition.name, total=None)
-        return evaluator.run(
+        evaluation = evaluator.run(
             backend,
             loaded,
             skip_bad=options.skip_bad,
             limit=planned.limit,
             sample=planned.sample,
             repeats=options.repeats,
-            progress=lambda done, total: bar.update(shown, completed=done, total=total),
+            progress=shown,
         )
+    texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    return replace(evaluation, warnings=list(texts), model=options.name or evaluation.model)
+
+
+def _expected(planned: TaskRun) -> int | None:
+    """About how many answers a task needs: one for each official item, or for those that are asked."""
+    part, data = planned.limit or planned.sample, planned.task.data
+    if planned.is_mini or data.path is not None or planned.split is None:
+        return part
+    counts = official_counts(planned.dataset, data.config, planned.split, planned.data_options)
+    return min(counts[0], part or counts[0]) if counts else part
+
+
+def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:
+    return Evaluator(planned.task, seed=seed, settings=planned.settings, judge=judge, as_published=planned.as_published)

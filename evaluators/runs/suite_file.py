@@ -83,6 +83,8 @@ def read_suite(path: str | Path, *, is_mini: bool = False) -> tuple[Suite, list[
             same data twice; the message names the place.
     """
     path = Path(path)
+    if not path.exists():
+        raise UsageError(f"the suite file {path} does not exist; to run all tasks of a paper: `eyechart run {path}`")
     suite = read_yaml(path, Suite, "suite file", {"protocol": f"a task file: run it with `eyechart run {path}`"})
     plan: list[TaskRun] = []
     for number, entry in enumerate(suite.tasks, start=1):

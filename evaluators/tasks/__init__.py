@@ -5,6 +5,7 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
@@ -35,20 +36,14 @@ TASKS: tuple[Task, ...] = (
 
 
 def get_task(name: str) -> Task:
-    """The task with this name.
+    """The task with exactly this name.
 
     Raises:
         UsageError: The name is unknown; the message suggests the nearest one.
     """
-    for task in TASKS:
-        if task.name == name:
-            return task
-    if of_paper := [task.name for task in TASKS if task.name.startswith(f"{name}/")]:
-        raise UsageError(
-            f"{name!r} is a suite, not a task: its tasks are {', '.join(of_paper)}. `eyechart run --suite {name}` runs "
-            "all of them"
-        )
-    raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
+    if (found := known_task(name)) is None:
+        raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
+    return found
 
 
 def _check_name(task: str, file: str) -> None:
@@ -74,7 +69,7 @@ def known_task(name: str) -> Task | None:
 
 
 def find_tasks(name: str) -> list[Task]:
-    """The task with this name, or the tasks of a task file.
+    """The tasks of a task file, or those that a name means: see `match_tasks`.
 
     Raises:
         UsageError: The name is unknown, or the file is missing or malformed.
@@ -85,7 +80,19 @@ def find_tasks(name: str) -> list[Task]:
             _check_name(task.name, name)
             _check_headline(task, name)
         return found
-    return [get_task(name)]
+    return [get_task(one) for one in match_tasks([name], [task.name for task in TASKS])]
+
+
+def find_task(name: str) -> Task:
+    """The one task that a name or a task file means.
+
+    Raises:
+        UsageError: As for `find_tasks`, or it means several tasks; the message lists them.
+    """
+    found = find_tasks(name)
+    if len(found) > 1:
+        raise UsageError(f"{name!r} means {len(found)} tasks; name one of: {', '.join(task.name for task in found)}")
+    return found[0]
 
 
 def headline_of(task: Task) -> ScoreSpec:

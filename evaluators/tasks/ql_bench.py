@@ -23,8 +23,7 @@ SINGLE = Task(
     ),
     groups=("question_type", "concern"),
     published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3"),),
-    note="Only the dev answers are public. Tables I to IV of the paper also count the private test answers, so these "
-    "scores are not comparable with them.",
+    note="Dev answers only: Tables I to IV of the paper also count private test answers.",
 )
 
 PAIR = replace(

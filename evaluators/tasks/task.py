@@ -6,8 +6,10 @@ from typing import Any, Generic, TypeVar
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import Protocol
+from eyechart.evaluators.protocols.scorer import Scorer, ScoringFunction
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_unicode
+from eyechart.metrics.scores import OWN
 from eyechart.metrics.scoring.judging.replies import Judge
 
 P = TypeVar("P", bound=Protocol)
@@ -29,8 +31,10 @@ class TaskData:
     """Your own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for eyechart's datasets."""
     split: str | None = None
     """Your own data: the split to read; None takes the only one, or "test"."""
-    columns: Mapping[str, str | list[str]] = field(default_factory=dict)
-    """Your own data: each documented column, mapped to the file's column or columns."""
+    images: str | None = None
+    """Your own data: the folder to which paths of images are relative; None is the folder of `path`."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Your own data: each documented column, mapped to the file's column or columns, as `load_own` takes them."""
 
     @property
     def default_datasets(self) -> tuple[str, ...]:
@@ -95,6 +99,10 @@ class Task(Generic[P]):
     """Settings of the paper that differ from the task's defaults; `--as-published` applies them."""
     published_judge: bool = False
     """Whether the paper used a judge, for all replies or for those in which exact matching finds no option."""
+    score: ScoringFunction | None = None
+    """Scores a reply in place of the metric; takes the reply and the row, and returns a number in `score_range`."""
+    score_range: tuple[float, float] = (0.0, 1.0)
+    """The lowest and the highest number that `score` may return; higher is better."""
     check: Callable[[Row], None] | None = None
     """Raises `DataError` for a row that must not be asked."""
     after: tuple[str, ...] = ()
@@ -120,12 +128,13 @@ class Task(Generic[P]):
 
     @property
     def metric(self) -> str:
-        """The evaluate module that computes its scores."""
-        return self.protocol.metric
+        """The evaluate module that computes its scores; "own_score" for a scoring function."""
+        return self.protocol.metric if self.score is None else OWN
 
     def bound(self, *, seed: int = 0, judge: Judge | None = None) -> P:
-        """The protocol with the task's groups and the run's seed and judge."""
-        return replace(self.protocol, groups=self.groups, seed=seed, judge=judge)
+        """The protocol with the task's groups and scoring function, and the run's seed and judge."""
+        scorer = None if self.score is None else Scorer(self.score, *self.score_range)
+        return replace(self.protocol, groups=self.groups, scorer=scorer, seed=seed, judge=judge)
 
     def choose_data(
         self, dataset: str | None = None, split: str | None = None, *, in_folder: bool = False

@@ -26,12 +26,12 @@ from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Prot
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.python_file import data_path, read_python
+from eyechart.evaluators.tasks.python_file import data_path, image_folder, read_python
 from eyechart.evaluators.tasks.task import Task, TaskData
 from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
-_LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "description")
+_LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "winner", "description")
 """Columns that contain labels."""
 TASK_FILES = (".yaml", ".yml", ".py")
 """Suffixes of task files."""
@@ -46,6 +46,8 @@ class _Data(BaseModel):
     """A Hub id, folder, .parquet, .jsonl, .tsv or .csv; a relative path starts from the task file's folder."""
     split: str | None = None
     config: str | None = None
+    images: str | None = None
+    """The folder to which paths of images are relative, itself relative to the task file."""
 
 
 class _File(BaseModel):
@@ -59,7 +61,7 @@ class _File(BaseModel):
     prompt: str = Field(min_length=1)
     blind_prompt: str = ""
     """The prompt without images, if the text of `prompt` mentions them; for multiple choice."""
-    columns: dict[str, str | list[str]] = {}
+    columns: dict[str, str | list[str] | dict[str, Any]] = {}
     groups: list[str] = []
     cluster: str = ""
     """Column whose equal values mark dependent rows; by default, rows with the same image depend on each other."""
@@ -188,6 +190,7 @@ def _task(file: _File, folder: Path) -> Task:
             config=file.data.config,
             path=data_path(file.data.path, folder),
             split=file.data.split,
+            images=image_folder(file.data.images, folder),
             columns=file.columns,
         ),
         protocol=with_settings(protocol, file.settings, file.name),

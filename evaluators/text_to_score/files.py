@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pydantic_core
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
@@ -19,6 +19,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     text_field,
 )
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, is_first
 from eyechart.evaluators.text_to_score.training import package_versions
 
@@ -199,11 +200,10 @@ def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str
 
 def _one_task(path: str, task: str | None, tasks: set[str]) -> str:
     there = [name for name in DESCRIPTION_TASKS if name in tasks]
-    if task is not None and task not in there:
-        raise unknown_name("task", task, there, f"with descriptions in '{path}'")
-    if task is None and len(there) != 1:
+    chosen = there if task is None else match_tasks([task], there, f"with descriptions in '{path}'")
+    if len(chosen) != 1:
         found = f"answers to {' and '.join(there)}" if there else f"no answers to {' or '.join(DESCRIPTION_TASKS)}"
         raise UsageError(
             f"'{path}' contains {found}; {'choose one with --task' if there else 'run one of these first'}."
         )
-    return task or there[0]
+    return chosen[0]

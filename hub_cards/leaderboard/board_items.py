@@ -106,20 +106,23 @@ class Disagreement:
         """Whether a paired test of the difference is valid."""
         return self.shared >= NEARLY_ALL and not self.changed
 
-    def notes(self) -> list[str]:
-        """How the items differ, and the consequence; `{}` stands for the names of the other models."""
+    def notes(self) -> list[tuple[str, str]]:
+        """How the items differ: tags, and sentences in which `{}` stands for the names of the other models."""
         if not self.has_answers:
             return []
         found = []
         if self.shared < NEARLY_ALL:
-            found.append(f"only {100 * self.shared:.2f} % of the items in common with {{}}: compared by intervals")
+            text = f"only {100 * self.shared:.2f} % of the items in common with {{}}: compared by intervals"
+            found.append(("few common items", text))
         elif self.shared < 1:
-            found.append(f"paired test on the {100 * self.shared:.2f} % of the items in common with {{}}")
+            text = f"paired test on the {100 * self.shared:.2f} % of the items in common with {{}}"
+            found.append(("items differ", text))
         if self.changed:
             items = f"{self.changed:,} item{'' if self.changed == 1 else 's'}"
-            found.append(f"reference differs from {{}} for {items}: compared by intervals")
+            found.append(("answers differ", f"reference differs from {{}} for {items}: compared by intervals"))
         if self.regrouped and self.allows_test:
-            found.append("groups items by image differently than {}: the larger p-value of both groupings counts")
+            text = "groups items by image differently than {}: the larger p-value of both groupings counts"
+            found.append(("groups differ", text))
         return found
 
 

@@ -12,6 +12,7 @@ from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import Results, TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
+from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry, sources_of
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, run_file, write_boards
@@ -58,7 +59,13 @@ class Outcome:
     """Each row's notes on how its items differ from those of other entries, with board and model."""
 
 
-def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[str, str] | None = None) -> Outcome:
+def build(
+    folder: Path,
+    out: Path,
+    now: datetime.datetime,
+    data_dirs: Mapping[str, str] | None = None,
+    own: Sequence[Board] = (),
+) -> Outcome:
     """Check entries and write the folder of the Space.
 
     Args:
@@ -67,6 +74,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
         now: The present, with time zone; runs that began later are rejected.
         data_dirs: Folders of releases by dataset, to compare predictions with; "" for all other datasets. Without a
             folder, predictions are compared with the downloaded release, if there is one.
+        own: Boards of task files, from `own_boards`.
 
     Returns:
         What was accepted, replaced and rejected.
@@ -77,7 +85,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
     """
     folders = find_entries(folder)
     _check_out(folder, out)
-    outcome = Outcome()
+    outcome, boards = Outcome(), (*BOARDS, *own)
     found: list[BoardRow] = []
     for path in folders:
         try:
@@ -85,7 +93,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
             started = started_at(entry.run.results.environment, now)
             if not entry.run.results.tasks:
                 raise DataError("no finished task in it")
-            rows, rejected = _split_results(entry, started, data_dirs or {})
+            rows, rejected = _split_results(entry, started, data_dirs or {}, boards)
         except UsageError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
@@ -94,7 +102,7 @@ def build(folder: Path, out: Path, now: datetime.datetime, data_dirs: Mapping[st
         found += rows
         outcome.rejected += rejected
     _keep_newest(found, outcome)
-    outcome.notes = _write(outcome.accepted, out)
+    outcome.notes = _write(outcome.accepted, out, boards)
     return outcome
 
 
@@ -116,14 +124,15 @@ def _reason(error: Exception) -> str:
 
 
 def _split_results(
-    entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str]
+    entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
 ) -> tuple[list[BoardRow], list[Rejection]]:
     """Split the results of an entry into accepted and rejected ones."""
     found, rejected = [], []
-    recomputing = Recomputing(entry.run, data_dirs)
+    own = {board.task.name: board.task for board in boards if board.file}
+    recomputing = Recomputing(entry.run, data_dirs, own)
     for key, result in entry.run.tasks.items():
-        board = find_board(result.task, result.dataset, result.split)
-        reasons = [_no_board(result)] if board is None else misfits(board, result)
+        board = find_board(result.task, result.dataset, result.split, boards)
+        reasons = [_no_board(result, boards)] if board is None else misfits(board, result)
         reasons += _served_misfits(sources_of(entry.run.results.tasks, result))
         # Recomputing takes a while, so it comes last.
         check = None if reasons else recomputing.check(key)
@@ -143,12 +152,11 @@ def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
             yield f"the server answered as {brief(name)}, but {asked} was requested; --served-name did not confirm it"
 
 
-def _no_board(result: TaskResult) -> str:
-    datasets = [board.dataset for board in BOARDS if board.task.name == result.task]
+def _no_board(result: TaskResult, boards: Sequence[Board]) -> str:
+    datasets = [board.dataset for board in boards if board.task.name == result.task]
     if datasets:
         return f"no board for the dataset {result.dataset!a:.80} of this task; it has boards for {', '.join(datasets)}"
-    tasks = ", ".join(dict.fromkeys(board.task.name for board in BOARDS))
-    return f"no board for the task {result.task!a:.80}; tasks with boards: {tasks}"
+    return f"no board for the task {result.task!a:.80}; if a task file defines it, name the file with --tasks FILE"
 
 
 def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
@@ -168,7 +176,7 @@ def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
     outcome.accepted = list(kept.values())
 
 
-def _write(accepted: Sequence[BoardRow], out: Path) -> list[str]:
+def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> list[str]:
     """Write everything to a temporary folder, move it into place when complete, and return the boards' notes."""
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as place:
@@ -177,7 +185,7 @@ def _write(accepted: Sequence[BoardRow], out: Path) -> list[str]:
             (place / name).write_bytes((_PAGE / name).read_bytes())
         for file, results in _runs(accepted).items():
             (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
-        notes = write_boards(accepted, place)
+        notes = write_boards(accepted, place, boards)
         if (out / "results").exists():
             (out / "results").rename(place / "former")
         for name in ("results", *PAGE):

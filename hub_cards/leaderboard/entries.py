@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
+from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
@@ -95,6 +96,14 @@ class BoardRow:
         """Whether its predictions, or those of any result that it averages, were read from a file."""
         parts = sources_of(self.entry.run.results.tasks, self.result)
         return any(value_at(one.settings, "model.backend") == FROM_FILE for one in parts)
+
+    @property
+    def is_decoded_by_provider(self) -> bool:
+        """Whether the provider of the model or of its judge chose the decoding, in any result that it averages."""
+        parts = sources_of(self.entry.run.results.tasks, self.result)
+        return any(
+            value_at(one.settings, f"{name}.decoding") == PROVIDER for one in parts for name in ("model", "judge")
+        )
 
 
 def sources_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from eyechart.evaluators.published import PublishedTable, published_tables
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.results.score_rows import interval_notes
+from eyechart.evaluators.results.score_rows import interval_notes, unparsed_line
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
@@ -34,21 +34,22 @@ def run_file(entry: Entry) -> str:
     return f"results/{entry.digest[:20]}.json"
 
 
-def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
+def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS) -> list[str]:
     """Write the list of boards, the overview, and the files of each board, as a reader wants one at a time.
 
     Args:
         accepted: The rows of the boards.
         out: A folder that contains `BOARD_FOLDER`.
+        boards: All boards, in the order of the page.
 
     Returns:
         Each row's notes on how its items differ from those of other entries, with board and model.
     """
-    by_board: dict[str, list[BoardRow]] = {board.name: [] for board in BOARDS}
+    by_board: dict[str, list[BoardRow]] = {board.name: [] for board in boards}
     for row in accepted:
         by_board[row.board.name].append(row)
     listed, notes = [], []
-    for board in BOARDS:
+    for board in boards:
         rows = by_board[board.name]
         stem = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
         file = f"{stem}.json"
@@ -58,11 +59,11 @@ def write_boards(accepted: Sequence[BoardRow], out: Path) -> list[str]:
             (out / shown["breakdowns"]).write_text(_json(_breakdowns(board, shown)), encoding="ascii")
         (out / file).write_text(_json(shown), encoding="ascii")
         notes += [
-            f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for note in row.get("test_notes", ())
+            f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for _, note in row.get("test_notes", ())
         ]
         about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": file})
-    (out / OVERVIEW).write_text(_json(overview(by_board)), encoding="ascii")
+    (out / OVERVIEW).write_text(_json(overview(boards, by_board)), encoding="ascii")
     index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
     (out / INDEX).write_text(_json(index), encoding="ascii")
     return notes
@@ -79,6 +80,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
         **{name: getattr(board, name) for name in ("name", "benchmark", "title", "about", "split", "note", "judged")},
         "task": board.task.name,
         "run": board.run,
+        "file": board.file,
         "settings": board.settings,
         "items": board.items,
         "chance": chance_level(board, rows),
@@ -144,6 +146,8 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
         "interval": _interval_note(row),
         "judge": judge_of(row.result),
         "precomputed": row.is_precomputed,
+        "unparsed": bool(unparsed_line(with_nan(row.result.scores or {}), row.result.diagnostics)),
+        "decoded_by_provider": row.is_decoded_by_provider,
         "unchecked": row.check.unchecked,
         "release": row.check.release,
     }

@@ -40,8 +40,8 @@ class PairedTests:
     neither predictions nor an interval."""
     n: int
     """Number of tests."""
-    notes: list[list[str]]
-    """For each model, how its items differ from those of others, and the consequence."""
+    notes: list[list[tuple[str, str]]]
+    """For each model, how its items differ from those of others: a tag, and a sentence with the consequence."""
 
 
 def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
@@ -53,13 +53,13 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     entries = board_items(rows)
     found = np.full((len(rows), len(rows)), np.nan)
     undecided = []
-    noted: list[dict[str, list[str]]] = [{} for _ in rows]
+    noted: list[dict[tuple[str, str], list[str]]] = [{} for _ in rows]
     replicates: dict[int, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
         disagreement = compare_items(entries[i], entries[j])
-        for words in disagreement.notes():
-            noted[i].setdefault(words, []).append(rows[j].result.model)
-            noted[j].setdefault(words, []).append(rows[i].result.model)
+        for note in disagreement.notes():
+            noted[i].setdefault(note, []).append(rows[j].result.model)
+            noted[j].setdefault(note, []).append(rows[i].result.model)
         if disagreement.allows_test:
             found[i, j] = _p_value(entries[i], entries[j], disagreement, replicates)
             undecided += [(i, j), (j, i)] if math.isnan(found[i, j]) else []
@@ -68,11 +68,12 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     adjusted = adjusted_pairs(found)
     for pair in undecided:
         adjusted[pair] = 1.0
-    notes = [[words.format(_listed(models)) for words, models in one.items()] for one in noted]
+    notes = [[(tag, words.format(_listed(models))) for (tag, words), models in one.items()] for one in noted]
     for own, parts in zip(notes, entries, strict=True):
         unclustered, n = sum(len(part.unclustered) for part in parts), sum(len(part.items) for part in parts)
         if unclustered:
-            own.append(f"{unclustered:,} of {n:,} items count as independent: no entry says which items share an image")
+            text = f"which of {unclustered:,} of the {n:,} items share an image is unknown; they count as independent"
+            own.append(("images unknown", text))
     return PairedTests(adjusted, int(np.sum(~np.isnan(found))), notes)
 
 

@@ -4,13 +4,13 @@ An entry of `.eval_results` names a benchmark (a dataset repository with an `eva
 is possible only for datasets with such a repository. A `model-index` may name any data.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.tasks import get_task, headline_of
-from eyechart.hub_cards.headline import table_scores
+from eyechart.evaluators.tasks import known_task
+from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published, left_out_public
 from eyechart.hub_cards.recomputing import judge_of
@@ -31,8 +31,8 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
     Args:
         published: The results. Averages over databases are skipped, because they belong to no single dataset, and so
             are results on a sample, because an entry would not say so.
-        repos: Dataset repositories on the Hub by dataset name; other datasets appear under their eyechart names.
-        source: Address of the evidence for the results.
+        repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION.
+        source: Address of the run's report or logs.
     """
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -40,7 +40,7 @@ def index_entries(published: Sequence[Published], repos: Mapping[str, str], sour
     for one in published:
         if one.is_average or SAMPLE in one.result.settings:
             continue
-        results = _eval_results(one, repos.get(one.result.dataset), source)
+        results = _eval_results(one, repos, source)
         # One by one: the library merges tasks on the same data.
         entries += eval_results_to_model_index("", results)[0]["results"] if results else []
     return entries
@@ -56,46 +56,76 @@ def is_ours(entry: Any) -> bool:
 def hub_entries(
     published: Sequence[Published], repos: Mapping[str, str], source: str | None
 ) -> "list[EvalResultEntry]":
-    """Entries for `.eval_results/*.yaml`: the headline score of each task on a dataset with a repository.
-
-    Results on a sample are skipped, because they are not results of the benchmark.
+    """Entries for `.eval_results/*.yaml`: the headline score of each result without a `missing_reason`.
 
     Args:
         published: The results.
-        repos: Dataset repositories on the Hub by dataset name, each with the `eval.yaml` of `eyechart export
-            --benchmark`.
-        source: Address of the evidence for the results.
+        repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION, each with the `eval.yaml` of
+            `eyechart export --benchmark`.
+        source: Address of the run's report or logs.
     """
     from huggingface_hub import EvalResultEntry
 
-    return [
-        EvalResultEntry(
-            dataset_id=repos[one.result.dataset],
-            task_id=task_id(one.result.task, one.result.split),
-            value=value,
-            date=one.environment.get("started"),
-            source_url=source,
-            notes=_notes(one),
+    found = []
+    for one in published:
+        if not missing_reason(one, repos):
+            repo, revision = _data_on_hub(one, repos)
+            found.append(
+                EvalResultEntry(
+                    dataset_id=repo,
+                    task_id=task_id(one.result.task, one.result.split),
+                    value=result_scores(one.result)[0].value(one.result.scores or {}),
+                    dataset_revision=revision,
+                    date=one.environment.get("started"),
+                    source_url=source,
+                    source_name=source and "eyechart",
+                    notes=_notes(one),
+                )
+            )
+    return found
+
+
+def missing_reason(one: Published, repos: Mapping[str, str]) -> str:
+    """Why a result is not in `.eval_results`, and what to pass; "" if it is."""
+    if one.own_data or known_task(one.result.task) is None:
+        return "your own data are not a benchmark on the Hub"
+    if one.is_average:
+        return "an average belongs to no single dataset"
+    if SAMPLE in one.result.settings:
+        return "a sample is not the benchmark"
+    name = one.result.dataset
+    if name not in repos:
+        return (
+            f"pass --dataset-repo {name}=OWNER/NAME, a repository made with `eyechart export {name} --benchmark "
+            "--push-to-hub OWNER/NAME`"
         )
-        for one in published
-        if not one.own_data and one.result.dataset in repos and SAMPLE not in one.result.settings
-        if is_number(value := headline_of(get_task(one.result.task)).value(one.result.scores or {}))
-    ]
+    is_defined = is_number(result_scores(one.result)[0].value(one.result.scores or {}))
+    return "" if is_defined else "the headline score is undefined"
 
 
-def _eval_results(one: Published, repo: str | None, source: str | None) -> "list[EvalResult]":
+def _data_on_hub(one: Published, repos: Mapping[str, str]) -> tuple[str, str | None]:
+    """The id of a result's data, on the Hub if they are there, and their revision."""
+    repo, _, revision = repos.get(one.result.dataset, "").partition("@")
+    if one.own_data or not repo:
+        revision = value_at(one.result.settings, "data.revision") or ""
+        return one.data_id, revision or None
+    return repo, revision or None
+
+
+def _eval_results(one: Published, repos: Mapping[str, str], source: str | None) -> "list[EvalResult]":
     from huggingface_hub import EvalResult
 
     result, scores = one.result, one.result.scores or {}
-    task = get_task(result.task)
+    repo, revision = _data_on_hub(one, repos)
     return [
         EvalResult(
             task_type=TASK_TYPE,
-            task_name=f"{task.name}{_OURS}",
-            dataset_type=one.own_data or repo or result.dataset,
+            task_name=f"{result.task}{_OURS}",
+            dataset_type=repo,
             dataset_name=one.data_name,
             dataset_config=result.settings["data"].get("config"),
             dataset_split=result.split,
+            dataset_revision=revision,
             metric_type=spec.key,
             metric_name=spec.label,
             metric_value=spec.value(scores),
@@ -103,35 +133,43 @@ def _eval_results(one: Published, repo: str | None, source: str | None) -> "list
             source_url=source,
             source_name=source and "eyechart",
         )
-        for spec in table_scores(task)
-        if spec.interval and not spec.part_of and is_number(spec.value(scores))
+        for spec in result_scores(result)
+        if spec.has_interval and not spec.part_of and is_number(spec.value(scores))
     ]
 
 
 def _notes(one: Published) -> str:
-    """The settings by which results on the same leaderboard differ."""
-    result, scores = one.result, one.result.scores or {}
-    spec = headline_of(get_task(result.task))
+    scores = one.result.scores or {}
+    spec = result_scores(one.result)[0]
     interval = spec.bounds(scores)
-    judge, count = judge_of(result), len(left_out_public(result))
-    prompt = result.settings.get("prompt_id")
     parts = [
-        f"{spec.label}, {result.split}, n = {spec.n(scores)}",
+        f"{spec.label}, {one.result.split}, n = {spec.n(scores)}",
         f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
-        f"prompt {prompt}" if prompt else "",
-        "run as published" if result.settings.get("as_published") is not None else "",
-        _sampled(result.settings),
-        f"judge {judge}" if judge else "",
-        f"{count} rows left out" if count else "",
+        *setting_words(one),
         f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",
     ]
     return "; ".join(part for part in parts if part)
 
 
-def _sampled(settings: Mapping[str, Any]) -> str:
-    sampling = value_at(settings, "model.sampling")
-    if not isinstance(sampling, Mapping):
-        return ""
-    repeats = settings.get("repeats")
-    first = f", first of {repeats} repeats" if repeats else ""
-    return f"sampled at temperature {sampling.get('temperature')}, top_p {sampling.get('top_p')}{first}"
+def setting_words(one: Published) -> Iterator[str]:
+    """The settings by which results on the same leaderboard differ."""
+    result = one.result
+    judge, count, prompt = judge_of(result), len(left_out_public(result)), result.settings.get("prompt_id")
+    if prompt:
+        yield f"prompt {prompt}"
+    if result.settings.get("as_published") is not None:
+        yield "run as published"
+    sampling = value_at(result.settings, "model.sampling")
+    if isinstance(sampling, Mapping):
+        repeats = result.settings.get("repeats")
+        first = f", first of {repeats} repeats" if repeats else ""
+        yield f"sampled at temperature {sampling.get('temperature')}, top_p {sampling.get('top_p')}{first}"
+    if judge:
+        yield f"judge {judge}"
+    if count:
+        yield f"{count} row{'s' if count > 1 else ''} left out"
+    task = known_task(result.task)
+    own = {} if task is None else task.protocol.settings()
+    for name, value in own.items():
+        if name not in ("prompt_id", "seed") and result.settings.get(name, value) != value:
+            yield f"{name} {result.settings[name]}"

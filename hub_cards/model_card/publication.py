@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.results.finished_runs import result_title
 from eyechart.hub_cards.model_card.card import merged_card
-from eyechart.hub_cards.model_card.entries import hub_entries, index_entries
+from eyechart.hub_cards.model_card.entries import hub_entries, index_entries, missing_reason
 from eyechart.hub_cards.model_card.section import card_section
 from eyechart.hub_cards.model_card.selection import Published
 
@@ -46,8 +46,8 @@ def changes(
         published: The results to publish, all of one model.
         repo: The model repository, "user/name".
         held: The repository's current files by path.
-        data_repos: Benchmark repositories on the Hub by dataset name.
-        source: Address of the evidence for the results.
+        data_repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION.
+        source: Address of the run's report or logs.
 
     Returns:
         A change of the card, and one of `.eval_results/eyechart.yaml` if it has entries or exists already. Unchanged
@@ -63,7 +63,7 @@ def changes(
     card = held.get(CARD, "")
     name = repo.rpartition("/")[2]
     entries = eval_result_entries_to_yaml(hub_entries(published, repos, source))
-    after = merged_card(card, name, index_entries(published, repos, source), card_section(published))
+    after = merged_card(card, name, index_entries(published, repos, source), card_section(published, source))
     found = [Change(CARD, card, after)]
     if entries or ENTRIES in held:
         text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=float("inf"))
@@ -71,18 +71,15 @@ def changes(
     return [change for change in found if change.before != change.after]
 
 
-def check_model(published: Sequence[Published], repo: str, same_model: bool) -> None:
-    """Refuse to publish the results of one model in the repository of another.
-
-    Raises:
-        UsageError: The run's model has another name than the repository, and `same_model` is False.
-    """
-    model = published[0].result.model
-    if model != repo and not same_model:
-        raise UsageError(
-            f"the run's model is {model!r}, but the repository is {repo!r}; "
-            "use --same-model if the repository contains this model"
-        )
+def gaps(published: Sequence[Published], data_repos: Mapping[str, str], source: str | None) -> list[str]:
+    """What a publication lacks, and what to pass; a line for each reason."""
+    found: dict[str, list[str]] = {}
+    for one in published:
+        if reason := missing_reason(one, data_repos):
+            title = result_title(one.result.task, one.result.dataset, one.result.split)
+            found.setdefault(reason, []).append(title)
+    lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in found.items()]
+    return lines if source else [*lines, "no link to the run: pass --source URL with the address of its report or logs"]
 
 
 def write_changes(found: Sequence[Change], folder: Path) -> None:

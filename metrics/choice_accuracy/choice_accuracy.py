@@ -4,22 +4,21 @@ Protocols: Q-Bench, Sec. 2.2 (https://arxiv.org/abs/2309.14181), with MMBench's 
 (https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.reading` and `.accuracy`.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.choices.accuracy import choice_scores
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.reading import read_choices
-from eyechart.metrics.scoring.choices.replies import Extraction
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import name_or_none
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.choices.accuracy import choice_scores
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+    from eyechart.metrics.scoring.choices.replies import Extraction
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Share of multiple-choice questions answered correctly. Answers are a model's raw text. The choice is extracted from the
@@ -45,7 +44,7 @@ _CITATION = """
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list` of `str`): Raw replies of the model; "" for a failed or empty response, which is unmatched.
-    references (`list` of `str`): Letters of the correct options.
+    references (`list` of `str`): Letters of the correct options; "AC" if A and C are both accepted.
     choices (`list` of `list` of `str`): Option texts of each row, in the order shown.
     finish_reasons (`list` of `str`, optional): How each reply ended: "stop", "length" (cut off), "reasoning" (ended
         before an answer), "refusal" or "content_filter" (both count as refused), or `None` (not known). In a reply that
@@ -160,6 +159,7 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
             questions=questions,
             judge=judge,
             finish_reasons=finish_reasons,
+            several=True,
         )
         scores = choice_scores(items, references, choices, checked, settings, clusters)
         return scores | ({"items": items} if return_items else {})

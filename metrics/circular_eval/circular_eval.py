@@ -4,27 +4,22 @@ Protocol: MMBench, Sec. 3.1 and 3.2 (https://arxiv.org/abs/2307.06281). Departur
 `eyechart.metrics.scoring.choices.circular`, `.circular_passes` and `.reading`.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.choices.circular import MISSING
-from eyechart.metrics.scoring.choices.circular import read_circular
-from eyechart.metrics.scoring.choices.circular import circular_scores
-from eyechart.metrics.scoring.choices.circular_passes import check_question_groups
-from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.reading import check_replies
-from eyechart.metrics.scoring.choices.replies import Extraction
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import name_or_none
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.choices.circular import MISSING, circular_scores, read_circular
+    from eyechart.metrics.scoring.choices.circular_passes import check_question_groups, find_questions
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, check_replies
+    from eyechart.metrics.scoring.choices.replies import Extraction
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_member
+    from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Share of multiple-choice questions answered correctly in every pass, with the options in a different order in each pass
@@ -77,10 +72,10 @@ Args:
 
 Returns:
     circular_accuracy (`float`): Share of questions answered correctly in every pass, from 0 to 1; higher is better.
-    circular_ci95 (`list` of two `float`): Its 95 % interval.
+    circular_accuracy_ci95 (`list` of two `float`): Its 95 % interval.
     vanilla_accuracy (`float`): Share of questions answered correctly in rotation 0, among the questions for which it
         was asked.
-    vanilla_ci95 (`list` of two `float`): Its 95 % interval.
+    vanilla_accuracy_ci95 (`list` of two `float`): Its 95 % interval.
     random_guess (`float`): Circular accuracy expected from guessing: the mean over questions of the product of 1 /
         number of options over the question's passes. For N passes of N options, this product is N^-N.
     n_questions (`int`): Number of questions in `circular_accuracy`; in a group also as `n`.

@@ -4,22 +4,21 @@ Protocol: MMBench, Appendix D.2 (https://arxiv.org/abs/2307.06281). Departures: 
 `eyechart.metrics.scoring.judging.answers`; the judge prompt is our own.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.answers import answer_scores
-from eyechart.metrics.scoring.judging.answers import read_answers
-from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+    from eyechart.metrics.scoring.judging.lexical import lexical
+    from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+    from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Scores of open answers, given by a judge that sees the question and the correct answer, from 1 (completely wrong) to 5

@@ -4,22 +4,21 @@ Protocols: Q-Bench, Sec. 2.3 and Appendix A.2.2 (https://arxiv.org/abs/2309.1418
 (https://arxiv.org/abs/2401.08276). Departures: see `eyechart.metrics.scoring.judging.descriptions` and the templates.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.descriptions import description_scores
-from eyechart.metrics.scoring.judging.descriptions import read_descriptions
-from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.judging.descriptions import description_scores, read_descriptions
+    from eyechart.metrics.scoring.judging.lexical import lexical
+    from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+    from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Scores of free-text image descriptions, given by a judge that compares them with golden descriptions: completeness,

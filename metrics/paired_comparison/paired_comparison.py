@@ -10,14 +10,15 @@ from typing import Any
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.quality.correlation import FitName
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.pairs.pools import RIDGE
-from eyechart.metrics.scoring.pairs.pools import check_pairs
-from eyechart.metrics.scoring.pairs.scores import PairSettings
-from eyechart.metrics.scoring.pairs.scores import pair_scores
-from eyechart.metrics.scoring.pairs.preferences import read_pairs
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.inputs import check_gathered
+    from eyechart.metrics.scoring.pairs.pools import RIDGE, check_pairs
+    from eyechart.metrics.scoring.pairs.preferences import read_pairs
+    from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
+    from eyechart.metrics.scoring.quality.correlation import FitName
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Consistency, accuracy and correlation of a model's answers to "Which image has better visual quality?" (2AFC). Every

@@ -4,22 +4,21 @@ Protocol: QL-Bench, Sec. III (https://arxiv.org/abs/2409.09748), with MMBench's 
 (https://arxiv.org/abs/2307.06281). Departures: see `eyechart.metrics.scoring.choices.self_awareness` and `.reading`.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness
-from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
-from eyechart.metrics.scoring.choices.replies import Extraction
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.replies import name_or_none
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+    from eyechart.metrics.scoring.choices.replies import Extraction
+    from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness, self_awareness_scores
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Self-awareness on multiple-choice questions with an "I don't know" option (QL-Bench): the share of questions answered

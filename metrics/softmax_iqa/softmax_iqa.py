@@ -4,26 +4,21 @@ Protocol: Q-Bench, Sec. 2.4, Eq. 1 (https://arxiv.org/abs/2309.14181). Departure
 of ties, see `eyechart.metrics.scoring.quality.pooling`; the correlations after a logistic fit are an addition.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 
-from eyechart.metrics.columns import CheckedColumns
-from eyechart.metrics.scoring.quality.correlation import FitName
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import check_gathered
-from eyechart.metrics.scoring.inputs import check_groups
-from eyechart.metrics.scoring.inputs import check_member
-from eyechart.metrics.scoring.quality.pooling import PoolingSettings
-from eyechart.metrics.scoring.quality.pooling import Strategy
-from eyechart.metrics.scoring.quality.pooling import Ties
-from eyechart.metrics.scoring.quality.pooling import read_logits
-from eyechart.metrics.scoring.quality.pooling import read_scores
-from eyechart.metrics.scoring.quality.scores import QualitySettings
-from eyechart.metrics.scoring.quality.scores import quality_scores
+try:
+    from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.errors import InputError
+    from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_member
+    from eyechart.metrics.scoring.quality.correlation import FitName
+    from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Strategy, Ties, read_logits, read_scores
+    from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
+except ModuleNotFoundError as error:
+    raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
 _DESCRIPTION = """
 Correlations (SRCC, PLCC, KRCC) of a model's quality scores with human opinion scores. The quality scores are pooled

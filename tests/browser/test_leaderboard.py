@@ -147,10 +147,16 @@ def test_tests_and_where_items_differ_are_said(open_page):
 
     def change(index, boards):
         for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
-            row |= {"test_notes": [note]} if place == 1 else {}
+            # All entries have the second tag, so that only the legend shows it.
+            row["test_notes"] = [["answers differ", note]] * (place == 1) + [["images unknown", "?"]]
+            row["unchecked"] = ""
 
     driver = open_page(change=change)
-    assert [found.text for found in find(driver, "#table .note")] == [note]
+    assert [found.text for found in find(driver, "#table .chip")] == ["answers differ"]
+    legend = [found.text for found in find(driver, "#chips li")]
+    assert legend[0].startswith("images unknown All entries: It is unknown") and legend[1].startswith("answers differ")
+    driver.find_element(By.CSS_SELECTOR, "#entry-notes summary").click()
+    assert f"org-1/model-01: {note}; ?" in [found.text for found in find(driver, "#entry-notes li")]
     # Twelve models have 66 pairs.
     assert "(p < 0.05, Holm-adjusted over 66 tests)" in driver.find_element(By.ID, "legend").text
 
@@ -247,19 +253,23 @@ def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open
     def change(index, boards):
         for row in (*boards["mmbench/en"]["rows"], *boards["ql_bench/single"]["rows"]):
             row["unchecked"] = ""
-        boards["mmbench/en"]["rows"][1] |= {"precomputed": True, "unchecked": NO_PREDICTIONS}
+        marks = {"precomputed": True, "unparsed": True, "decoded_by_provider": True, "unchecked": NO_PREDICTIONS}
+        boards["mmbench/en"]["rows"][1] |= marks
 
     driver = open_page("#board=mmbench%2Fen", change=change)
     marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".chip")]
-    assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\n.* unknown\s+precomputed\s+not recomputed", marked[0])
+    assert len(marked) == 1 and re.fullmatch(
+        r"org-1/model-01\s+precomputed\s+unparsed replies\s+provider decoding\s+not recomputed", marked[0]
+    )
     notes = [driver.find_element(By.ID, one.get_attribute("aria-describedby")) for one in find(driver, "#table .chip")]
     assert all(note.is_displayed() for note in notes)
-    assert "The submitter states" in notes[0].text and "cannot be recomputed" in notes[1].text
+    assert "The submitter states" in notes[0].text and "could not be parsed" in notes[1].text
+    assert "Asking again" in notes[2].text and "cannot be recomputed" in notes[3].text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
     settle(driver)
-    assert not find(driver, "#table .chip") and not any(note.is_displayed() for note in notes)
+    assert not find(driver, "#table .chip") and not find(driver, "#chips li")
 
 
 def test_abbreviations_are_explained(open_page):
@@ -638,13 +648,37 @@ def test_the_overview_shows_models_against_five_benchmarks_above_chance(open_pag
     assert console_errors(driver) == []
 
 
-def test_models_of_other_boards_alone_are_counted_and_not_called_none(open_page):
+def test_a_model_of_another_board_of_a_benchmark_is_shown_with_its_name_and_link(open_page, screenshot):
     def change(index, boards):
-        boards[""] |= {"rows": [], "elsewhere": 1}
+        boards[""]["others"] = {"mmbench/cn": boards[""]["columns"][1] | {"board": "mmbench/cn", "title": "Chinese"}}
+        boards[""]["rows"][0]["cells"][1] = [0.4, 0.35, 0.45, "mmbench/cn"]
 
-    driver = open_page("", change=change)
-    assert driver.find_element(By.ID, "legend").text.startswith("1 model has results only on other boards")
-    assert not driver.find_element(By.ID, "empty").is_displayed()
+    driver = open_page("#sort=mmbench%2Fen", change=change)
+    last = find(driver, "#table tbody tr")[-1].find_elements(By.CSS_SELECTOR, "td")[1]
+    assert last.text == "Chinese\n40.0\n35.0 to 45.0" and last.get_attribute("class") == "other"
+    assert "A score without shade is from another board" in driver.find_element(By.ID, "about").text
+    screenshot(driver, "page")
+    last.find_element(By.CSS_SELECTOR, "a").click()
+    settle(driver)
+    assert driver.title.startswith("MMBench: Chinese")
+
+
+def test_a_task_of_ones_own_has_its_title_once_and_its_file_in_the_commands(open_page):
+    def change(index, boards):
+        name = "two_afc/coarse"
+        (entry,) = [one for one in index["boards"] if one["name"] == name]
+        for one in (entry, boards[name]):
+            one |= {"benchmark": "my_photos", "title": ""}
+        boards[name] |= {"file": "photos.yaml", "run": "photos.yaml", "about": "", "note": ""}
+
+    driver = open_page("#board=two_afc%2Fcoarse", change=change)
+    assert driver.title == "my_photos · eyechart leaderboard"
+    assert (
+        driver.find_element(By.ID, "title").text == "my_photos" and not find(driver, "#boards button")[0].is_displayed()
+    )
+    commands = [one.text for one in find(driver, "#submit pre")]
+    assert commands[0].startswith("eyechart run photos.yaml --model")
+    assert commands[1] == "eyechart leaderboard build entries --tasks photos.yaml"
 
 
 def test_models_are_chosen_by_size_licence_and_year(open_page, screenshot):
@@ -655,13 +689,8 @@ def test_models_are_chosen_by_size_licence_and_year(open_page, screenshot):
         rows[2] |= {"parameters": 8_000_000_000}
 
     driver = open_page("#board=q_bench%2Fperception&papers=0", change=change)
-    about = [one.text.split("\n")[1].partition(" not ")[0] for one in find(driver, "#table tbody th")[:4]]
-    assert about == [
-        "7.1 B · apache-2.0",
-        "450 M · mit",
-        "8.0 B · licence unknown",
-        "size and licence unknown",
-    ]
+    about = [one.text.split("\n")[1:] for one in find(driver, "#table tbody th")[:4]]
+    assert about == [["7.1 B · apache-2.0"], ["450 M · mit"], ["8.0 B"], []]
 
     def choose(name, value):
         driver.find_element(By.CSS_SELECTOR, f"#{name} option[value='{value}']").click()

@@ -1,7 +1,5 @@
 """The metrics' Space pages as a visitor meets them: every `metrics/<name>/app.py`, opened in a browser."""
 
-import doctest
-import json
 import os
 import re
 import shutil
@@ -11,12 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
-from selenium.webdriver import Chrome
+from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 import eyechart.metrics
@@ -105,25 +103,30 @@ class Page:
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver = driver
         driver.get(url)
-        self.until(lambda: bool(self.text(0)), "the page")
+        self.until(lambda: self.table("rows") != [], "the page")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         WebDriverWait(self.driver, 60, poll_frequency=0.05).until(lambda _: holds(), f"{what} did not come")
 
-    def text(self, box: int) -> str:
-        """Text of the arguments (0) or the scores (1) from its download button: an editor draws only what is seen."""
-        return self.driver.execute_async_script(
-            "const [box, done] = arguments;"
-            "const link = document.querySelectorAll('a[download]')[box];"
-            # An empty box has no button.
-            "if (link) fetch(link.href).then(reply => reply.text()).then(done, () => done(null)); else done('');",
-            box,
-        )
+    def _cells(self, label: str) -> list[WebElement]:
+        """The cells of a table: those with rows, or those with scores, which come after a second first cell."""
+        cells = self.driver.find_elements(By.CSS_SELECTOR, "[data-testid^=cell-]")
+        firsts = [place for place, cell in enumerate(cells) if cell.get_attribute("data-testid") == "cell-0-0"]
+        end = firsts[1] if len(firsts) > 1 else len(cells)
+        return cells[:end] if label == "rows" else cells[end:]
+
+    def table(self, label: str) -> list[list[str]]:
+        """The texts of a table's rows."""
+        rows: dict[str, list[str]] = {}
+        for cell in self._cells(label):
+            # A selected cell has the button of a menu.
+            rows.setdefault(cell.get_attribute("data-row"), []).append(cell.text.removesuffix("\n⋮"))
+        return list(rows.values())
 
     def messages(self) -> str:
         return self.driver.find_element(By.CSS_SELECTOR, "textarea[data-testid=textbox]").get_property("value")
 
-    def choose(self, configuration: str, example: str) -> None:
+    def choose(self, configuration: str, rows: list[list[str]]) -> None:
         """Choose a configuration, which brings its example."""
         box = self.driver.find_element(By.CSS_SELECTOR, "input[aria-autocomplete]")
         if box.get_property("value") == configuration:
@@ -132,41 +135,19 @@ class Page:
         option = f"//li[@role='option'][contains(., '{configuration}')]"
         self.until(lambda: bool(self.driver.find_elements(By.XPATH, option)), configuration)
         self.driver.find_element(By.XPATH, option).click()
-        self.until(lambda: self.text(0) == example, f"the example for {configuration}")
+        self.until(lambda: self.table("rows") == rows, f"the example for {configuration}")
 
-    def fill(self, text: str) -> None:
-        editor = self.driver.find_element(By.CSS_SELECTOR, ".cm-content[contenteditable=true]")
-        editor.click()
+    def fill(self, cell: WebElement, text: str) -> None:
+        """Replace the text of a cell, which an editor opens for."""
+        ActionChains(self.driver).double_click(cell).perform()
+        self.until(lambda: self.driver.switch_to.active_element.tag_name == "textarea", "the editor")
+        editor = self.driver.switch_to.active_element
         editor.send_keys(Keys.CONTROL, "a")
-        self.driver.execute_cdp_cmd("Input.insertText", {"text": text})
-        self.until(lambda: self.text(0) == text, "the text put in")
+        editor.send_keys(text)
+        editor.send_keys(Keys.ENTER)
 
-    def press(self) -> str:
-        """Press the button and return the scores, which must differ from those shown before."""
-        before = self.text(1)
+    def press(self) -> None:
         self.driver.find_element(By.XPATH, "//button[normalize-space()='Compute']").click()
-        self.until(lambda: self.text(1) not in (before, None), "scores")
-        return self.text(1)
-
-
-class Shown:
-    """Stands in for a metric: its scores are those that its page shows."""
-
-    def __init__(self, page: Page, name: str, configuration: str | None = None) -> None:
-        self.page, self.name, self.configuration = page, name, configuration
-        if name in CONFIGURATIONS:
-            row = CONFIGURATIONS[name].index(configuration) if configuration else 0
-            page.choose(CONFIGURATIONS[name][row], space.examples(name)[row])
-
-    def compute(self, **arguments: Any) -> dict[str, Any]:
-        if "judge" in arguments:
-            # A function, which no page takes.
-            return load(self.name, self.configuration).compute(**arguments)
-        self.page.fill(json.dumps(arguments))
-        return json.loads(self.page.press())
-
-
-load = eyechart.metrics.load
 
 
 @pytest.mark.parametrize("name", eyechart.metrics.list_metrics())
@@ -177,34 +158,31 @@ def test_a_page(
     browser: Browser,
     console_errors: Callable[[Chrome], list[str]],
     screenshot: Callable[[Chrome, str], Path],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = serve_space(name)
-    page = Page(browser(1200, 900), url)
+    page = Page(browser(1200, 1300), url)
     assert page.driver.title == f"{name} (eyechart)"
     for configuration, example in zip(CONFIGURATIONS.get(name, (None,)), space.examples(name), strict=True):
+        rows = space.cells(example)
         if configuration:
-            page.choose(configuration, example)
-        assert page.text(0) == example
-        scores, messages = space.compute(name, example, configuration)
-        assert page.press() == scores
+            page.choose(configuration, rows)
+        assert page.table("rows") == rows
+        scores, messages = space.compute(name, example, rows, configuration)
+        page.press()
+        page.until(lambda scores=scores: page.table("scores") == scores, "scores")
         page.until(lambda messages=messages: page.messages() == messages, "messages")
     screenshot(page.driver, "scores")
 
-    arguments = json.loads(space.examples(name)[-1])
-    del arguments["predictions"][-1]
-    page.fill(json.dumps(arguments))
-    assert page.press() == ""
-    page.until(lambda: re.search("has . rows and predictions has .", page.messages()) is not None, "the error")
-    page.fill('{"prediction": []}')
-    page.driver.find_element(By.XPATH, "//button[normalize-space()='Compute']").click()
-    page.until(lambda: "argument is 'prediction'" in page.messages(), "the error")
-    assert "Did you mean 'predictions'?" in page.messages()
+    # A reference that is no letter and no number.
+    column = list(space.columns(example)).index("first_references" if name == "paired_comparison" else "references")
+    page.fill(page._cells("rows")[column], "?")
+    rows[0][column] = "?"
+    page.until(lambda: page.table("rows") == rows, "the new cell")
+    scores, messages = space.compute(name, example, rows, configuration)
+    page.press()
+    page.until(lambda: page.messages() == messages, "the error")
+    page.until(lambda: page.table("scores") == scores, "scores")
     screenshot(page.driver, "error")
-
-    monkeypatch.setattr(eyechart.metrics, "load", lambda *call: Shown(page, *call))
-    numbers = doctest.DocTestParser().get_doctest(load(name).inputs_description, {}, name, None, 0)
-    assert doctest.DocTestRunner().run(numbers).failed == 0
 
     assert console_errors(page.driver) == []
     assert not [asked for asked in _requests(page.driver) if not asked.startswith((url, "data:", f"blob:{url}"))]

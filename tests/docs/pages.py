@@ -84,14 +84,15 @@ def _shape(text: str) -> str:
 
 
 def commands(block: Block) -> Iterator[Line]:
-    """The commands of a shell block; lines continued with a backslash are joined."""
+    """The commands of a shell block; lines continued with a backslash are joined, and those with && are split."""
     number, text = block.line + 1, ""
     for place, line in enumerate(block.text.splitlines(), number):
         if not text:
             number = place
         text += line.removesuffix("\\") if line.endswith("\\") else line
         if not line.endswith("\\"):
-            words = shlex.split(text, comments=True)
-            if words:
-                yield Line(block, number, tuple(words))
+            for part in text.split(" && "):
+                words = shlex.split(part, comments=True)
+                if words:
+                    yield Line(block, number, tuple(words))
             text = ""

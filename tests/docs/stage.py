@@ -36,7 +36,6 @@ RELEASES = {
     "koniq": "koniq10k",
     "spaq": "spaq",
     "agiqa": "agiqa3k",
-    "images": "kadis700k",
     "tsv": "mmbench",
     "MMBench": "mmbench",
     "release": "aesbench",
@@ -75,6 +74,9 @@ def build(folder: Path) -> None:
     write_pairs(folder)
     for example in EXAMPLES.iterdir():
         shutil.copy(example, folder)
+    for run, model, name in (("mine", "checkpoint", "me/model"), ("theirs", "other", "them/model")):
+        given = ("--model", f"path/to/{model}", "--name", name, "--out", f"boards/{run}")
+        invoke("run", "opinion_scores.yaml", *given)
 
 
 def _models(folder: Path) -> None:

@@ -17,7 +17,7 @@ from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
-from eyechart.evaluators.runs.table import score_table
+from eyechart.evaluators.runs.screen import print_screen
 from eyechart.hub_cards.model_card.card import merged_card
 from tests.evaluators.finished_runs import ACCURACY, answer, evaluated, write
 from tests.faults.fault import fault, row
@@ -76,12 +76,12 @@ def said(done):
             "two folders for one dataset",
             REFUSED,
             ["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"],
-            "given twice",
+            "write --data-dir DATASET=PATH",
         ),
         row(
-            "a dataset that is not in the suite",
+            "a dataset that no task of the paper has",
             REFUSED,
-            ["run", "--suite", "mmbench", "--dataset", "koniq10k"],
+            ["run", "mmbench", "--dataset", "koniq10k"],
             "unknown dataset 'koniq10k'; available: mmbench",
         ),
         row(
@@ -338,9 +338,11 @@ def test_terminal(text, shown):
     to = io.StringIO()
     console = Console(file=to, width=240, force_terminal=True, color_system=None)
     found = evaluated(model=text, scores=ACCURACY | {"by_concern": {text: ACCURACY}})
-    console.print(score_table([found], [FailedTask(task="mmbench/en", dataset=text, error=text)]))
-    for expected in (f"model: {shown}", f"{shown}: accuracy", f"mmbench/en on {shown}"):
-        assert expected in to.getvalue()
+    print_screen(console, [found], [FailedTask(task=text, dataset=text, error=text)])
+    lines = [line.rstrip() for line in to.getvalue().splitlines()]
+    assert lines[0].startswith(f"{shown} on llvisionqa")
+    assert any(line.startswith(f"  {shown} ") for line in lines)
+    assert any(line.startswith(f"{shown} ") and line.endswith("failed, see above") for line in lines)
     print_line(console, f"line {text} end")
     assert to.getvalue().endswith(f"line {shown} end\n")
 

@@ -16,7 +16,8 @@ from eyechart.evaluators.backends.endpoint import timed_client
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.types import Request
 from eyechart.metrics.scoring.choices.replies import why_unread
-from tests.evaluators.scripted_server import refusal
+from tests.evaluators.providers import NO_TEMPERATURE
+from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.fault import fault, row
 from tests.faults.server_answers import GOOD, body, scored
 
@@ -211,8 +212,8 @@ def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script,
 
     script.say(answer)
     model = backend(concurrency=1)
-    requests = [Request(str(i), ("What?",), (), max_new_tokens=9) for i in range(3)]
-    assert [response.text for response in model.answer(requests)] == ["B."] * 3
+    responses = list(model.answer([Request(str(i), ("What?",), (), max_new_tokens=9) for i in range(3)]))
+    assert [response.text for response in responses] == ["B."] * 3
     assert [sorted({"max_tokens", "max_completion_tokens"} & body.keys()) for body in script.bodies] == [
         ["max_tokens"],
         ["max_completion_tokens"],
@@ -220,7 +221,22 @@ def test_the_new_name_of_the_length_is_used_where_the_old_one_is_refused(script,
         ["max_completion_tokens"],
     ]
     assert script.bodies[-1]["max_completion_tokens"] == 9
-    assert model.settings()["length_field"] == ["max_completion_tokens"]
+    assert responses[0].response_metadata == {"dropped_parameters": "max_tokens"}
+
+
+@fault("a provider refuses the temperature only sometimes", "after the first refusal it is not sent again")
+def test_a_parameter_that_is_refused_sometimes_is_dropped_for_good(script, backend):
+    def answer(request):
+        is_refused = "temperature" in json.loads(request.data) and b"refused" in request.data
+        return json_response(NO_TEMPERATURE.error, 400) if is_refused else GOOD
+
+    script.say(answer)
+    prompts = ("taken", "refused", "refused", "taken")
+    responses = list(backend(concurrency=1).answer([Request(str(i), (text,), ()) for i, text in enumerate(prompts)]))
+    dropped = [response.response_metadata.get("dropped_parameters") for response in responses]
+    assert dropped == [None, "temperature", "temperature", "temperature"]
+    asked = [body for body in script.bodies if body["messages"][0]["content"][0]["text"] in prompts]
+    assert ["temperature" in body for body in asked] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize(

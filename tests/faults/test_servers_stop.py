@@ -9,7 +9,8 @@ from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
 from eyechart.evaluators.requests.types import IMAGE, Request
-from tests.evaluators.scripted_server import refusal
+from tests.evaluators.providers import NO_TEMPERATURE
+from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.fault import fault, row
 from tests.faults.server_answers import GOOD, scored
 
@@ -69,6 +70,16 @@ def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option
     assert len(script.bodies) <= 2
 
 
+@fault("a provider refuses a parameter in every form", "the run stops at once and gives the provider's reason")
+def test_a_provider_that_refuses_every_form_is_not_asked_again(script, backend):
+    script.say(json_response(NO_TEMPERATURE.error, 400))
+    with pytest.raises(ModelError, match=r"cannot be used: .*'temperature' is not supported with this model"):
+        list(backend(concurrency=1).answer([Request("x", ("Every form?",), ())]))
+    # Threads of the tests above may still ask.
+    asked = [body for body in script.bodies if "Every form?" in str(body)]
+    assert ["temperature" in body for body in asked] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("message", "remedy"),
     [
@@ -99,6 +110,14 @@ def test_more_log_probabilities_than_the_server_gives_are_refused_and_the_option
             "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens. "
             "(parameter=max_tokens, value=600)",
             r"smaller --max-new-tokens.*vLLM: --max-model-len",
+        ),
+        row(
+            # https://github.com/spiceai/spiceai/issues/7126
+            "the maximum reply length is too small for the reasoning of OpenAI's model",
+            FIVE,
+            "Could not finish the message because max_tokens or model output limit was reached. Please try again with "
+            "higher max_tokens.",
+            "Set a larger --max-new-tokens",
         ),
         row(
             "prompts have more images than vLLM accepts",

@@ -119,3 +119,9 @@ def test_there_is_a_card_for_every_metric() -> None:
 def test_the_model() -> None:
     facts = read(ModelCard, MODEL).data
     assert facts.license in LICENCES and facts.library_name == "transformers" and facts.pipeline_tag in TASKS
+
+
+@pytest.mark.parametrize("name", [name for name, entry in DATASETS.items() if entry.on_hub])
+def test_the_id_on_the_hub_is_that_of_the_card(name: str) -> None:
+    card = (HUB_CARDS / "datasets" / f"{name}.md").read_text(encoding="utf-8")
+    assert f"https://huggingface.co/datasets/{DATASETS[name].on_hub})" in card

@@ -5,6 +5,9 @@ import doctest
 import inspect
 import json
 import re
+import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +39,7 @@ class Case:
         self.name, self.configuration = name, configuration
         shown = space.examples(name)
         assert len(shown) == len(CONFIGURATIONS.get(name, (None,))), "the card shows one JSON example per configuration"
-        self.arguments: dict[str, Any] = json.loads(shown[row])
+        self.arguments: dict[str, Any] = shown[row]
 
     def load(self) -> evaluate.EvaluationModule:
         return eyechart.metrics.load(self.name, self.configuration)
@@ -82,6 +85,23 @@ def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, case: Case) ->
     metric = evaluate.load(f"metrics/{case.name}", case.configuration)
     assert metric.name == case.name
     assert _text(metric.compute(**case.arguments)) == _text(case.load().compute(**case.arguments))
+
+
+def test_a_checkout_that_is_not_installed_says_what_to_do(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "metrics", tmp_path / "metrics")
+    code = f"""
+import sys
+import evaluate
+sys.modules["eyechart"] = None
+for name in {NAMES}:
+    try:
+        evaluate.load(f"metrics/{{name}}")
+    except ImportError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(NAMES) and all("eyechart" in line and "pip install -c constr" in line for line in lines)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -210,10 +230,10 @@ def test_description_and_card_name_every_key_of_the_result(case: Case) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_module_file(name: str) -> None:
     tree = ast.parse((ROOT / "metrics" / name / f"{name}.py").read_text(encoding="utf-8"))
-    # `evaluate` 0.4.6 reads imports line by line and takes the first module class that it finds.
-    for node in ast.walk(tree):
+    # `evaluate` 0.4.6 reads unindented imports line by line and takes the first module class that it finds.
+    for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            assert len(node.names) == 1 and node.lineno == node.end_lineno
+            assert node.lineno == node.end_lineno
     (module,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     assert ast.unparse(module.bases[-1]).startswith("evaluate.")
     (compute,) = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "_compute"]

@@ -73,7 +73,7 @@ def _of_module(module: str) -> list[dict[str, Any]]:
 def test_what_a_module_returns_is_what_the_table_declares(module: str) -> None:
     found = {key for scores in _of_module(module) for key in _keys(scores, module)}
     specs = specs_of(module)
-    declared = {one.key for one in specs} | {one.interval for one in specs if one.interval}
+    declared = {one.key for one in specs} | {f"{one.key}_ci95" for one in specs if one.has_interval}
     declared |= {key for key, (modules, _) in NAMED.items() if module in modules}
     assert found == declared
     given = {key for scores in _of_module(module) for key in scores}
@@ -89,11 +89,14 @@ def test_what_a_module_returns_passes_the_check(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
+def test_intervals_have_the_keys_of_their_scores_and_chance_levels_and_counts_are_there(name: str) -> None:
     module, scores = CASES[name][0], computed(name)
     parts = [part for key, values in scores.items() if key.startswith(BREAKDOWN) for part in values.values()]
     for part in (scores, *parts, *scores.get("by_pool", {}).values()):
-        assert set(part[INTERVALS]) == {one.key for one in specs_in(part) if one.interval}
+        assert set(part[INTERVALS]) == {one.key for one in specs_in(part) if one.has_interval}
+        assert {key for key in _keys(part, module) if key.endswith("ci95")} == {
+            f"{key}_ci95" for key in part[INTERVALS]
+        }
         for key, about in part[INTERVALS].items():
             assert about["kind"] in KINDS and about["units"] <= 2 * spec(key, module).n(part)
             bounds = spec(key, module).bounds(part)
@@ -101,7 +104,7 @@ def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
     for found in specs_in(scores):
         assert module in found.modules
         assert found.n(scores) is not None or not found.counts
-        assert (found.bounds(scores) is None) == (found.interval is None) == (found.key not in scores[INTERVALS])
+        assert (found.bounds(scores) is None) == (not found.has_interval) == (found.key not in scores[INTERVALS])
         assert (found.chance_level(scores) is None) == (found.chance is None)
     for part in parts:
         assert headline(module) in specs_in(part)
@@ -110,8 +113,8 @@ def test_intervals_chance_levels_and_counts_are_there(name: str) -> None:
 def test_every_number_that_the_table_shows_has_an_interval_or_a_reason_for_none() -> None:
     for one in SCORES:
         shown = (one.in_table or one.above_zero) and one.unit is not Unit.COUNT
-        assert not shown or bool(one.interval) != bool(one.no_interval), one.key
-        assert not (one.interval and one.no_interval), one.key
+        assert not shown or one.has_interval != bool(one.no_interval), one.key
+        assert not (one.has_interval and one.no_interval), one.key
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -123,7 +126,7 @@ def test_cards_say_what_each_score_estimates(module: str) -> None:
         key = "score" if one.key.endswith(".score") else one.key
         if one.unit is not Unit.COUNT and not re.match(r"(forced_)?extraction\.|.*\.p\d", key):
             assert key in stated, key
-            assert stated[key].startswith("none") == (one.interval is None), key
+            assert stated[key].startswith("none") == (not one.has_interval), key
     assert "Assumptions, and where the intervals fail:" in part
 
 
@@ -162,7 +165,8 @@ def test_ranges_are_those_of_the_units() -> None:
         Unit.FRACTION: {(0.0, 1.0), (-1.0, 1.0)},
         Unit.PERCENT: {(0.0, 100.0)},
         Unit.CORRELATION: {(-1.0, 1.0)},
-        Unit.POINTS: {(0.0, 2.0), (0.0, 6.0), (1.0, 5.0), (0.0, math.inf)},
+        # A scoring function declares its own.
+        Unit.POINTS: {(0.0, 2.0), (0.0, 6.0), (1.0, 5.0), (0.0, math.inf), (-math.inf, math.inf)},
         Unit.COUNT: {(0.0, math.inf)},
     }
     for unit, expected in ends.items():

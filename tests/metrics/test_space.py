@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import eyechart.metrics
 from eyechart.metrics import space
+from eyechart.metrics.scores import specs_of
 
 ROOT = Path(__file__).parents[2]
 NAMES = eyechart.metrics.list_metrics()
@@ -36,59 +38,71 @@ def test_examples_and_card() -> None:
 
 
 def test_scores_and_warnings() -> None:
-    rows = {"predictions": [[1, 0]] * 3, "references": [1, 2, 3]}
-    scores, messages = space.compute("softmax_iqa", json.dumps(rows), "logits")
-    assert '"srcc": NaN' in scores and json.loads(scores)["n"] == 3
+    example = {"predictions": [[1, 0]] * 3, "references": [1, 2, 3]}
+    table, messages = space.compute("softmax_iqa", example, space.cells(example), "logits")
+    assert table[0] == ["SRCC", "undefined", "", "0.000", "3"]
     assert messages.startswith("overall: nan for srcc, plcc")
     with warnings.catch_warnings():
         # What a page's metric warns of is shown there and goes nowhere else.
         warnings.simplefilter("error")
-        space.compute("softmax_iqa", json.dumps(rows), "logits")
+        space.compute("softmax_iqa", example, space.cells(example), "logits")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "row"), [(name, row) for name in NAMES for row in range(len(space.examples(name)))], ids=str
+)
+def test_the_cells_of_an_example_give_its_scores(name: str, row: int) -> None:
+    example = space.examples(name)[row]
+    configuration = _configurations(name)[row] if row else None
+    table, messages = space.compute(name, example, [*space.cells(example), [""] * 6], configuration)
+    metric = eyechart.metrics.load(name, configuration)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = metric.compute(**example)
+    (headline,) = [spec for spec in specs_of(name) if spec.headline]
+    shown = {label: (value, n) for label, value, _, _, n in table}
+    assert shown[headline.label] == (headline.shown(headline.value(scores)), str(headline.n(scores)))
+    for group, values in example.get("groups", {}).items():
+        assert {f"{headline.label}, {group} {value}" for value in values} <= set(shown)
+    assert "must be" not in messages
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
     [
-        ("", "the input is not valid JSON: Expecting value"),
-        ("{", "the input is not valid JSON"),
-        ("[" * 100_000, "the input is not valid JSON"),
-        ('"text"', "must be a JSON object of arguments; it is a str"),
-        ("{}", "missing arguments: predictions, references, questions; required: predictions, references, questions"),
-        ('{"prediction": []}', "argument is 'prediction'; allowed: .* Did you mean 'predictions'"),
-        ('{"judge": "lexical"}', "argument is 'judge'; allowed: "),
-        ('{"rounds": 1000000}', "rounds is 1000000; this page accepts at most 20"),
-        ('{"predictions": ["a"], "references": ["b"], "questions": []}', "questions has 0 rows and predictions has 1"),
-        ('{"predictions": ["a"], "references": [""], "questions": ["?"]}', "all 1 references are empty"),
-        ('{"predictions": "a", "references": "b", "questions": "?"}', "predictions must be a list .*; it is 'a'"),
-        ('{"predictions": 3, "references": 4, "questions": 5}', "predictions must be a list .*; it is 3"),
-        (
-            '{"predictions": null, "references": null, "questions": null}',
-            "missing arguments: predictions, references, questions",
-        ),
-        (
-            '{"predictions": [["a"]], "references": ["b"], "questions": ["?"]}',
-            r"predictions\[0\] is \['a'\]; it must be a string",
-        ),
-        (" " * 1_000_001, "the input has 1000001 characters; this page accepts at most 1000000"),
+        ([], "predictions"),
+        ([["a", "", "why", ""]], "all 1 references are empty"),
+        ([[" " * 9, "b", "x" * 1_000_001, ""]], "the table has 1000002 characters; this page accepts at most 1000000"),
     ],
 )
-def test_errors_are_text(text: str, message: str) -> None:
-    scores, found = space.compute("judge_answer", text)
-    assert scores == "" and re.search(message, found), found
+def test_errors_are_text(cells: list[list[str]], message: str) -> None:
+    table, found = space.compute("judge_answer", space.examples("judge_answer")[0], cells)
+    assert table == [] and re.search(message, found), found
+
+
+def test_a_number_that_cannot_be_read_is_named() -> None:
+    example = space.examples("softmax_iqa")[0]
+    cells = [["17.5 | x", "3", "game"]]
+    assert space.compute("softmax_iqa", example, cells, "logits") == (
+        [],
+        "predictions in row 1 is 'x'; it must be a number",
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_of_a_space(name: str) -> None:
-    folder = ROOT / "metrics" / name
-    requirements = dict(
-        re.fullmatch(r"([a-z]+)([=>]=.*)", line).groups()
-        for line in (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
-        if not line.startswith("#")
+def test_files_of_a_space(name: str, tmp_path: Path) -> None:
+    space.prepare(name, tmp_path / "space", "eyechart @ https://example.org/eyechart.whl")
+    folder = tmp_path / "space"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        ["README.md", "app.py", f"{name}.py", "requirements.txt"]
+    )
+    assert (
+        folder.joinpath("requirements.txt").read_text().splitlines()[1] == "eyechart @ https://example.org/eyechart.whl"
     )
     front = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
     assert front["sdk"] == "gradio" and (folder / front["app_file"]).is_file()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert requirements == {"gradio": f"=={front['sdk_version']}", "eyechart": f">={project['version']}"}
+    assert SpecifierSet(project["requires-python"]).contains(front["python_version"])
     # The pages are tested with what the extra installs.
     (extra,) = map(Requirement, project["optional-dependencies"]["space"])
     assert extra.name == "gradio" and extra.specifier.contains(front["sdk_version"])
@@ -97,18 +111,26 @@ def test_files_of_a_space(name: str) -> None:
     assert len(space.examples(name)) == (len(_configurations(name)) if len(call.args) > 1 else 1)
 
 
+def test_a_space_needs_to_know_how_eyechart_is_installed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eyechart.metrics.space", "judge_answer", str(tmp_path / "space")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "on no public index" in done.stderr and "--install" in done.stderr
+    assert subprocess.run([*command, "--install", "eyechart @ git+https://example.org"], check=False).returncode == 0
+    done = subprocess.run([*command, "--install", "eyechart"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "name a new folder" in done.stderr
+
+
 @needs_gradio
 @pytest.mark.slow
 def test_an_app_runs_where_only_its_folder_is(tmp_path: Path) -> None:
-    for file in (ROOT / "metrics" / "judge_answer").iterdir():
-        if file.is_file():
-            (tmp_path / file.name).write_bytes(file.read_bytes())
+    folder = tmp_path / "space"
+    space.prepare("judge_answer", folder, "eyechart")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     settings = {"GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
     app = subprocess.Popen(
-        [sys.executable, "app.py"], cwd=tmp_path, env=os.environ | settings, stdout=subprocess.PIPE, text=True
+        [sys.executable, "app.py"], cwd=folder, env=os.environ | settings, stdout=subprocess.PIPE, text=True
     )
     try:
         assert any(f"127.0.0.1:{port}" in line for line in app.stdout)
@@ -119,13 +141,16 @@ def test_an_app_runs_where_only_its_folder_is(tmp_path: Path) -> None:
         app.wait(timeout=60)
         app.stdout.close()
     values = [component["props"].get("value") for component in components]
-    assert space.examples("judge_answer")[0] in values
+    assert any(
+        isinstance(value, dict) and value.get("data") == space.cells(space.examples("judge_answer")[0])
+        for value in values
+    )
     assert any(isinstance(value, str) and "Metric card for Judge Answer" in value for value in values)
 
 
 def test_without_gradio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gradio", None)
-    with pytest.raises(ImportError, match=r'pip install "eyechart\[space\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[space\]"'):
         space.interface("judge_answer")
 
 

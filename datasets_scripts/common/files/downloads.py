@@ -7,6 +7,8 @@ The download manager of `datasets` resumes only files on the Hub; it downloads o
 import glob
 import hashlib
 import os
+import shutil
+from errno import ENOSPC
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -91,6 +93,9 @@ def _append_rest(files: Any, place: str, size: int, part: str) -> None:
 
     with open(part, "ab") as local:
         done = local.tell()
+        free = shutil.disk_usage(os.path.dirname(part)).free
+        if size - done > free:
+            raise OSError(ENOSPC, f"{(size - done) / 1e9:.1f} GB to download, but only {free / 1e9:.1f} GB are free")
         title = f"Downloading {os.path.basename(place)}"
         # Shown after two seconds, and on terminals only.
         shown = tqdm(total=size, initial=done, desc=title, unit="B", unit_scale=True, delay=2, disable=None)

@@ -19,13 +19,14 @@ from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Way, find_way
 from eyechart.evaluators.backends.endpoint.question import Question
+from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 
 class OpenAIBackend(Backend):
-    """Answers with a model on a server, with greedy decoding unless the options set sampling.
+    """Answers with a model on a server, with greedy decoding unless the options set sampling or the server refuses it.
 
     Args:
         model: The model's name on the server.
@@ -67,7 +68,7 @@ class OpenAIBackend(Backend):
             "backend": "openai",
             "name": self.name,
             **({"base_url": self._base_url} if serve is None else {"serve": serve.settings()}),
-            "decoding": self._options.chat.decoding,
+            "decoding": PROVIDER if "temperature" in self._options.removed else self._options.chat.decoding,
             "top_logprobs": self._options.top_logprobs,
             **self._options.asked(),
         }
@@ -97,16 +98,15 @@ class OpenAIBackend(Backend):
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and the counts of requests and tokens since `for_data`.
 
-        `served` lists the model names in the server's answers, `prefill` how the server continues a prefilled reply,
-        and `length_field` the field for the maximum reply length. Responses carry these three too, so that they are
-        correct for stored responses. The counted requests include those that test prefilled replies.
+        `served` lists the model names in the server's answers, and `prefill` how the server continues a prefilled
+        reply. Responses carry these too, so that they are correct for stored responses, and the parameters that were
+        dropped because the server refuses them. The counted requests include those that test prefilled replies.
         """
         return {
             **self.identity(),
             "served": sorted(self._record.served),
             "served_name": self._options.served_name,
             "prefill": sorted(self._ways_used),
-            "length_field": [self._record.length_field],
             "concurrency": self._options.concurrency,
             "timeout": self._options.timeout,
             "max_retries": self._options.max_retries,

@@ -2,22 +2,28 @@
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion, parse_tokens
-from eyechart.evaluators.backends.endpoint.failures import NO_SUCH_ADDRESS, clean, explain, is_final, retries_of
-from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
+from eyechart.evaluators.backends.endpoint.failures import (
+    NO_LOGPROBS,
+    NO_SUCH_ADDRESS,
+    REFUSED,
+    clean,
+    explain,
+    is_final,
+    retries_of,
+)
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions
 from eyechart.evaluators.backends.endpoint.redaction import redact_json
+from eyechart.evaluators.backends.endpoint.refused_parameters import without
 
 KEY_VARIABLE = "OPENAI_API_KEY"
-# HTTP statuses with which servers refuse a field or a value.
-REFUSED = (400, 422)
 _CONNECT_TIMEOUT = 10.0
-_OLD_LENGTH, _NEW_LENGTH = "max_tokens", "max_completion_tokens"
 
 Messages = Sequence[Mapping[str, Any]]
 """Chat messages as OpenAI documents them."""
@@ -32,10 +38,8 @@ class ServerRecord:
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    length_field: str = _OLD_LENGTH
-    """The field in which the server takes the maximum reply length."""
-    several_at_once: bool = True
-    """Whether to ask for several replies in one request."""
+    dropped: frozenset[str] = frozenset()
+    """Parameters that are not sent, because the server refuses or ignores them or the options remove them."""
     served: set[str] = field(default_factory=set)
     """The model names in the server's answers."""
 
@@ -72,8 +76,10 @@ class ChatClient:
         self.model = model
         self.base_url = resolve_address(options)
         self.record = record or ServerRecord()
+        self.record.dropped |= options.removed
+        self._required = options.chat.required
         self._timeout = options.timeout
-        self._fields = options.fields(self.base_url)
+        self._fields = without(options.fields(self.base_url), options.removed)
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
@@ -119,14 +125,14 @@ class ChatClient:
             ModelError: Every request would fail, or the server does not return the most probable tokens.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
-        completion = self._send(messages, {"temperature": 0.0, **logprobs, **(extra or {})}, max_tokens)
+        fields = {"temperature": 0.0, **logprobs, **(extra or {})}
+        completion = self._send(messages, fields, max_tokens, self._required)
         if len(completion.choices) != 1:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
         if top_logprobs is not None and not completion.choices[0].has_likeliest:
             raise ModelError(
                 f"model '{self.model}': {self.base_url} returned no log-probabilities, although the request has "
-                f"logprobs=true and top_logprobs={top_logprobs}. The task needs them as next-token logits. Use a "
-                "server that returns them, for example vLLM, or evaluate the model with transformers."
+                f"logprobs=true and top_logprobs={top_logprobs}. {NO_LOGPROBS}."
             )
         return completion
 
@@ -134,13 +140,14 @@ class ChatClient:
         """Ask for several sampled replies to the same messages and yield the server's answers as they arrive.
 
         One request asks for all replies, so that the prompt is paid once. If the server returns fewer or refuses, the
-        missing replies are requested one by one. At most one billed request is sent before each answer.
+        missing replies are requested one by one, and all later ones if it returned fewer than two. At most one billed
+        request is sent before each answer.
 
         Args:
             messages: The conversation so far.
             n: Number of replies, at least 1.
             max_tokens: Maximum reply length in tokens, at least 1.
-            temperature: Sampling temperature, at least 0.
+            temperature: Sampling temperature, at least 0. Only the servers' default, 1, may be dropped.
 
         Yields:
             Completions that together have exactly `n` choices.
@@ -149,25 +156,19 @@ class ChatClient:
             EndpointError: This request got no answer, or an unusable one.
             ModelError: Every request would fail.
         """
-        found, refused = 0, False
+        found = 0
+        required = frozenset() if temperature == DEFAULT_TEMPERATURE else frozenset({"temperature"})
         while found < n:
-            together = n > 1 and not found and not refused and self.record.several_at_once
-            try:
-                fields = {"temperature": temperature, **({"n": n} if together else {})}
-                completion = self._send(messages, fields, max_tokens)
-            except EndpointError as error:
-                if not together or error.status not in REFUSED:
-                    raise
-                refused = True
-                continue
+            fields = {"temperature": temperature, **({} if found or n == 1 else {"n": n})}
+            completion = self._send(messages, fields, max_tokens, required)
+            together = "n" in fields.keys() - completion.dropped
             count = len(completion.choices)
             if count > n - found:
                 raise EndpointError(f"{self.base_url} returned {count} replies; expected {n - found}")
             if not count and not together:
                 raise EndpointError(f"{self.base_url} returned no reply; expected {n - found}")
-            # Do not ask for several replies again if the server returned only one, or refused several and then gave
-            # one: it then did not refuse the prompt.
-            self.record.several_at_once &= count > 1 if together else not refused
+            if together and count < 2:
+                self._drop({"n"})
             found += count
             yield completion
 
@@ -190,16 +191,56 @@ class ChatClient:
         except openai.APIError as error:
             raise explain(error, self.base_url, self._timeout, self._key) from None
 
-    def _send(self, messages: Messages, fields: Mapping[str, Any], max_tokens: int) -> Completion:
-        length_field = self.record.length_field
+    def list_models(self) -> list[str]:
+        """The names of the models that the server lists.
+
+        Raises:
+            openai.APIError: The server cannot be reached, or refuses.
+            ModelError: The address needs `/v1`.
+            ValueError: Its answer is not JSON; TypeError or AttributeError if it is not a list of models.
+        """
+        import openai
+
         try:
-            return self._create(messages, {**fields, length_field: max_tokens})
-        except EndpointError as error:
-            # OpenAI's newer models refuse the old field name, and older servers do not know the new one.
-            if length_field != _OLD_LENGTH or error.status not in REFUSED or _NEW_LENGTH not in error.reason:
-                raise
-        self.record.length_field = _NEW_LENGTH
-        return self._create(messages, {**fields, _NEW_LENGTH: max_tokens})
+            return [str(one.id) for one in self._client.with_options(max_retries=0).models.list().data]
+        except openai.NotFoundError:
+            self._check_address()
+            raise
+
+    def _send(
+        self, messages: Messages, fields: Mapping[str, Any], max_tokens: int, required: frozenset[str]
+    ) -> Completion:
+        """Send a request, and again without each parameter that the server refuses and that is not required."""
+        fields = {**fields, "max_tokens": max_tokens}
+        dropped = self.record.dropped & fields.keys()
+        while True:
+            try:
+                completion = self._create(messages, without(fields, dropped))
+                break
+            except EndpointError as error:
+                # Servers refuse `n` in words that do not name it.
+                refused = (*error.refused, "n") if error.status in REFUSED else ()
+                left = [name for name in refused if name in fields and name not in dropped | required]
+                if not left:
+                    raise self._refusal(error, required) from None
+                # Other threads may have found out more meanwhile.
+                dropped |= {left[0]} | (self.record.dropped & fields.keys())
+        # Remembered only now, because an error may name a parameter for another reason.
+        self._drop(dropped)
+        completion.dropped = dropped
+        return completion
+
+    def _drop(self, names: Collection[str]) -> None:
+        with self._lock:
+            self.record.dropped |= frozenset(names)
+
+    def _refusal(self, error: EndpointError, required: frozenset[str]) -> EndpointError | ModelError:
+        """The error if no other form of the request is left; before the first reply, it stops all requests."""
+        asked = " and ".join(name for name in error.refused if name in required)
+        advice = f". You asked for {asked}; leave it out to let the provider choose" if asked else ""
+        if self.record.requests or not error.refused:
+            return EndpointError(f"{error.reason}{advice}", status=error.status)
+        return ModelError(f"the model cannot be used: {error.reason.rstrip('.')}{advice}.")
 
     def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         import openai

@@ -147,6 +147,8 @@ class Completion(BaseModel):
     """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Usage | None = None
     model: str | None = None
+    dropped: Annotated[frozenset[str], BeforeValidator(lambda _: frozenset())] = frozenset()
+    """The parameters that the client dropped from the request; never read from the answer."""
 
     @property
     def finish_reason(self) -> str | None:

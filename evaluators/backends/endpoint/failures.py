@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, EyechartError, ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.redaction import redact
+from eyechart.evaluators.backends.endpoint.refused_parameters import named_parameters
 
 if TYPE_CHECKING:
     import openai
 
+REFUSED = (400, 422)
+"""HTTP statuses with which servers refuse a field or a value."""
 NO_SUCH_ADDRESS = (404, 405)
 # Every other request would fail too: wrong key, no permission, no such model or address.
 _HOPELESS = (401, 403, *NO_SUCH_ADDRESS)
@@ -17,21 +20,30 @@ _NO_MONEY = 402
 _NO_QUOTA = "insufficient_quota"
 _LONGEST = 300
 _SHORTER = "Set a smaller --max-new-tokens, or start the server with a longer context"
-# Known error texts of llama.cpp b11434, vLLM 0.32, SGLang and OpenAI, and what helps.
-_REMEDIES = (
+READ_NUMBERS = "Quality assessment can instead read a number from each reply: --set prompt=numerical"
+NO_LOGPROBS = (
+    "The task needs log-probabilities. Use a server that returns them, for example vLLM, or evaluate the model with "
+    f"transformers. {READ_NUMBERS}"
+)
+# Known error texts of llama.cpp b11434, vLLM 0.32, SGLang, OpenAI and Google, and what helps: the first that matches.
+# With the final ones, every other request would fail too.
+_FINAL_REMEDIES = (
     ("image input is not supported", "Start llama.cpp's server with --mmproj FILE, the model's vision part"),
     ("is not a multimodal model", "Choose a model that takes images (--model)"),
+    ("greater than max allowed", "Set a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),
+    (r"logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)", "Set a smaller --top-logprobs"),
+    (r"(?i)\b(top_)?logprobs\b", NO_LOGPROBS),
+)
+_REMEDIES = (
+    *_FINAL_REMEDIES,
     ("may be provided in one prompt", "Start vLLM with a larger --limit-mm-per-prompt"),
     ("maximum context length", f"{_SHORTER} (vLLM: --max-model-len)"),
     ("exceeds the available context size", f"{_SHORTER} (llama.cpp: --ctx-size, shared by the --parallel slots)"),
     ("greater than max_model_len", f"{_SHORTER} (vLLM: --max-model-len)"),
     ("model's context length", f"{_SHORTER} (SGLang: --context-length)"),
     ("max_tokens is too large", "Set a smaller --max-new-tokens"),
-    ("greater than max allowed", "Set a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),
-    ("top_logprobs", "Set a smaller --top-logprobs"),
+    ("model output limit was reached", "Set a larger --max-new-tokens"),
 )
-# With these errors, every other request would fail too.
-_FINAL = ("image input is not supported", "is not a multimodal model", "greater than max allowed", "top_logprobs")
 
 FIRST_FAILURES = 5
 """If this many requests fail in the same way and none has succeeded, no more are sent."""
@@ -54,7 +66,9 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
 
     after = _after(retries_of(error))
     if isinstance(error, openai.APIStatusError):
-        reason = clean(f"{base_url} answered {error.status_code}{after}: {_message(error.body)}", key)
+        message = _message(error.body)
+        reason = clean(f"{base_url} answered {error.status_code}{after}: {message}", key)
+        remedy = _remedy(message)
         if target := error.response.headers.get("location"):
             target = clean(target, key)
             return ModelError(
@@ -63,10 +77,12 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
             )
         if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
             return QuotaError(f"the model cannot be used: {reason}.")
-        if error.status_code in _HOPELESS or is_final(reason):
+        advised = reason.rstrip(".") + (f". {remedy}" if remedy else "")
+        if error.status_code in _HOPELESS or is_final(message):
             hint = " Set the environment variable OPENAI_API_KEY." if error.status_code == 401 and not key else ""
-            return ModelError(f"the model cannot be used: {_with_remedy(reason)}.{hint}")
-        return EndpointError(_with_remedy(reason), status=error.status_code)
+            return ModelError(f"the model cannot be used: {advised}.{hint}")
+        refused = named_parameters(error.body) if error.status_code in REFUSED and not remedy else ()
+        return EndpointError(advised, status=error.status_code, refused=refused)
     if isinstance(error, openai.APITimeoutError):
         return EndpointError(f"{base_url} did not answer within {timeout:g} s{after}")
     cause = error.__cause__
@@ -79,7 +95,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
 
 def is_final(text: str) -> bool:
     """Whether a server's error means that every other request would fail too."""
-    return any(words in text for words in _FINAL)
+    return any(re.search(pattern, text) for pattern, _ in _FINAL_REMEDIES)
 
 
 class FirstFailures:
@@ -119,10 +135,9 @@ def clean(text: str, key: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
-def _with_remedy(reason: str) -> str:
-    """The server's message and, if known, what helps."""
-    helps = (remedy for words, remedy in _REMEDIES if words in reason)
-    return ". ".join([reason.rstrip("."), *helps])
+def _remedy(message: str) -> str:
+    """What helps with a server's error; "" if unknown."""
+    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
 
 
 def _after(retries: int) -> str:
@@ -135,4 +150,6 @@ def _message(body: object) -> str:
         for name in ("message", "detail", "error"):
             if body.get(name):
                 return _message(body[name])
+    if isinstance(body, list) and body:
+        return "; ".join(map(_message, body))
     return str(body or "no reason given")

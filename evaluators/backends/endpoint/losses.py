@@ -6,8 +6,9 @@ those at the end of the first prompt that the second does not have, as with a lo
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.chat import joined
-from eyechart.evaluators.backends.endpoint.client import REFUSED, ChatClient, Messages
+from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.failures import REFUSED
 from eyechart.evaluators.backends.endpoint.question import Question
 from eyechart.evaluators.requests.types import Loss, Response
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions
+from eyechart.evaluators.backends.endpoint.refused_parameters import REMOVABLE
 
 DEFAULT_CONCURRENCY = 8
 # Long, because a busy server queues requests.
@@ -14,6 +15,8 @@ LONGEST_TIMEOUT = 604_800
 """In seconds: a week."""
 # The maximum of OpenAI, and of vLLM unless it was started with a larger one.
 DEFAULT_TOP_LOGPROBS = 20
+DEFAULT_TEMPERATURE = 1.0
+"""The sampling temperature of servers that are sent none."""
 OPENAI_URL = "https://api.openai.com/v1"
 _OWN_FIELDS = frozenset(
     (
@@ -63,6 +66,7 @@ class EndpointOptions:
             upper bound, so scores depend on this option: results and the keys of stored responses contain it.
         chat: Options for every chat.
         extra_body: Additional fields of every request, for options that only some servers have, such as {"top_k": 1}.
+            None removes a field: {"temperature": None}; `max_completion_tokens` replaces a removed `max_tokens`.
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
         serve: The server that this run started, if it did; requests then name `served_name` as the model and do not use
@@ -82,7 +86,8 @@ class EndpointOptions:
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
         own = _OWN_FIELDS if self.chat.sampling is None else _OWN_FIELDS | self.chat.sampling.fields(1).keys()
-        if taken := sorted(own & self.extra_body.keys()):
+        may_be_removed = REMOVABLE - self.chat.required
+        if taken := sorted((own & self.extra_body.keys()) - (self.removed & may_be_removed)):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
         if not 0.001 <= self.timeout <= LONGEST_TIMEOUT:
             raise UsageError(
@@ -92,6 +97,11 @@ class EndpointOptions:
         for name, allowed in least.items():
             if not getattr(self, name) >= allowed:
                 raise UsageError(f"{name}={getattr(self, name)} is not allowed; it must be at least {allowed}.")
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The fields that `extra_body` removes from every request."""
+        return frozenset(name for name, value in self.extra_body.items() if value is None)
 
     def asked(self) -> dict[str, Any]:
         """The options on which replies depend, as part of a result."""
@@ -121,4 +131,4 @@ class EndpointOptions:
         found: dict[str, Any] = {}
         if self.chat.has_budget:
             switches["thinking_budget"] = found["thinking_token_budget"] = thinking
-        return {**found, **given, "chat_template_kwargs": {**switches, **given.get("chat_template_kwargs", {})}}
+        return {**found, **given, "chat_template_kwargs": {**switches, **(given.get("chat_template_kwargs") or {})}}

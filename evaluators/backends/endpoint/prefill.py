@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
-from eyechart.evaluators.backends.endpoint.client import REFUSED, ChatClient, Messages
+from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Choice
+from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
 from eyechart.evaluators.backends.endpoint.words import plain
 
 
@@ -128,7 +129,7 @@ def find_way(client: ChatClient, messages: Messages, top_logprobs: int | None) -
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
         f"test, after {cut.head!r}, expected {cut.rest[:60]!r}; {'; '.join(failed)}. Use a server that continues "
-        "prefilled replies, for example vLLM, or evaluate the model with transformers."
+        f"prefilled replies, for example vLLM, or evaluate the model with transformers. {READ_NUMBERS}."
     )
 
 

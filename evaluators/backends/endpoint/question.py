@@ -9,6 +9,7 @@ from typing import Any
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Choice, Completion
 from eyechart.evaluators.backends.endpoint.prefill import Way, continued
+from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, SEPARATOR
 from eyechart.evaluators.requests.types import Request, Response
 
 
@@ -50,7 +51,7 @@ class Question:
         metadata = {
             "served": completions[0].model,
             "prefill": self.way.name if self.way is not None else None,
-            "length_field": self.client.record.length_field,
+            DROPPED: SEPARATOR.join(sorted(set[str]().union(*(one.dropped for one in completions)))) or None,
         }
         usage = Counter[str]()
         for completion in completions:

@@ -81,7 +81,7 @@ class TransformersBackend(Backend):
         if getattr(processor, "chat_template", None) is None:
             raise ModelError(
                 f"model '{name}' has no chat template, which is needed to write prompts. Use a chat or instruct "
-                "variant of the model, or add chat_template.jinja to its folder."
+                "variant of the model, or name a template with --model-arg chat_template=FILE."
             )
         if model.config.is_encoder_decoder or model.config.get_text_config().is_encoder_decoder:
             raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models are supported.")
@@ -99,6 +99,8 @@ class TransformersBackend(Backend):
         self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
         self._preparer = Preparer(self._make_renderer, workers=self._workers)
+        if loaded is not None and loaded.chat_template is not None:
+            self._renderer.check_template()
         self._plain = PlainRunner(model, processor)
         self._engine: Engine | None = None
         self._unshared = "" if share_prefixes else "switched off"

@@ -1,10 +1,11 @@
 """Early checks of model options, and one-line messages for errors of loading a model."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.local.loading import LoadOptions
@@ -31,20 +32,30 @@ def check_options(options: "LoadOptions") -> None:
     # A name with a slash is a kernel on the Hub.
     if options.attention is not None and options.attention not in attention and "/" not in options.attention:
         raise unknown_name("attention", options.attention, attention)
-    if isinstance(options.device, str) and not _is_device(options.device):
-        raise unknown_name("device", options.device, _DEVICES)
-    if options.device_map is not None and options.device_map not in _DEVICE_MAPS and not _is_device(options.device_map):
-        raise unknown_name("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
+    if isinstance(options.device, str):
+        _check_device("device", options.device, _DEVICES)
+    if options.device_map is not None and options.device_map not in _DEVICE_MAPS:
+        _check_device("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
 
 
-def _is_device(name: str) -> bool:
+def _check_device(option: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a device that does not exist, or that this machine does not have.
+
+    Raises:
+        UsageError: It does not exist here; the message lists the available ones.
+    """
     import torch
 
     try:
-        torch.device(name)
+        device = torch.device(name)
     except RuntimeError:
-        return False
-    return True
+        raise unknown_name(option, name, known) from None
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    here = ["cpu", *(f"cuda:{place}" for place in range(count)), *["mps"] * torch.backends.mps.is_available()]
+    is_here = device.type in ("cpu", "mps") or (device.index or 0) < count
+    if device.type in ("cpu", "cuda", "mps") and not (is_here and any(one.startswith(device.type) for one in here)):
+        why = ", as torch finds no CUDA GPU" if device.type == "cuda" and not count else ""
+        raise UsageError(f"{option} {name!r} is not available on this machine{why}; available: {', '.join(here)}")
 
 
 def loading_error(error: Exception, folder: str) -> str:

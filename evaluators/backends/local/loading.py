@@ -1,11 +1,13 @@
 """Loads a model and its processor from a folder or the Hub, and identifies the model."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.image_sizes import size_settings
 from eyechart.evaluators.backends.local.load_checks import check_options, loading_error
@@ -22,6 +24,7 @@ ZERO_SHOT = "zero-shot-image-classification"
 DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "siglip", "siglip2")
 """Model types that compare images and texts by the cosine of their features."""
 
+_MAX_TEMPLATE = 1_000_000
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
 """Settings that do not change replies, or that the fingerprint covers."""
 
@@ -39,6 +42,7 @@ class LoadOptions:
         trust_remote_code: Run the code in the model's repository.
         processor: Settings of the image processor to change, by name, such as {"min_pixels": 200704}.
         adapter: Folder or id of a PEFT adapter to merge into the model.
+        chat_template: Chat template (Jinja) to use instead of the model's own.
     """
 
     device: int | str | None = None
@@ -49,10 +53,12 @@ class LoadOptions:
     trust_remote_code: bool = False
     processor: Mapping[str, Any] = field(default_factory=dict)
     adapter: str | None = None
+    chat_template: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """The options that change replies and are not visible in the loaded model."""
-        return {"processor": dict(self.processor), "adapter": self.adapter}
+        template = None if self.chat_template is None else hashlib.sha256(self.chat_template.encode()).hexdigest()
+        return {"processor": dict(self.processor), "adapter": self.adapter, "chat_template": template}
 
     def __post_init__(self) -> None:
         """Refuse a device together with a device map.
@@ -65,6 +71,22 @@ class LoadOptions:
                 f"device={self.device!r} and device_map={self.device_map!r} cannot be combined. With several "
                 "processes, each uses its own device; a device map is for a single process."
             )
+
+
+def read_template(path: str) -> str:
+    """Read a chat template.
+
+    Raises:
+        UsageError: The file cannot be read, or is empty.
+    """
+    try:
+        with open_regular(path, _MAX_TEMPLATE) as file:
+            text = file.read().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--model-arg chat_template={path}: the file cannot be read: {error}") from error
+    if not text.strip():
+        raise UsageError(f"--model-arg chat_template={path}: the file is empty; expected a Jinja template")
+    return text
 
 
 def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
@@ -99,9 +121,24 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
         raise ModelError(f"model '{name}' cannot be loaded: {loading_error(error, folder)}") from error
     if options.processor:
         _set_image_processor(loaded, folder, options)
+    if options.chat_template is not None:
+        if loaded.task == ZERO_SHOT:
+            raise UsageError(f"model '{name}' only compares images with texts; leave chat_template out")
+        loaded.processor.chat_template = options.chat_template
     if options.adapter is not None:
         _merge_adapter(loaded, options.adapter)
     return loaded
+
+
+def check_model(folder: str, options: LoadOptions) -> None:
+    """Refuse a model that cannot be loaded, as far as its config shows; no weights are read.
+
+    Raises:
+        UsageError: A device, dtype or attention implementation does not exist.
+        ModelError: The model does not exist, or its architecture is unknown or not supported.
+    """
+    check_options(options)
+    _task_of(folder, options)
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:

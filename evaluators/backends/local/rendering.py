@@ -197,6 +197,26 @@ class Renderer:
                 f"model '{self._name}': the chat template ignores the system prompt. Leave --system-prompt out."
             )
 
+    def check_template(self) -> None:
+        """Refuse a chat template that fails, or that leaves out the image or the text of a prompt.
+
+        Raises:
+            ModelError: The chat template cannot be used with this model.
+        """
+        image, where = Image.new("RGB", (64, 64)), f"model '{self._name}': the given chat_template"
+        request = Request("", ("What is shown?", IMAGE), (image,))
+        try:
+            text = self.text_of(request)
+            without = self.text_of(replace(request, prompt=("What is shown?",), images=()))
+            found = self.image(image) if text != without else None
+        # Templates and processors can raise any kind of error.
+        except Exception as error:
+            raise ModelError(f"{where} cannot be used: {type(error).__name__}: {error}") from error
+        if found is None or (self._image_token_id >= 0 and not found.tokens):
+            raise ModelError(f"{where} writes no placeholder for images; the model's own template shows which it needs")
+        if "What is shown?" not in text:
+            raise ModelError(f"{where} leaves out the text of the prompt")
+
     def _continued(
         self,
         whole: Prompt,

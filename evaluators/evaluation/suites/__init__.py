@@ -1,16 +1,13 @@
-"""The suites: all tasks of a paper, for `eyechart run --suite` and as folders for `evaluate.EvaluationSuite.load`."""
+"""The suites: all tasks of a paper, as folders for `evaluate.EvaluationSuite.load`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.tasks import TASKS
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks import TASKS, find_tasks
 
 if TYPE_CHECKING:
     from evaluate.evaluation_suite import SubTask
-
-_FOLDER = Path(__file__).parent
 
 
 def list_suites() -> list[str]:
@@ -20,18 +17,7 @@ def list_suites() -> list[str]:
         >>> "q_bench" in list_suites()
         True
     """
-    return list(dict.fromkeys(_paper(task) for task in TASKS))
-
-
-def suite_tasks(name: str) -> list[Task]:
-    """The tasks of a suite.
-
-    Raises:
-        UsageError: Unknown suite name.
-    """
-    if name not in list_suites():
-        raise unknown_name("suite", name, list_suites())
-    return [task for task in TASKS if _paper(task) == name]
+    return list(dict.fromkeys(task.name.partition("/")[0] for task in TASKS))
 
 
 def folder(name: str) -> Path:
@@ -44,8 +30,9 @@ def folder(name: str) -> Path:
         >>> folder("q_bench").name
         'q_bench'
     """
-    suite_tasks(name)
-    return _FOLDER / name
+    if name not in list_suites():
+        raise unknown_name("suite", name, list_suites())
+    return Path(__file__).parent / name
 
 
 def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
@@ -72,10 +59,6 @@ def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
             split=task.data.splits[0],
             args_for_task={},
         )
-        for task in suite_tasks(name)
+        for task in find_tasks(name)
         for dataset in task.data.default_datasets
     ]
-
-
-def _paper(task: Task) -> str:
-    return task.name.partition("/")[0]

@@ -1,5 +1,7 @@
 """Base of all multiple-choice protocols: questions can also be asked blind, to measure what the images contribute."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -102,7 +102,7 @@ def abstention_line(found: Mapping[str, Any]) -> str:
 
     Examples:
         >>> shares = {"answer_rate": 0.8, "own_accuracy": 0.7, "by_probability": 0.75, "difference": 0.05}
-        >>> more = {"difference_ci95": [0.01, 0.09], "interval": {"kind": "bootstrap", "units": 90}}
+        >>> more = {"difference_ci95": [0.01, 0.09], "intervals": {"difference": {"kind": "bootstrap", "units": 9}}}
         >>> abstention_line(shares | more).partition(": ")[2]
         'accuracy 75.0 %, with its own refusals 70.0 %, difference 5.0 (1.0 to 9.0)'
     """
@@ -110,9 +110,8 @@ def abstention_line(found: Mapping[str, Any]) -> str:
     if not rate:
         return "the model refused every question, so there are no answers to compare"
     other, own, difference = (100 * found[key] for key in ("by_probability", "own_accuracy", "difference"))
-    ends = _interval(
-        [end and 100 * end for end in found["difference_ci95"] or ()], 1, found["interval"], "independent unit"
-    )
+    about = found["intervals"]["difference"]
+    ends = _interval([end and 100 * end for end in found["difference_ci95"] or ()], 1, about, "independent unit")
     return (
         f"if the model answered as many questions ({rate:.1f} %) but chose them by letter probability: accuracy "
         f"{other:.1f} %, with its own refusals {own:.1f} %, difference {difference:z.1f} ({ends})"

@@ -4,6 +4,8 @@ Each pass shows the options in another order. If a pass has no reply, the questi
 Otherwise it is an error; with `skip_bad` the question is left out and counted.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase

@@ -1,5 +1,7 @@
 """Multiple-choice questions: lettered options in the prompt and a reply, or no options and a loss for each option."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
@@ -89,11 +91,13 @@ class MultipleChoice(ChoiceProtocol):
         """Refuse closed-set inference if the task has no prompt for it.
 
         Raises:
-            UsageError: The task has no prompt without options, or no prompt of the given name.
+            UsageError: The task has no prompt without options, or a scoring function; or no prompt of the given name.
         """
         ChoiceProtocol.__post_init__(self)
         if self.inference == CLOSED_SET and self.open_prompt is None:
             raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, which this task does not have")
+        if self.inference == CLOSED_SET and self.scorer is not None:
+            raise UsageError(f"inference='{CLOSED_SET}' gives no replies that the task's score= could take")
 
     @property
     def is_closed_set(self) -> bool:
@@ -107,8 +111,8 @@ class MultipleChoice(ChoiceProtocol):
 
     @property
     def is_judged(self) -> bool:
-        """Whether a judge may read replies; closed-set inference has no replies."""
-        return not self.is_closed_set
+        """Whether a judge may read replies; closed-set inference has no replies, and a scoring function no judge."""
+        return not self.is_closed_set and self.scorer is None
 
     def unused_settings(self) -> tuple[str, ...]:
         """Settings of replies have no effect on losses; the kind of loss has no effect on replies."""
@@ -127,8 +131,8 @@ class MultipleChoice(ChoiceProtocol):
         return {**super().settings(), "prefill": self.open_prefill if self.is_closed_set else self.prefill}
 
     def check(self, row: Row) -> None:
-        """Check that the answer is the letter of one of the options; options may repeat."""
-        check_question(row)
+        """Check that the answer is the letter of one of the options, or several letters; options may repeat."""
+        check_question(row, several=True)
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
@@ -177,7 +181,7 @@ class MultipleChoice(ChoiceProtocol):
             return Scored(items, diagnostics=diagnostics, files=self._answer_files(answered), caveats=self.caveats())
         found = [one.responses[0].item for one in public]
         scores = self._scores(public, found)
-        chances = [1 / len(item["options"]) for item in found]
+        chances = [len(item["answer"]) / len(item["options"]) for item in found]
         diagnostics |= self.gain([one.row for one in public], [one["correct"] for one in found], chances, "accuracy")
         others = [loss for loss in LOSSES if self.is_closed_set and loss != self.loss]
         variants = {f"loss={loss}": self._scores(public, self._items_by(loss, public)) for loss in others}
@@ -257,9 +261,8 @@ class MultipleChoice(ChoiceProtocol):
     def _loss_letter(self, row: Row, response: Response, loss: str) -> str:
         """The letter of the option with the lowest loss; if that text is repeated, the correct letter if it is one."""
         shown, place = shown_options(response), lowest_loss(response.losses or (), loss)[0]
-        right = right_letter(row, shown)
-        is_right = bool(right) and shown[ascii_uppercase.index(right)] == shown[place]
-        return right if is_right else ascii_uppercase[place]
+        right = [letter for letter in right_letter(row, shown) if shown[ascii_uppercase.index(letter)] == shown[place]]
+        return right[0] if right else ascii_uppercase[place]
 
     def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
         groups = known_groups([one.row for one in answered], self.groups)

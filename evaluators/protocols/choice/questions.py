@@ -16,8 +16,12 @@ from eyechart.metrics.scoring.choices.replies import read_reply
 from eyechart.metrics.scoring.judging.replies import Judge
 
 
-def check_question(row: Row) -> None:
+def check_question(row: Row, *, several: bool = False) -> None:
     """Refuse a malformed row, such as one whose answer is not the letter of an option; options may repeat.
+
+    Args:
+        row: The row.
+        several: Whether the answer may be several letters, each of which is accepted.
 
     Raises:
         DataError: Question, hint, options or answer are malformed.
@@ -29,8 +33,10 @@ def check_question(row: Row) -> None:
     if not 1 <= len(options) <= len(ascii_uppercase):
         raise DataError(f"column 'options' is {options!r}; expected 1 to {len(ascii_uppercase)} strings")
     letters = ascii_uppercase[: len(options)]
-    if answer and (len(answer) != 1 or answer not in letters):
+    if answer and not (set(answer) <= set(letters) and len(answer) == len(set(answer))):
         raise DataError(f"column 'answer' is {answer!r}; expected one of {', '.join(letters)} ('' if private)")
+    if len(answer or "") > 1 and not several:
+        raise DataError(f"column 'answer' is {answer!r}; only the protocol multiple_choice takes several answers")
 
 
 def ordered_options(row: Row, shuffle_seed: int | None) -> tuple[str, ...]:
@@ -49,8 +55,8 @@ def shown_options(response: Response) -> tuple[str, ...]:
 
 
 def right_letter(row: Row, options: Sequence[str]) -> str:
-    """The correct option's letter among the options as they were shown; "" if private."""
-    return moved_letter(row["answer"], row["options"], options) if row["answer"] else ""
+    """The accepted letters among the options as they were shown; "" if private."""
+    return "".join(sorted(moved_letter(letter, row["options"], options) for letter in row["answer"] or ""))
 
 
 def add_choices(
@@ -91,6 +97,7 @@ def add_choices(
             ids=[rows[place]["id"] for place in public],
             rotations=None if rotations is None else [rotations[place] for place in public],
             finish_reasons=[ends[place] for place in public],
+            several=True,
         )
         for number, place in enumerate(public):
             items[place].update({name: column[number] for name, column in found.items()})

@@ -1,5 +1,7 @@
 """Multiple-choice questions with a refusal option; refused questions are asked again without it (QL-Bench)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any, ClassVar, Literal

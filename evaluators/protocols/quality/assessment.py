@@ -9,6 +9,8 @@
   suggest the word pair (Eq. 3); this run gives no score.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -44,6 +46,7 @@ from eyechart.metrics.scoring.choices.replies import (
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, read_logits, read_scores
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 NUMERICAL = "numerical"
 TOP_TOKEN = "top-token"
 READ_NUMBER = "number in the reply"
@@ -80,7 +83,7 @@ class QualityAssessment(Protocol):
     words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] = 100.0
+    temperature: Positive = 100.0
     """Divides the logits before the softmax."""
     ties: TieRule = "exact"
     """How images with equal logit differences are ranked: "exact" as ties, "paper-code" with the rounding of the

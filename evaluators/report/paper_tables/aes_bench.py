@@ -15,23 +15,24 @@ _PERCEPTUAL = {
 _EMPATHIC = {"emotion": "Emotion", "interest": "Interest", "uniqueness": "Uniqueness", "vibe": "Vibe"}
 _SOURCES = {"natural": "NIs", "artistic": "AIs", "AI-generated": "AGIs"}
 _AES_TYPES = {"yes-or-no": "Yes-No", "what": "What", "how": "How", "why": "Why"}
+_GROUPS = {("image_source", "Image Sources"): _SOURCES, ("question_type", "Question Types"): _AES_TYPES}
 
 
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 2."""
-    groups = {"dimension": _PERCEPTUAL, "image_source": _SOURCES, "question_type": _AES_TYPES}
+    groups = {("dimension", "Perceptual Dimensions"): _PERCEPTUAL, **_GROUPS}
     yield choice_table(key, "table_2", "AesBench, Table 2: aesthetic perception", "MLLM", groups, results)
 
 
 def empathy(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 3."""
-    groups = {"dimension": _EMPATHIC, "image_source": _SOURCES, "question_type": _AES_TYPES}
+    groups = {("dimension", "Empathy Dimensions"): _EMPATHIC, **_GROUPS}
     yield choice_table(key, "table_3", "AesBench, Table 3: aesthetic empathy", "MLLM", groups, results)
 
 
 def assessment(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """AesBench, Table 4."""
-    groups = {"image_source": _SOURCES}
+    groups = {("image_source", ""): _SOURCES}
     yield choice_table(key, "table_4", "AesBench, Table 4: aesthetic assessment", "MLLM", groups, results)
 
 

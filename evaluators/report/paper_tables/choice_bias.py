@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from eyechart.evaluators.protocols.choice.blind import GAIN
-from eyechart.evaluators.report.paper_tables.cells import UNDEFINED, PaperTable, Results, parts, percent, table
+from eyechart.evaluators.report.paper_tables.cells import GROUP, UNDEFINED, PaperTable, Results, parts, percent, table
 from eyechart.evaluators.report.paper_tables.mmbench_appendix import is_blind
 from eyechart.evaluators.report.scores import interval
 from eyechart.evaluators.results.finished_runs import TaskKey
@@ -26,7 +26,7 @@ def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     found = [(label, parts(result.diagnostics, GAIN)) for label, result in results if GAIN in result.diagnostics]
     if not found:
         return
-    heads = [head for name in _GAINS.values() for head in (name, "95 % interval")]
+    heads = [head for name in _GAINS.values() for head in (f"{name} (%)", "95 % interval")]
     rows = []
     for label, own in found:
         cells = [cell for name in _GAINS for cell in (percent(own, name), _ends(own, name))]
@@ -34,7 +34,7 @@ def gains(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     score = _LABELS.get(str(found[0][1].get("score")), "score")
     title = f"Multimodal gain and leak, as in MMStar, Sec. 4.3: {score}"
     note = "Gain: score with images minus score without images. Leak: score without images minus chance level."
-    made = table(key, "gain", title, ("Model", "Blind run", *heads, "Chance level"), rows, note, labels=2)
+    made = table(key, "gain", title, ("Model", "Blind run", *heads, "Chance level (%)"), rows, note, labels=2)
     yield replace(made, unranked=tuple(range(len(made.columns))))
 
 
@@ -45,12 +45,12 @@ def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         return
     letters = sorted({letter for _, scores in found for letter in parts(scores["position_bias"], "recall")})
     columns = {
-        **{f"Recall at {letter}": ("position_bias", "recall", letter) for letter in letters},
-        "Spread": ("position_bias", "spread"),
-        "Spread by chance": ("position_bias", "spread_by_chance"),
+        **{f"Recall at{GROUP}{letter} (%)": ("position_bias", "recall", letter) for letter in letters},
+        "Spread (%)": ("position_bias", "spread"),
+        "Spread by chance (%)": ("position_bias", "spread_by_chance"),
     }
     if any("flip_rate" in scores for _, scores in found):
-        columns |= {"Flip rate": ("flip_rate",), "Majority of passes": ("position_free_accuracy",)}
+        columns |= {"Flip rate (%)": ("flip_rate",), "Majority of passes (%)": ("position_free_accuracy",)}
     rows = [(label, *(percent(scores, *path) for path in columns.values())) for label, scores in found]
     note = (
         "Recall: share of correct answers among questions whose correct option is at that position. Spread: standard "
@@ -62,5 +62,5 @@ def positions(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 
 
 def _ends(scores: Mapping[str, Any], name: str) -> str:
-    ends = interval(scores, f"{name}_ci95")
+    ends = interval(scores, name)
     return UNDEFINED if ends is None else f"{100 * ends[0]:.2f} to {100 * ends[1]:.2f}"

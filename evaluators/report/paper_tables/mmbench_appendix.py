@@ -29,9 +29,9 @@ def blind_runs(key: TaskKey, results: Results) -> PaperTable:
     """The first table: models without images, by L-2 ability."""
     heads = {"Overall": (), **{code: ("by_l2_category", name) for name, code in L2_CODES.items()}}
     rows = [(label, *(_points(result.scores, *path) for path in heads.values())) for label, result in results]
-    title = "MMBench, Appendix B, first table: without images, CircularEval in %"
-    found = table(key, "appendix_b_blind", title, ("Model", *heads), rows)
-    return with_published(found, key, "appendix_b_blind", results, [(2, False)] * len(heads))
+    title = "MMBench, Appendix B, first table: without images, CircularEval"
+    found = table(key, "appendix_b_blind", title, ("Model", *(f"{head} (%)" for head in heads)), rows)
+    return with_published(found, key, "appendix_b_blind", results, [2] * len(heads))
 
 
 def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
@@ -51,12 +51,12 @@ def without_blind_solved(task: str, results: ResultsByKey) -> Iterator[PaperTabl
             )
             cells = [(label, *_both_ways(by_split)) for label, by_split in own]
             blind = models[0] if len(models) == 1 else "blind"
-            columns = [head for name in _SPLITS.values() for head in (name, f"{name} w/o {blind}")]
+            columns = [head for name in _SPLITS.values() for head in (f"{name} (%)", f"{name} w/o {blind} (%)")]
             note = f"Left out: questions that {' or '.join(models)} solved without images."
-            title = "MMBench, Appendix B, second table: questions solved without images left out, CircularEval in %"
+            title = "MMBench, Appendix B, second table: questions solved without images left out, CircularEval"
             key = TaskKey(task, dataset, ", ".join(splits))
             made = table(key, "appendix_b_without", title, ("Model", *columns), cells, note)
-            yield with_published(made, key, "appendix_b_without", [], [(2, False)] * len(columns))
+            yield with_published(made, key, "appendix_b_without", [], [2] * len(columns))
 
 
 def _both_ways(by_split: Mapping[str, TaskResult]) -> Iterator[str]:

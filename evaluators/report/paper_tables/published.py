@@ -22,22 +22,20 @@ def published_table(key: TaskKey, number_of: str) -> PublishedTable | None:
     return found if found is not None and found.board == key.task else None
 
 
-def published_rows(
-    table: PublishedTable, columns: Sequence[tuple[int, bool]], labels: int = 1
-) -> tuple[tuple[str, ...], ...]:
+def published_rows(table: PublishedTable, digits: Sequence[int], labels: int = 1) -> tuple[tuple[str, ...], ...]:
     """The rows of a paper's table; empty if its columns differ.
 
     Args:
         table: The paper's table.
-        columns: Decimals of each of our columns, and whether it is in percent; one may contain two of the paper's.
+        digits: Decimals of each of our columns; one may contain two of the paper's.
         labels: Number of our text columns; the paper's names contain both texts, separated by a comma.
     """
-    each = len(table.columns) // len(columns)
-    if each * len(columns) != len(table.columns):
+    each = len(table.columns) // len(digits)
+    if each * len(digits) != len(table.columns):
         return ()
     rows = []
     for row in table.rows:
-        cells = [_shown(value, *columns[place // each]) for place, value in enumerate(row.values)]
+        cells = [_shown(value, digits[place // each]) for place, value in enumerate(row.values)]
         name, _, second = row.model.rpartition(", ")
         lead = (row.model,) if labels == 1 else (name, second.replace("/", ARROW))
         rows.append((*lead, *("/".join(cells[place : place + each]) for place in range(0, len(cells), each))))
@@ -59,5 +57,5 @@ def are_comparable(key: TaskKey, table: PublishedTable, results: Sequence[tuple[
     return table.split == key.split and not is_part
 
 
-def _shown(value: float | None, digits: int, is_percent: bool) -> str:
-    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}{' %' if is_percent else ''}"
+def _shown(value: float | None, digits: int) -> str:
+    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}"

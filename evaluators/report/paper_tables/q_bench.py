@@ -12,7 +12,6 @@ from eyechart.evaluators.report.paper_tables.cells import (
     Results,
     choice_table,
     parts,
-    percent,
     score_table,
     table,
     with_published,
@@ -34,7 +33,10 @@ _DIMENSIONS = {"completeness": "Completeness", "preciseness": "Precision", "rele
 
 def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """Q-Bench, Table 2 (test) or 7 (dev); Table 5 if a run has closed-set inference; Table 8."""
-    groups = {"question_type": QUESTION_TYPES, "concern": _CONCERNS}
+    groups = {
+        ("question_type", "Question Types"): QUESTION_TYPES,
+        ("concern", "Quadrants of Low-level Concerns"): _CONCERNS,
+    }
     pairs = _of_pairs(key)
     normal = [(label, result) for label, result in results if not _is_closed_set(result)]
     if normal:
@@ -51,17 +53,17 @@ def perception(key: TaskKey, results: Results) -> Iterator[PaperTable]:
 def _yes_or_no(key: TaskKey, results: Results) -> PaperTable:
     """Q-Bench, Table 8: questions whose correct answer is yes or no."""
     # Questions on single images have two options; one question on pairs has a single option.
-    rows = [("chance level", *["50.00 %"] * 4, UNDEFINED)] if key.task == _SINGLE else []
+    rows: list[tuple[str, ...]] = [("chance level", *["50.00"] * 4, UNDEFINED)] if key.task == _SINGLE else []
     means = [number(parts(result.scores, "yes_no"), "mean") for _, result in results]
     for (label, result), own in zip(results, means, strict=True):
-        found = parts(result.scores, "yes_no")
+        cells = [Column(name, ("yes_no", name), 2).cell(result) for name in ("all", "yes", "no", "mean")]
         rank = UNDEFINED if math.isnan(own) else str(1 + sum(mean > own for mean in means))
-        rows.append((label, *(percent(found, name) for name in ("all", "yes", "no", "mean")), rank))
-    columns = (_CORNER, "all", "correct answer: Yes", "correct answer: No", "mean", "de-biased #")
-    title = f"Q-Bench, Table 8: questions with correct answers as Yes or No{_of_pairs(key)}"
+        rows.append((label, *cells, rank))
+    columns = (_CORNER, "all (%)", "correct answer: Yes (%)", "correct answer: No (%)", "mean (%)", "de-biased #")
+    title = f"Q-Bench, Table 8: yes/no questions{_of_pairs(key)}"
     made = table(key, "table_8", title, columns, rows)
     # The paper ranks only its own models.
-    printed = with_published(replace(made, columns=columns[:-1]), key, "table_8", results, [(2, True)] * 4)
+    printed = with_published(replace(made, columns=columns[:-1]), key, "table_8", results, [2] * 4)
     published = tuple((*row, UNDEFINED) for row in printed.published)
     return replace(printed, columns=columns, published=published, unranked=(5,))
 
@@ -70,15 +72,15 @@ def description(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     """Q-Bench, Table 3."""
     columns = []
     for name, head in _DIMENSIONS.items():
-        columns += [Column(f"{head} P_{score}", (name, f"p{score}"), 2, True) for score in range(3)]
-        columns.append(Column(f"{head} score", (name, "score"), 2))
+        columns += [Column(f"P_{score}", (name, f"p{score}"), 2, head) for score in range(3)]
+        columns.append(Column("score", (name, "score"), 2, head))
     columns.append(Column("Sum.", ("sum",), 2))
     yield score_table(key, "table_3", "Q-Bench, Table 3: description", _CORNER, columns, results, judged_by(results))
 
 
 def _of_pairs(key: TaskKey) -> str:
     """Added to the title of a table on pairs, which the paper does not have."""
-    return "" if key.task == _SINGLE else ", for image pairs in the columns of single images"
+    return "" if key.task == _SINGLE else ", for image pairs"
 
 
 def _is_closed_set(result: TaskResult) -> bool:

@@ -1,15 +1,16 @@
 """The tables of Q-Bench's assessment. Each has a column per database, empty if a run lacks the database."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from eyechart.evaluators.report.paper_tables.cells import (
+    Cell,
     PaperTable,
     Results,
     ResultsByKey,
-    decimal,
+    joined,
+    score_cell,
     table,
     with_published,
 )
@@ -38,8 +39,7 @@ class _Row:
 
     def cells(self, databases: Sequence[str], way: str = "") -> tuple[str, ...]:
         """SRCC/PLCC on some databases, of the scores or of a variant."""
-        parts = [self._scores(name, way) for name in databases]
-        return tuple("/".join(decimal(3, scores, measure) for measure in ("srcc", "plcc")) for scores in parts)
+        return tuple(joined([self._cell(name, way, measure) for measure in ("srcc", "plcc")]) for name in databases)
 
     def has(self, way: str) -> bool:
         """Whether any database has this variant."""
@@ -49,9 +49,11 @@ class _Row:
         """The variant that uses these words; "" for the scores themselves."""
         return "" if words == self.words else words
 
-    def _scores(self, database: str, way: str) -> Mapping[str, Any] | None:
+    def _cell(self, database: str, way: str, measure: str) -> Cell:
         result = self.results.get(database)
-        return None if result is None else result.variants.get(way) if way else result.scores
+        if result is None or way:
+            return score_cell(None if result is None else result.variants.get(way), measure, digits=3)
+        return score_cell(result.scores, measure, digits=3, result=result)
 
 
 def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
@@ -77,7 +79,9 @@ def assessment(task: str, results: ResultsByKey) -> Iterator[PaperTable]:
 
 
 def _with_published(found: PaperTable, key: TaskKey, number_of: str, results: Results) -> PaperTable:
-    return with_published(found, key, number_of, results, [(3, False)] * (len(found.columns) - found.labels))
+    if found.columns[-1] == "Average":
+        found = replace(found, headline=len(found.columns) - 1)
+    return with_published(found, key, number_of, results, [3] * (len(found.columns) - found.labels))
 
 
 def _strategies(key: TaskKey, rows: Sequence[_Row]) -> PaperTable:

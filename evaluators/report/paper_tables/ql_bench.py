@@ -13,15 +13,13 @@ def self_awareness(key: TaskKey, results: Results) -> Iterator[PaperTable]:
     first, second = ("I", "III") if key.task == "ql_bench/single" else ("II", "IV")
     note = "The paper's table also includes the private test answers." if key.split == "dev" else ""
     scores = [
-        Column(f"{head} {score}", (*path, score), 3)
-        for head, path in _PARTS.items()
-        for score in ("score_cc", "score_rc")
+        Column(score, (*path, score), 3, head) for head, path in _PARTS.items() for score in ("score_cc", "score_rc")
     ]
     scores.append(Column("Total score_sa", ("score_sa",), 3))
     title = f"QL-Bench, Table {first}: self-awareness"
     yield score_table(key, f"table_{first}", title, "QL-Bench", scores, results, note)
     rates = [
-        Column(f"{head} {text}", (*path, score), 3, True)
+        Column(text, (*path, score), 3, head)
         for head, path in _PARTS.items()
         for score, text in (("answer_accuracy", "Answer Acc"), ("answer_rate", "Answer Rate"))
         if path

@@ -1,17 +1,19 @@
 """The tables of 2AFC."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from eyechart.evaluators.published import PublishedTable, published_tables
 from eyechart.evaluators.report.paper_tables.cells import (
+    GROUP,
     UNDEFINED,
+    Cell,
     PaperTable,
     Results,
-    decimal,
     formatted,
     parts,
+    score_cell,
     table,
 )
 from eyechart.evaluators.report.paper_tables.published import are_comparable, source_of
@@ -74,7 +76,7 @@ def coarse(key: TaskKey, results: Results) -> Iterator[PaperTable]:
         found = dict.fromkeys(name for pools in by_method.values() for name in pools)
         databases = sorted(found, key=_place_in_paper)
         rows = [
-            (method, *(decimal(3, pools, name, "plcc_fitted") for name in databases))
+            (method, *(score_cell(pools, name, "plcc_fitted", digits=3) for name in databases))
             for method, pools in by_method.items()
         ]
         title = f"2AFC, Table V: ranking methods, PLCC, of {label}"
@@ -107,17 +109,20 @@ def _pairs_table(
     rows = []
     for name in names:
         shown = _PAIR_NAMES.get(name, name)
-        rows.append(
-            (shown, *(decimal(3, result.diagnostics, "table", name, s) for _, result in results for s in scores))
-        )
+        own = [parts(result.diagnostics, "table") for _, result in results]
+        rows.append((shown, *_cells([parts(found, name) for found in own], scores)))
         for over, weights in below.items():
             if name == max(over, key=names.index, default=None):
                 own = [_average_over(result, over) for _, result in results]
                 text = "Weighted average" if weights == "n_images" else "Average"
-                rows.append((text, *(decimal(3, average, s) for average in own for s in scores)))
+                rows.append(
+                    (text, *(score_cell(average, s, digits=3, is_share=True) for average in own for s in scores))
+                )
     printed = published_tables().get(_FILES.get((key.task, number_of), ""))
     models = [] if printed is None else [row.model for row in printed.rows]
-    head = [f"{label} {symbol}" for label in (*(label for label, _ in results), *models) for symbol in scores.values()]
+    head = [
+        f"{label}{GROUP}{symbol}" for label in (*(label for label, _ in results), *models) for symbol in scores.values()
+    ]
     if printed is not None:
         heads = [column.label.replace(" ", "") for column in printed.columns]
         named = list(zip(rows, _averaged(rows), strict=True))
@@ -132,6 +137,10 @@ def _pairs_table(
         source=source_of(printed, key),
         is_comparable=are_comparable(key, printed, results),
     )
+
+
+def _cells(of_runs: Sequence[Mapping[str, Any]], scores: Iterable[str]) -> list[Cell]:
+    return [score_cell(own, score, digits=3, is_share=True) for own in of_runs for score in scores]
 
 
 def _averaged(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -8,12 +8,13 @@
   const table = byId("samples-table");
   const body = table.querySelector("tbody");
   const status = byId("samples-status");
+  const large = byId("samples-large");
   const boxes = Array.from(document.querySelectorAll("#samples [data-filter]"));
   const several = data.runs.length > 1;
   const MATCHES = {
     disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
-    unmatched: (sample) => data.unmatched.includes(sample.step),
+    unmatched: (sample) => replies(sample).some(([, one]) => data.unmatched.includes(one.step)),
     // Descriptions that were cut off are judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
   };
@@ -42,7 +43,8 @@
 
   function haystack(sample) {
     if (sample.haystack === undefined) {
-      const texts = [sample.id, sample.question, sample.text, sample.reference, sample.error].concat(sample.options || []);
+      const texts = [sample.id, sample.question, sample.reference].concat(sample.options || []);
+      replies(sample).forEach(([, one]) => texts.push(one.text, one.error));
       sample.haystack = texts.filter(Boolean).join("\n").toLowerCase();
     }
     return sample.haystack;
@@ -106,6 +108,8 @@
     const chosen = sample.choice ? options[sample.choice.charCodeAt(0) - 65] : undefined;
     const shown = reading({ ...sample, options, choice: chosen ? `${sample.choice}. ${chosen}` : sample.choice });
     made.append(...shown.childNodes, ...answer(sample).childNodes);
+    // Only a prompt that differs from the first run's.
+    if (sample !== first && sample.prompt !== undefined) made.append(folded("prompt", prompt(sample, first)));
     return made;
   }
 
@@ -117,22 +121,36 @@
 
   function pictures(sample) {
     const made = cell("image", "pictures");
+    const opener = element("button", undefined, "enlarge");
+    opener.type = "button";
+    opener.title = "Show large";
+    opener.setAttribute("aria-haspopup", "dialog");
     (sample.images || []).forEach((place, number) => {
-      if (place === null) {
-        made.append(element("span", "cannot be read", "meta"));
-        return;
-      }
-      if (place < 0) {
-        made.append(element("span", "left out", "meta"));
+      const name = sample.images.length > 1 ? `image ${number + 1} of ${sample.images.length}` : "image";
+      if (place === null || place < 0) {
+        made.append(element("span", `${name}: ${place === null ? "cannot be read" : "left out"}`, "meta"));
         return;
       }
       const image = element("img");
       image.src = data.images[place];
-      image.alt = `image ${number + 1} of ${sample.images.length} of ${sample.id}`;
-      made.append(image);
+      image.alt = `${name} of ${sample.id}`;
+      opener.append(image);
     });
+    opener.addEventListener("click", () => enlarge(opener.querySelectorAll("img")));
+    if (opener.childElementCount) made.prepend(opener);
     if (!sample.images) made.append(element("span", "no image", "meta"));
     return made;
+  }
+
+  function enlarge(images) {
+    const copies = Array.from(images, (image) => {
+      const made = element("figure");
+      const caption = `${image.alt}: ${image.naturalWidth} × ${image.naturalHeight} pixels in this report`;
+      made.append(image.cloneNode(), element("figcaption", caption));
+      return made;
+    });
+    large.querySelector("div").replaceChildren(...copies);
+    large.showModal();
   }
 
   // The choice is marked for one run only: several runs may have the options in different orders.
@@ -141,18 +159,21 @@
     const parts = [sample.id, data.tasks[sample.task]];
     if (sample.pass !== "main") parts.push(sample.pass);
     made.append(element("span", parts.join(" · "), "meta"));
-    if (sample.question) made.append(text(sample.question));
+    const asked = sample.prompt === undefined ? undefined : prompt(sample, sample);
+    if (sample.question || asked) made.append(text(sample.question || asked));
+    else made.append(element("span", "prompt unknown", "meta"));
     if (sample.options) {
       const list = element("ol");
       sample.options.forEach((option, number) => {
         const letter = String.fromCharCode(65 + number);
         const item = element("li", `${letter}. ${option}`, letter === sample.choice && group.length === 0 ? "chosen" : "");
         item.dir = "auto";
-        if (letter === sample.answer) item.append(element("span", " ✓ correct answer", "right"));
+        if (sample.answer?.includes(letter)) item.append(element("span", " ✓ correct answer", "right"));
         list.append(item);
       });
       made.append(list);
     }
+    if (sample.question && asked) made.append(folded("prompt", asked));
     if (sample.reference) made.append(element("span", "reference", "meta"), text(sample.reference));
     return made;
   }
@@ -163,36 +184,60 @@
     return made;
   }
 
+  // A pair has two replies, each with the order in which it was shown the images.
+  function replies(sample) {
+    return sample.swapped ? [["images 1, 2", sample], ["images 2, 1", sample.swapped]] : [["", sample]];
+  }
+
+  function folded(name, content) {
+    const made = element("details");
+    made.append(element("summary", name, "meta"), text(content, "raw"));
+    return made;
+  }
+
+  // Every prompt has the texts that several samples share, and the places of the question and of the options.
+  function prompt(sample, first) {
+    const own = [sample.question || first.question].concat(sample.options || first.options || []);
+    return data.prompts[sample.prompt].map((part) => (typeof part === "number" ? own[part] : part)).join("");
+  }
+
   function answer(sample) {
     const made = cell("reply");
-    if (sample.error) made.append(element("span", "no reply", "meta"), text(sample.error));
-    else if (sample.text === undefined) made.append(element("span", "no text requested", "meta"));
-    else if (sample.text.trim() === "") made.append(element("span", "empty reply", "meta"));
-    else {
-      const raw = text(sample.text, "raw");
-      if (sample.text.length > 400) raw.tabIndex = 0;
-      made.append(raw);
-    }
-    if (sample.reasoning) {
-      const reasoning = element("details");
-      reasoning.append(element("summary", "reasoning", "meta"), text(sample.reasoning, "raw"));
-      made.append(reasoning);
+    for (const [order, one] of replies(sample)) {
+      if (order) made.append(element("span", order, "meta"));
+      if (one.error) made.append(element("span", "no reply", "meta"), text(one.error));
+      else if (one.text === undefined) made.append(element("span", "no text requested", "meta"));
+      else if (one.text.trim() === "") made.append(element("span", "empty reply", "meta"));
+      else {
+        const raw = text(one.text, "raw");
+        if (one.text.length > 400) raw.tabIndex = 0;
+        made.append(raw);
+      }
+      if (one.reasoning) made.append(folded("reasoning", one.reasoning));
     }
     return made;
   }
 
   function reading(sample) {
     const made = cell("parsed as");
-    if (sample.choice) made.append(element("div", sample.choice, "chosen"));
+    for (const [order, one] of replies(sample)) {
+      if (order) made.append(element("div", `${order}: ${one.choice || "none"}`));
+      else if (one.choice) made.append(element("div", one.choice, "chosen"));
+    }
     if (sample.predicted !== undefined) made.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
+    if (sample.own_score !== undefined) made.append(element("div", `own score ${Number(sample.own_score.toPrecision(5))}`));
     if (sample.human !== undefined) made.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
     Object.entries(sample.judge_scores || {}).forEach(([name, score]) => {
       made.append(element("div", `${name} ${Number(score.toPrecision(3))}`));
     });
-    if (sample.correct !== undefined) made.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
+    if (sample.consistent === false) {
+      made.append(element("div", "inconsistent", "wrong"));
+      if (sample.correct === false) made.append(element("span", "counts as incorrect", "meta"));
+    } else if (sample.correct !== undefined) made.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
     if (sample.outcome) made.append(element("div", sample.outcome));
     if (sample.answer && !sample.options) made.append(element("div", `correct answer: ${sample.answer}`));
-    made.append(element("span", data.steps[sample.step] || sample.step, "meta"));
+    const steps = new Set(replies(sample).map(([, one]) => data.steps[one.step] || one.step));
+    made.append(element("span", Array.from(steps).join("; "), "meta"));
     return made;
   }
 
@@ -221,6 +266,7 @@
     controls.addEventListener("submit", (event) => event.preventDefault());
     byId("samples-search").addEventListener("input", select);
     [byId("samples-task"), ...boxes].forEach((control) => control.addEventListener("change", select));
+    large.addEventListener("click", () => large.close());
     byId("samples-previous").addEventListener("click", () => turn(-1));
     byId("samples-next").addEventListener("click", () => turn(1));
     select();
@@ -230,6 +276,12 @@
   if (!window.matchMedia("(min-width: 60rem)").matches) {
     document.querySelectorAll("details[data-wide]").forEach((part) => { part.open = false; });
   }
+
+  // What is wider than its place says so.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.classList.toggle("scrolls", target.scrollWidth > target.clientWidth);
+  });
+  document.querySelectorAll(".papers-table .scroll").forEach((part) => widths.observe(part));
 
   // Closed sections are not printed. Settings may stay closed: they fill pages and are in results.json too.
   const parts = Array.from(document.querySelectorAll("details.print"));

@@ -1,5 +1,6 @@
 """Every board of the leaderboard, in one table."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
@@ -84,13 +85,14 @@ BOARDS: tuple[Board, ...] = (
 """Every board, in the order of the page."""
 
 
-def find_board(task: str, dataset: str, split: str) -> Board | None:
+def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOARDS) -> Board | None:
     """The board for a task's results on a dataset; None if missing.
 
     Args:
         task: The task.
         dataset: The dataset.
         split: The split, if there are boards for several; if none has this split, the first board is returned.
+        among: The boards.
     """
-    boards = [board for board in BOARDS if (board.task.name, board.dataset) == (task, dataset)]
+    boards = [board for board in among if (board.task.name, board.dataset) == (task, dataset)]
     return next((board for board in boards if board.split == split), boards[0] if boards else None)

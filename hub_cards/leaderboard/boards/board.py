@@ -14,6 +14,7 @@ from typing import Any
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.evaluation.data import own_options
 from eyechart.evaluators.published.names import paper_of
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.evaluators.tasks.task import Task
@@ -114,6 +115,10 @@ class Board:
     """Further required settings, which come from the data rather than the task."""
     note: str = ""
     """A note for readers, shown above the table."""
+    file: str = ""
+    """Name of the task file that defines the task; "" for eyechart's tasks."""
+    own_items: int | None = None
+    """The number of items of data that a task file names; None if the data are not here."""
 
     @property
     def benchmark(self) -> str:
@@ -123,7 +128,8 @@ class Board:
     @property
     def about(self) -> str:
         """What the board measures."""
-        return f"{self.task.description[:1].upper()}{self.task.description[1:]}."
+        text = self.task.description.rstrip(".")
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
 
     @property
     def judged(self) -> bool:
@@ -135,10 +141,10 @@ class Board:
         """The arguments of `eyechart run` that make a result for the board."""
         options = [
             f"--dataset {self.dataset}" if self.dataset != AVERAGE and self.task.data.run_on else "",
-            f"--split {self.split}" if self.split != self.task.data.splits[0] else "",
+            f"--split {self.split}" if not self.file and self.split != self.task.data.splits[0] else "",
             "--judge JUDGE" if self.judged else "",
         ]
-        return " ".join([self.task.name, *filter(None, options)])
+        return " ".join([self.file or self.task.name, *filter(None, options)])
 
     @property
     def main(self) -> Column:
@@ -153,6 +159,8 @@ class Board:
     @cached_property
     def items(self) -> int | None:
         """The number of items of the split; None if unknown."""
+        if self.own_items is not None:
+            return self.own_items
         datasets = tuple(DATABASES) if self.dataset == AVERAGE else (self.dataset,)
         counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
         return sum(count[0] for count in counts) if all(counts) else None
@@ -183,7 +191,10 @@ class Board:
             own["databases"] = list(DATABASES)
         else:
             data["config"] = self.task.data.config
-            options = options_in_force(self.dataset, self.task.data.config)
+            if self.task.data.path is not None:
+                options = own_options(self.task, self.split)
+            else:
+                options = options_in_force(self.dataset, self.task.data.config)
             data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
         made = {**own, "limit": None, "sample": None, "as_published": None, **self.more_settings}
         made |= {f"data.{name}": value for name, value in data.items()}

@@ -1,6 +1,7 @@
 // The table of a board: ranks, models, scores, and a plot of the main scores on one axis.
 
 import { link, make, named } from "./elements.js";
+import { chipsOf, sharedTags } from "./chips.js";
 import { aboutModel } from "./facets.js";
 import { Axis } from "./forest.js";
 import { SortedTable } from "./table.js";
@@ -31,13 +32,14 @@ export function boardTable(board, withParts, onSort) {
     ...board.rows.map((row) => ({ row, isReference: false })),
     ...board.references.map((row) => ({ row, isReference: true })),
   ];
+  const shared = sharedTags(board.rows);
   const makeRow = ({ row, isReference }) => {
     const score = scoreCell(row, main);
     score.classList.add("main");
     if (row.interval) score.title = row.interval;
     const element = make("tr", { className: isReference ? "reference" : "" });
     if (hasModels) element.append(make("td", { className: "rank" }, ...(isReference ? [] : rank(row))));
-    element.append(isReference ? paperCell(row, board) : modelCell(row), score, axis.mark(...scoreAt(row, main)));
+    element.append(isReference ? paperCell(row, board) : modelCell(row, shared), score, axis.mark(...scoreAt(row, main)));
     element.append(...shownOthers.map((column) => scoreCell(row, column)));
     if (hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));
     if (hasModels) element.append(isReference ? make("td") : runCell(row));
@@ -74,22 +76,13 @@ function scoreCell(row, column) {
   return cell;
 }
 
-/** A model's name, size, licence, caveats and notes. */
-export function modelCell(row) {
-  const chips = [row.precomputed && "precomputed", row.unchecked && "not recomputed"].filter(Boolean);
-  const about = make("small", {}, aboutModel(row), ...chips.flatMap((text) => [" ", chip(text)]));
+/** A model's name, size, licence and caveats. */
+export function modelCell(row, shared = []) {
+  const about = make("small", {}, aboutModel(row), ...chipsOf(row, shared).flatMap((chip) => [" ", chip]));
   const address = row.model_url ?? (row.is_on_hub ? `https://huggingface.co/${row.model}` : null);
   // On narrow screens, the rank replaces the hidden column of ranks.
   const place = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
-  const notes = (row.test_notes ?? []).map((text) => make("small", { className: "note" }, text));
-  return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about, ...notes);
-}
-
-/** A caveat of a row; the note of the same name below the table explains it. */
-function chip(text) {
-  const element = make("span", { className: "chip" }, text);
-  element.setAttribute("aria-describedby", text.replace(" ", "-"));
-  return element;
+  return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about);
 }
 
 function paperCell(row, board) {

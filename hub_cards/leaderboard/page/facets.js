@@ -28,10 +28,9 @@ export function fitsFacets(row, chosen) {
   return FACET_NAMES.every((name) => !chosen[name] || FACETS[name](row) === chosen[name]);
 }
 
-/** Size and licence of a model as text. */
+/** Size and licence of a model as text, as far as they are known. */
 export function aboutModel({ parameters, license }) {
-  if (!parameters && !license) return "size and licence unknown";
-  return `${parameters ? size(parameters) : "size unknown"} · ${license ?? "licence unknown"}`;
+  return [parameters && size(parameters), license].filter(Boolean).join(" · ");
 }
 
 function size(parameters) {

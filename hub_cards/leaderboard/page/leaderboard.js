@@ -214,8 +214,8 @@ function showTabs() {
   const views = [OVERVIEW, ...benchmarks.map((name) => index.boards.find((one) => one.benchmark === name))];
   at("benchmarks").replaceChildren(...views.map((one) => tab(one.benchmark, one, one.benchmark === listed.benchmark, 0)));
   const own = index.boards.filter((one) => one.benchmark === listed.benchmark);
-  at("boards").replaceChildren(...own.map((one) => tab(one.title, one, one === listed, one.models)));
-  at("boards").parentElement.hidden = !own.length;
+  at("boards").replaceChildren(...own.map((one) => tab(one.title || one.benchmark, one, one === listed, one.models)));
+  at("boards").parentElement.hidden = !own.length || (own.length === 1 && !own[0].title);
   for (const list of [at("benchmarks"), at("boards")]) {
     // On a narrow screen, only some tabs fit.
     const current = list.querySelector("[aria-current]");

@@ -19,13 +19,13 @@ export function overviewTable(overview, isRaw, onSort) {
       name: column.board,
       label: column.benchmark,
       part: column.title,
-      key: (row) => row.cells[place]?.[0],
+      key: (row) => row.cells[place] && aboveChance(row.cells[place][0], boardOf(row.cells[place], column, overview)),
       wide: 9,
       narrow: 5.6,
     })),
   ];
   const makeRow = ({ row }) =>
-    make("tr", {}, modelCell(row), ...overview.columns.map((column, place) => cell(row.cells[place], column, isRaw)));
+    make("tr", {}, modelCell(row), ...overview.columns.map((column, place) => cell(row.cells[place], column, overview, isRaw)));
   return new SortedTable(columns, overview.rows.map((row) => ({ row, isReference: false })), makeRow, onSort);
 }
 
@@ -35,12 +35,20 @@ function aboveChance(value, { chance, high }) {
   return (100 * (value - zero)) / (high - zero);
 }
 
-function cell(score, column, isRaw) {
+/** The board of a cell: that of its column, or the other board that it names. */
+function boardOf([, , , other], column, overview) {
+  return other ? overview.others[other] : column;
+}
+
+function cell(score, column, overview, isRaw) {
   if (!score) return make("td", { className: "none", ariaLabel: "no result" }, "–");
-  const number = (value) => (isRaw ? value * column.scale : aboveChance(value, column)).toFixed(1).replace("-", "\u2212");
+  const board = boardOf(score, column, overview);
+  const number = (value) => (isRaw ? value * board.scale : aboveChance(value, board)).toFixed(1).replace("-", "\u2212");
   const [value, low, high] = score;
-  const shade = Math.min(SHADES, Math.max(0, Math.ceil((SHADES * aboveChance(value, column)) / 100)));
-  const found = make("td", { className: `shade-${shade}` }, make("a", { href: addressOf({ board: column.board }) }, number(value)));
+  const shade = Math.min(SHADES, Math.max(0, Math.ceil((SHADES * aboveChance(value, board)) / 100)));
+  const isOther = board !== column;
+  const found = make("td", { className: isOther ? "other" : `shade-${shade}` }, make("a", { href: addressOf({ board: board.board }) }, number(value)));
+  if (isOther) found.prepend(make("small", {}, board.title));
   if (typeof low === "number" && typeof high === "number") found.append(make("small", {}, `${number(low)} to ${number(high)}`));
   return found;
 }

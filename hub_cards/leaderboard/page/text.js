@@ -1,5 +1,6 @@
 // The text around a table: its title, what it measures, the legend, and the sources.
 
+import { entryNotes, legendItems } from "./chips.js";
 import { link, make, named } from "./elements.js";
 import { framed } from "./scrolling.js";
 
@@ -8,24 +9,24 @@ const at = (id) => document.getElementById(id);
 /** @param overview results/overview.json */
 export function showOverviewText(overview) {
   document.title = "eyechart leaderboard";
-  at("title").textContent = "Models on five benchmarks";
+  at("title").textContent = "Models by benchmark";
   const without = overview.columns.filter((column, place) => column.chance === null && overview.rows.some((row) => row.cells[place]));
-  const names = without.map((column) => `${column.benchmark} (${column.title})`).join(" and ");
+  const names = without.map((column) => [column.benchmark, column.title && `(${column.title})`].filter(Boolean).join(" ")).join(" and ");
+  const others = Object.keys(overview.others).length;
   at("about").textContent =
     "Each benchmark is represented by one board; click a score to open it. Scores are rescaled: 0 is the chance level and 100 a " +
     `perfect score. The 95 % interval is below each score.${names && ` The chance level of ${names} is unknown; there, 0 is a score of 0.`}` +
+    (others ? " A score without shade is from another board of the benchmark, which it names." : "") +
     " There is no overall ranking; click a heading to sort.";
   if (!overview.rows.length) at("about").textContent = "One column per benchmark.";
   at("run-task").textContent = "mmbench/en";
+  at("build-tasks").textContent = "";
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
-  const elsewhere = overview.elsewhere;
-  const more = `${elsewhere} ${overview.rows.length ? "more " : ""}model${elsewhere === 1 ? " has" : "s have"}`;
-  at("legend").textContent = elsewhere ? `${more} results only on other boards; open a benchmark above to see them.` : "";
-  at("empty").hidden = overview.rows.length + elsewhere > 0;
+  at("legend").textContent = "";
+  at("empty").hidden = overview.rows.length > 0;
   at("empty-text").textContent = "There are no entries yet. Open a benchmark above to see the results that its paper published.";
-  at("precomputed").hidden = at("not-recomputed").hidden = at("settings").hidden = true;
-  at("sources").replaceChildren();
-  at("apart").replaceChildren();
+  at("settings").hidden = true;
+  for (const id of ["chips", "entry-notes", "sources", "apart"]) at(id).replaceChildren();
 }
 
 function shades() {
@@ -36,8 +37,10 @@ function shades() {
 
 /** @param board one of results/boards */
 export function showBoardText(board) {
-  document.title = `${board.benchmark}: ${board.title} · eyechart leaderboard`;
-  at("title").textContent = `${board.benchmark}: ${board.title}`;
+  // A task of a task file can be a whole benchmark, without a title of its own.
+  const title = [board.benchmark, board.title].filter(Boolean).join(": ");
+  document.title = `${title} · eyechart leaderboard`;
+  at("title").textContent = title;
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
   at("key").replaceChildren(...marks(board));
   const items = board.items ? `, ${board.items.toLocaleString("en")} items` : "";
@@ -50,10 +53,11 @@ export function showBoardText(board) {
   at("legend").textContent = board.rows.length ? ranked : "";
   at("empty").hidden = board.rows.length > 0;
   at("empty-text").textContent = "This board has no entries yet.";
-  at("precomputed").hidden = !board.rows.some((row) => row.precomputed);
-  at("not-recomputed").hidden = !board.rows.some((row) => row.unchecked);
+  at("chips").replaceChildren(...legendItems(board.rows));
+  at("entry-notes").replaceChildren(...entryNotes(board.rows));
   at("settings").hidden = false;
   at("run-task").textContent = board.run;
+  at("build-tasks").textContent = board.file && ` --tasks ${board.file}`;
   showSources(board);
   showSettings(board);
   at("apart").replaceChildren(...(board.set_apart.length ? apartTables(board) : []));

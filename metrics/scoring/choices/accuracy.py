@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eyechart.metrics.scoring.choices.extraction import right_text
 from eyechart.metrics.scoring.choices.positions import position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key
@@ -26,8 +27,8 @@ from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interv
 NO_LETTER = "none"
 
 
-def random_guess(n_options: Sequence[int]) -> float:
-    """Accuracy expected from guessing: the mean of 1 / number of options.
+def random_guess(n_options: Sequence[float]) -> float:
+    """Accuracy expected from guessing: the mean of 1 / number of options per accepted option.
 
     Examples:
         >>> random_guess([2, 4])
@@ -72,7 +73,7 @@ def choice_distribution(
 
     Args:
         predicted: Letters, None for a row without a choice.
-        correct: Letters of the correct options.
+        correct: Letters of the correct options; several accepted options share their row equally.
         n_letters: Number of letters to list.
 
     Returns:
@@ -86,10 +87,10 @@ def choice_distribution(
     # Without rows, dividing by nan makes every share nan.
     n = check_lengths(predicted=predicted, correct=correct) if predicted or correct else float("nan")
     letters = ascii_uppercase[:n_letters]
-    said, true = Counter(predicted), Counter(correct)
+    said = Counter(predicted)
     return {
         "predicted": {letter: said[letter] / n for letter in letters} | {NO_LETTER: said[None] / n},
-        "correct": {letter: true[letter] / n for letter in letters},
+        "correct": {letter: sum((letter in one) / len(one) for one in correct) / n for letter in letters},
     }
 
 
@@ -105,7 +106,7 @@ def choice_scores(
 
     Args:
         items: `choice`, `step`, `correct` and `judge_failed_rounds` of n rows, from `read_choices`.
-        references: Letters of the correct options.
+        references: Letters of the correct options; "AC" if A and C are both accepted.
         choices: Option texts of each row.
         groups: Group name to one value per row.
         settings: The settings with which the items were read.
@@ -152,8 +153,10 @@ def _scores_of(
     clusters: Clusters,
 ) -> dict[str, Any]:
     n, flags = len(rows), [items["correct"][row] for row in rows]
-    answers = [choices[row][ascii_uppercase.index(references[row])] for row in rows]
+    answers = [right_text(references[row], choices[row]) for row in rows]
     right_letters, sizes = [references[row] for row in rows], [len(choices[row]) for row in rows]
+    # Several accepted options have no single position.
+    single = [place for place, right in enumerate(right_letters) if len(right) == 1]
     shared = clusters.select(rows)
     found = listed_intervals({"accuracy": share_interval(flags, shared)})
     yes_no = yes_no_scores(flags, answers)
@@ -164,12 +167,17 @@ def _scores_of(
     return {
         "accuracy": sum(flags) / n,
         **found,
-        "random_guess": random_guess(sizes),
+        "random_guess": random_guess([size / len(right) for size, right in zip(sizes, right_letters, strict=True)]),
         "n": n,
         **({} if yes_no is None else {"yes_no": yes_no}),
         "extraction": extraction_shares([items["step"][row] for row in rows]),
         "choice_distribution": choice_distribution([items["choice"][row] for row in rows], right_letters, max(sizes)),
-        **position_bias(flags, right_letters, sizes, shared),
+        **position_bias(
+            [flags[row] for row in single],
+            [right_letters[row] for row in single],
+            [sizes[row] for row in single],
+            shared.select(single),
+        ),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, wilson_interval
 
 X = "X"
 """The answer of a judge or a reader about a reply that names no option; None means the same."""
@@ -28,7 +28,7 @@ def extractor_agreement(first: Sequence[str | None], second: Sequence[str | None
     Returns:
         Shares of the n replies, which sum to 1: `agreement`, both found the same letter or both found none (1 is best);
         `one_says_x`, only one of them found a letter (Case I); `different_letters`, they found different letters
-        (Case II). `agreement_ci95`, its 95 % Wilson interval. `n`.
+        (Case II). `agreement_ci95`, its 95 % Wilson interval, and `intervals`, its kind. `n`.
 
     Raises:
         InputError: The lengths differ, there are no replies, or a value is neither a letter nor None.
@@ -44,7 +44,7 @@ def extractor_agreement(first: Sequence[str | None], second: Sequence[str | None
     one_says_x = sum((one is None) != (other is None) for one, other in pairs)
     return {
         "agreement": agree / n,
-        "agreement_ci95": list(wilson_interval(agree, n)),
+        **listed_intervals({"agreement": Interval(*wilson_interval(agree, n), "wilson", n)}),
         "one_says_x": one_says_x / n,
         "different_letters": (n - agree - one_says_x) / n,
         "n": n,

@@ -241,15 +241,13 @@ def _shares(
     scores: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
     nothing = "every question was dropped", "no question has its rotation 0"
-    for name, flags, shared, why in zip(("circular", "vanilla"), right, clusters, nothing, strict=True):
+    names = "circular_accuracy", "vanilla_accuracy"
+    for name, flags, shared, why in zip(names, right, clusters, nothing, strict=True):
         if not len(flags):
-            message = f"{where}: {name}_accuracy and {name}_ci95 are nan because {why}"
-            warnings.warn(message, UndefinedScoreWarning, stacklevel=5)
-        scores[f"{name}_accuracy"] = float(flags.mean()) if len(flags) else float("nan")
+            warnings.warn(f"{where}: {name} and {name}_ci95 are nan because {why}", UndefinedScoreWarning, stacklevel=5)
+        scores[name] = float(flags.mean()) if len(flags) else float("nan")
         intervals[name] = share_interval(flags, shared)
-    listed = listed_intervals(intervals)
-    listed["intervals"] = {f"{name}_accuracy": about for name, about in listed["intervals"].items()}
-    return scores | listed
+    return scores | listed_intervals(intervals)
 
 
 def _joined(scores: dict[str, Any], values: Mapping[str, NDArray[Any]], clusters: Clusters) -> dict[str, Any]:

@@ -134,6 +134,16 @@ def moved_letter(letter: str, options: Sequence[str], shown: Sequence[str]) -> s
     return ascii_uppercase[places[list(options[:place]).count(text)]]
 
 
+def right_text(reference: str, options: Sequence[str]) -> str:
+    """The text of the correct option; of several accepted options, their texts.
+
+    Examples:
+        >>> right_text("AC", ["red", "blue", "crimson"])
+        'red or crimson'
+    """
+    return " or ".join(options[ascii_uppercase.index(letter)] for letter in reference)
+
+
 def check_options(options: Sequence[str], row: int | None = None) -> None:
     """Check that there are not more options than letters.
 

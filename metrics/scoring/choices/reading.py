@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.choices.extraction import check_options
+from eyechart.metrics.scoring.choices.extraction import check_options, right_text
 from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNPARSEABLE, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member
@@ -133,6 +133,7 @@ def read_choices(
     ids: Sequence[object] | None = None,
     rotations: Sequence[int] | None = None,
     finish_reasons: Sequence[str | None] | None = None,
+    several: bool = False,
 ) -> Items:
     """Read n replies.
 
@@ -147,6 +148,7 @@ def read_choices(
             number.
         rotations: Rotation of each row, on which its random choice depends; by default, 0.
         finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
+        several: Whether a reference may be several letters, such as "AC", each of which is accepted.
 
     Returns:
         `choice`: the letter of the chosen option; None if there is no choice, if the judge named X, or if it voted that
@@ -162,7 +164,7 @@ def read_choices(
         ['B', None]
     """
     settings = settings or ExtractionSettings()
-    check_replies(predictions, references, choices)
+    check_replies(predictions, references, choices, several)
     _check_judge(predictions, settings, questions, judge)
     letters: list[str | None] = [None] * len(predictions)
     steps = [""] * len(predictions)
@@ -171,8 +173,11 @@ def read_choices(
     for row in _visiting_order(len(predictions), ids):
         named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction, ended[row])
         # A repeated text is correct if one of its places is.
-        letters[row] = references[row] if references[row] in named else named[:1] or None
-    correct = [letter == reference for letter, reference in zip(letters, references, strict=True)]
+        accepted = [letter for letter in named if letter in references[row]]
+        letters[row] = "".join([*accepted, *named])[:1] or None
+    correct = [
+        letter is not None and letter in reference for letter, reference in zip(letters, references, strict=True)
+    ]
     verdicts: dict[int, _Judged] = {}
     if judge is not None and questions is not None:
         answers = [split_reasoning(text).answer for text in predictions]
@@ -189,7 +194,7 @@ def read_choices(
             source = row if ids is None else ids[row]
             rotation = 0 if rotations is None else rotations[row]
             letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
-            correct[row], steps[row] = letters[row] == references[row], "random"
+            correct[row], steps[row] = (letters[row] or "X") in references[row], "random"
         else:
             letters[row], correct[row], steps[row] = None, False, step if step in UNREAD else UNPARSEABLE
     failed = [verdicts[row].failed_rounds if row in verdicts else None for row in range(len(predictions))]
@@ -236,7 +241,7 @@ def _judged(
             "question": questions[row].rstrip(" ?"),
             "options": listed if settings.judge_template == "mmbench_choice" else repr(list(options)),
             "answer": predictions[row],
-            "correct": options[ascii_uppercase.index(references[row])],
+            "correct": right_text(references[row], options),
         }
         conversations.append(render(settings.judge_template, fields))
     read = _read_votes if settings.judge_template == "q_bench_vote" else _read_letters
@@ -248,7 +253,8 @@ def _read_votes(replies: Sequence[str | None], reference: str, n_options: int) -
     """The majority vote on correct or incorrect; the letter is known only if the reply is correct."""
     scores = [parse_score(reply) for reply in replies]
     vote = majority(scores)
-    return _Judged(None if vote is None else (reference if vote else None, bool(vote)), scores.count(None))
+    letter = reference if vote and len(reference) == 1 else None
+    return _Judged(None if vote is None else (letter, bool(vote)), scores.count(None))
 
 
 def _read_letters(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
@@ -257,7 +263,7 @@ def _read_letters(replies: Sequence[str | None], reference: str, n_options: int)
     letter, failed = majority(named), named.count(None)
     if letter == NO_OPTION:
         return _Judged((None, False), failed)
-    return _Judged(None if letter is None else (str(letter), letter == reference), failed)
+    return _Judged(None if letter is None else (str(letter), str(letter) in reference), failed)
 
 
 def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:
@@ -289,7 +295,9 @@ def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
     return {name: counts[name] / len(steps) if steps else float("nan") for name in (*STEPS, "unmatched", *UNREAD)}
 
 
-def check_replies(predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]]) -> None:
+def check_replies(
+    predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], several: bool = False
+) -> None:
     """Check the arguments of `read_choices`.
 
     Raises:
@@ -298,7 +306,9 @@ def check_replies(predictions: Sequence[str], references: Sequence[str], choices
     check_lengths(predictions=predictions, references=references, choices=choices)
     if not _plainly_sound(predictions, references, choices):
         for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
-            _check_row(row, text, options, reference)
+            letters = list(reference) if several and isinstance(reference, str) else []
+            for letter in letters or [reference]:
+                _check_row(row, text, options, letter)
 
 
 def _check_judge(

@@ -21,6 +21,7 @@ from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
 from eyechart.metrics.scoring.statistics.intervals import (
     FEW_UNITS,
     Interval,
+    listed_intervals,
     percentile_interval,
     student,
     wilson_of_share,
@@ -126,7 +127,7 @@ def abstention_scores(
     Returns:
         `answer_rate`; `own_accuracy`, the accuracy on the questions that the model answered; `by_probability`, the
         accuracy of the most confident answers at the same answer rate; all in [0, 1]. `difference` is `by_probability`
-        minus `own_accuracy`, with `difference_ci95` and `interval` (its kind and units). If the model answered no
+        minus `own_accuracy`, with `difference_ci95` and `intervals`. If the model answered no
         question, all values except `answer_rate` are nan.
     """
     own, own_right = (np.asarray(column, dtype=np.float64) for column in (answered, answered_right))
@@ -155,8 +156,7 @@ def abstention_scores(
         "own_accuracy": own_accuracy,
         "by_probability": by_probability,
         "difference": by_probability - own_accuracy,
-        "difference_ci95": [interval.low, interval.high],
-        "interval": interval.described(),
+        **listed_intervals({"difference": interval}),
     }
 
 

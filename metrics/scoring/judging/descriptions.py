@@ -214,7 +214,7 @@ def _part(
     if undefined:
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
-    total = float("nan") if undefined else summed_score(list(columns.values()), SCALE)
+    total = float("nan") if undefined else summed_score(list(columns.values()))
     summed = score_interval(replicates.sum(axis=1), min(units), clusters)
     if summed.kind.startswith("bootstrap") and any(interval.kind == "constant" for interval in intervals.values()):
         # The resamples treat the constant dimension as certain.

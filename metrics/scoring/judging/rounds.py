@@ -6,6 +6,7 @@ scored if all its rounds failed. Departure: an empty text is not sent to the jud
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,7 @@ from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_i
 from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
-Rounds = Sequence[int | None]
+Rounds = Sequence[float | None]
 """Scores of one item in each round; None for a failed round."""
 
 
@@ -95,7 +96,7 @@ def mean_score(rounds: Rounds) -> float | None:
     return sum(given) / len(given) if given else None
 
 
-def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int, float]:
+def score_frequencies(items: Sequence[Rounds], scale: Sequence[float]) -> dict[float, float]:
     """Frequency of each score over all pairs of an item and a round that did not fail.
 
     Args:
@@ -115,10 +116,11 @@ def score_frequencies(items: Sequence[Rounds], scale: Sequence[int]) -> dict[int
     given = [score for rounds in items for score in rounds if score is not None]
     if not given:
         raise UndefinedScoreError("the judge gave no score in any round")
-    return {score: given.count(score) / len(given) for score in scale}
+    counts = Counter(given)
+    return {score: counts[score] / len(given) for score in scale}
 
 
-def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
+def mean_of_frequencies(frequencies: Mapping[float, float]) -> float:
     """The mean score from frequencies: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
 
     Examples:
@@ -128,21 +130,24 @@ def mean_of_frequencies(frequencies: Mapping[int, float]) -> float:
     return math.fsum(score * share for score, share in frequencies.items())
 
 
-def summed_score(columns: Sequence[Sequence[Rounds]], scale: Sequence[int]) -> float:
+def summed_score(columns: Sequence[Sequence[Rounds]]) -> float:
     """The sum of the mean scores for k questions to the judge.
 
     Args:
         columns: For each question to the judge, the scores of the same items in each round.
-        scale: The possible scores.
 
     Raises:
         UndefinedScoreError: All rounds of a question failed.
 
     Examples:
-        >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]], (0, 1, 2))
+        >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]])
         2.1666666666666665
     """
-    return sum(mean_of_frequencies(score_frequencies(items, scale)) for items in columns)
+    given = [{score for rounds in items for score in rounds if score is not None} for items in columns]
+    return sum(
+        mean_of_frequencies(score_frequencies(items, list(scores)))
+        for items, scores in zip(columns, given, strict=True)
+    )
 
 
 def count_failed(items: Sequence[Rounds]) -> int:
@@ -204,7 +209,6 @@ def score_interval(replicates: FloatArray, units: int, clusters: Clusters) -> In
 def bootstrap_difference(
     first: Sequence[Sequence[Rounds]],
     second: Sequence[Sequence[Rounds]],
-    scale: Sequence[int],
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
     clusters: Clusters | None = None,
@@ -214,7 +218,6 @@ def bootstrap_difference(
     Args:
         first: For each of k questions to the judge, the first model's scores of the same n items in each round.
         second: The same for the second model.
-        scale: The possible scores.
         rng: Random generator.
         resamples: Number of resamples.
         clusters: Which items belong together and are resampled together; None if they are independent.
@@ -224,12 +227,12 @@ def bootstrap_difference(
         UndefinedScoreError: All rounds of a question failed, or there are fewer than 3 clusters.
 
     Examples:
-        >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], (0, 1, 2), np.random.default_rng(0)).difference
+        >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], np.random.default_rng(0)).difference
         1.0
     """
     if clusters is not None and clusters.n_clusters < min(3, len(first[0])):
         raise UndefinedScoreError(f"a test over clusters needs at least 3 clusters; there are {clusters.n_clusters}")
     replicates, units = bootstrap_scores([*first, *second], resamples, rng, clusters)
     gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
-    difference = summed_score(first, scale) - summed_score(second, scale)
+    difference = summed_score(first) - summed_score(second)
     return paired_bootstrap(difference, gaps, len(first[0]), min(units))

@@ -12,37 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
-from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, Pool, WinnerArray, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.pools import Pairs, Pool, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pool_means
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
-
-
-def winners_by_scores(first_scores: ArrayLike, second_scores: ArrayLike) -> WinnerArray:
-    """Preferences by score: in each pair, the image with the higher score wins.
-
-    Args:
-        first_scores: Score of each pair's first image, shape (n,), higher is better.
-        second_scores: Score of each pair's second image, shape (n,).
-
-    Returns:
-        `FIRST` or `SECOND`, or `NONE` for equal scores; shape (n,).
-
-    Raises:
-        InputError: The lengths differ, there are no pairs, or a score is not finite.
-
-    Examples:
-        >>> winners_by_scores([3, 1, 2], [1, 2, 2]).tolist()
-        [0, 1, -1]
-    """
-    first, second = check_numbers("first_scores", first_scores), check_numbers("second_scores", second_scores)
-    check_lengths(first_scores=first, second_scores=second)
-    return np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
 
 
 def convergence(
@@ -68,7 +45,7 @@ def convergence(
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
         >>> pairs = check_pairs([str(i) for i in first], [str(i) for i in second], first, second)
-        >>> for part in convergence(winners_by_scores(first, second), pairs, rounds):
+        >>> for part in convergence(pairs.better, pairs, rounds):
         ...     part["rounds"], part["n_pairs"], part["n_images"], round(part["srcc"], 2)
         (1, 3, 6, 0.29)
         (2, 6, 6, 0.97)

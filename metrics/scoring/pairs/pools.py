@@ -4,6 +4,7 @@ Protocol: 2AFC, Sec. III-A (https://arxiv.org/abs/2402.01162): only pairs with c
 matrix; scores are rescaled to [0, 100].
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray
 FIRST, SECOND, NONE = 0, 1, -1
 """Which image of a pair is preferred."""
 WinnerArray = NDArray[np.int8]
+_PLACES = {"first": FIRST, "second": SECOND}
 
 AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
 RIDGE = 0.01
@@ -34,9 +36,10 @@ class Pairs:
     Attributes:
         first_ids: Id of each pair's first image.
         second_ids: Id of each pair's second image.
-        first_references: Quality of the first image, shape (n,), higher is better.
+        first_references: Quality of the first image, shape (n,), higher is better; nan if only winners are known.
         second_references: Quality of the second image, shape (n,).
         pool_ids: Id of each pair's pool, or None if all images are ranked together.
+        better: The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal, shape (n,).
     """
 
     first_ids: Sequence[str]
@@ -44,6 +47,7 @@ class Pairs:
     first_references: FloatArray
     second_references: FloatArray
     pool_ids: Sequence[str] | None
+    better: WinnerArray
 
     def select(self, rows: Sequence[int]) -> "Pairs":
         """Some of the pairs."""
@@ -54,6 +58,7 @@ class Pairs:
             self.first_references[index],
             self.second_references[index],
             None if self.pool_ids is None else [self.pool_ids[row] for row in index],
+            self.better[index],
         )
 
 
@@ -82,8 +87,17 @@ def check_pairs(
     first_references: ArrayLike,
     second_references: ArrayLike,
     pool_ids: Sequence[object] | None = None,
+    better: Sequence[str] | None = None,
 ) -> Pairs:
     """Check columns and combine them into pairs.
+
+    Args:
+        first_ids: Id of each pair's first image.
+        second_ids: Id of each pair's second image.
+        first_references: Quality of the first image; not used if `better` is given.
+        second_references: Quality of the second image; not used if `better` is given.
+        pool_ids: Id of each pair's pool; None if all images are ranked together.
+        better: The better image of each pair, "first", "second" or "tie", if no qualities are known.
 
     Raises:
         InputError: The lengths differ, there are no pairs, a reference is not finite, an image is paired with itself,
@@ -93,8 +107,11 @@ def check_pairs(
         >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).second_references.tolist()
         [2.0, 3.0]
     """
-    first = check_numbers("first_references", first_references)
-    second = check_numbers("second_references", second_references)
+    if better is None:
+        first = check_numbers("first_references", first_references)
+        second = check_numbers("second_references", second_references)
+    else:
+        first = second = np.full(len(better), np.nan)
     pools = [""] * len(first_ids) if pool_ids is None else _pool_names(pool_ids)
     check_lengths(
         first_ids=first_ids, second_ids=second_ids, first_references=first, second_references=second, pool_ids=pools
@@ -104,7 +121,11 @@ def check_pairs(
             raise InputError(
                 f"first_ids[{row}] and second_ids[{row}] are both {other!r}; an image cannot be paired with itself"
             )
-    return Pairs(first_ids, second_ids, first, second, None if pool_ids is None else pools)
+    # Not the sign of the difference, which may overflow.
+    found = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
+    if better is not None:
+        found = np.array([_PLACES.get(one, NONE) for one in better], dtype=np.int8)
+    return Pairs(first_ids, second_ids, first, second, None if pool_ids is None else pools, found)
 
 
 def _pool_names(pool_ids: Sequence[object]) -> list[str]:
@@ -145,7 +166,7 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> Pool:
             if found == len(references):
                 references.append(reference)
                 seen_in.append(f"{name}_references[{row}]")
-            elif references[found] != reference:
+            elif references[found] != reference and not math.isnan(reference):
                 raise InputError(
                     f"{name}_references[{row}] is {reference:g} for image {image!r}, "
                     f"but {seen_in[found]} is {references[found]:g}; an image must have one reference within a pool"

@@ -75,12 +75,9 @@ def read_pairs(
     agree = [
         one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
     ]
-    # Not the sign of the difference, which may overflow.
-    first, second = pairs.first_references, pairs.second_references
-    better = ((first > second) * 1 - (first < second) * 1).tolist()
     correct = [
-        None if sign == 0 else is_same and one == ("first" if sign > 0 else "second")
-        for one, is_same, sign in zip(choice, agree, better, strict=True)
+        None if better == NONE else is_same and one == ("first" if better == FIRST else "second")
+        for one, is_same, better in zip(choice, agree, pairs.better.tolist(), strict=True)
     ]
     return {
         "choice": choice,

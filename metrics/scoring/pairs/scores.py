@@ -164,13 +164,20 @@ def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) ->
     try:
         scores = rank_pool(pool, winner, settings.aggregator, settings.order_seed, settings.ridge)
     except UndefinedScoreError as error:
-        nothing = np.full(settings.resamples, np.nan)
-        undefined = dict.fromkeys(SCORES, float("nan"))
-        reasons = {str(error): ("scores", *CORRELATIONS)}
-        found = Correlations(undefined, (nothing, nothing), len(pool.image_ids), reasons)
-        return dict.fromkeys(pool.image_ids, float("nan")), found
-    found = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
+        return dict.fromkeys(pool.image_ids, float("nan")), _undefined(
+            pool, settings, {str(error): ("scores", *CORRELATIONS)}
+        )
+    if np.isnan(pool.references).any():
+        reason = "the data name the better image of each pair, not the quality of each image"
+        found = _undefined(pool, settings, {reason: CORRELATIONS})
+    else:
+        found = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
     return dict(zip(pool.image_ids, scores.tolist(), strict=True)), found
+
+
+def _undefined(pool: Pool, settings: PairSettings, reasons: Mapping[str, Sequence[str]]) -> Correlations:
+    nothing = np.full(settings.resamples, np.nan)
+    return Correlations(dict.fromkeys(SCORES, float("nan")), (nothing, nothing), len(pool.image_ids), reasons)
 
 
 def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
@@ -247,11 +254,12 @@ def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: Pai
         for reason, names in part.undefined.items():
             shown = ", ".join(name for name in names if name in (*CORRELATIONS, "scores"))
             causes.setdefault(shown, []).append((pool, reason))
-    use = "left out of the mean" if settings.undefined_pools == "leave_out" else "0 in the mean"
+    use = "are left out of its mean" if settings.undefined_pools == "leave_out" else "count as 0 in its mean"
     for names, found in causes.items():
         pool, reason = found[0]
-        where = pool if len(ranked) == 1 else f"{len(found)} of {len(ranked)} pools, {use}; pool {pool!r}"
-        warnings.warn(f"{where}: nan for {names}: {reason}", UndefinedScoreWarning, stacklevel=3)
+        pools = f"{len(found)} of {len(ranked)} pools have nan for {names} and {use}; pool {pool!r}"
+        where = f"{pool}: nan for {names}" if len(ranked) == 1 else pools
+        warnings.warn(f"{where}: {reason}", UndefinedScoreWarning, stacklevel=3)
     sizes = [part.n for _, part in ranked.values() if not np.isnan(part.scores["plcc_fitted"])]
     if small := [n for n in sizes if n < SMALL_SAMPLE]:
         where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"

@@ -21,7 +21,8 @@ from eyechart.metrics.scoring.pairs.preferences import SHARES
 from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
 
 _COUNTS = ("n_pairs", "n_consistent", "n_images")
-_INTERVALS = (*(f"{name}_ci95" for name in (*SHARES, "srcc", "plcc")), "intervals")
+_RATES = (*SHARES, "first_rate")
+_INTERVALS = (*(f"{name}_ci95" for name in (*_RATES, "srcc", "plcc")), "intervals")
 
 
 def part_scores(
@@ -56,7 +57,7 @@ def part_scores(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoringWarning)
             found = pair_scores(select_rows(items, rows), pairs.select(rows), settings)
-        table[part] = {name: found[name] for name in (*SHARES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
+        table[part] = {name: found[name] for name in (*_RATES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
     return table
 
 

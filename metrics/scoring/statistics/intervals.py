@@ -41,9 +41,8 @@ KINDS: Mapping[str, str] = {
     "calibration": "bootstrap over units that bounds how much chance adds to the calibration error",
     "finite-population": "interval of the score on all items, estimated from a random sample of them",
     "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
-    "constant": "no interval, as all resamples give the same score, so its uncertainty cannot be estimated",
-    "constant-part": "no interval, as one of its parts has the same score in all resamples, so its uncertainty cannot "
-    "be estimated",
+    "constant": "no interval, as all items have the same score",
+    "constant-part": "no interval, as one of its parts has the same score on all items",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals: the name in results, and its explanation."""

@@ -229,7 +229,7 @@ def test_answers(tmp_path: Path, answers: list[str], found: list[str]) -> None:
     ("changes", "message"),
     [
         ({"answer": "E"}, r"row 3: answer must be one of \['A', 'B'\], found 'E'"),
-        ({"answer": 1}, r"row 3: answer must be one of \['A', 'B'\], found 1"),
+        ({"answer": 1}, r"row 3: answer must be one of \['A', 'B'\], found '1'"),
         ({"answer": ""}, r"row 3: answer must be one of \['A', 'B'\], found ''"),
         ({"options": ["red", 2]}, "row 3: options must be a list of texts"),
         ({"options": "red or blue"}, "row 3: options must be a list of texts, found 'red or blue'"),
@@ -251,7 +251,7 @@ def test_bad_rows(tmp_path: Path, changes: dict[str, Any], message: str) -> None
 def test_answers_that_are_numbers_are_no_fault_of_a_row(tmp_path: Path, answers: list[Any]) -> None:
     rows = [{"image": text(1), "question": "Q?", "options": ["red", "blue"], "key": answer} for answer in answers]
     columns = {"images": "image", "answer": "key"}
-    expected = r"own\.jsonl: the answers are numbers; expected letters \(A is .*\. Write letters into the column 'key'"
+    expected = r"own\.jsonl: the answers in 'key' are numbers; .*answer: {column: key, base: 0}"
     with pytest.raises(DataError, match=expected) as caught:
         load_own(json_lines(tmp_path, rows), "multiple choice", columns=columns)
     assert "skip" not in caught.value.explain()

@@ -4,15 +4,18 @@ import copy
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
-from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends import bundled, resolve_backend
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.evaluators.results.results_file import read_results
 
 SWITCH = "{% if enable_thinking %}<think>{% else %}<think></think>{% endif %}"
 
@@ -157,6 +160,51 @@ def test_settings_of_the_image_processor(llava_folder):
     assert made.identity() != resolve_backend(llava_folder).identity()
     with pytest.raises(UsageError, match="'do_rezise' of the image processor; did you mean 'do_resize'"):
         resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
+
+
+def with_template(tmp_path, *options, **changes):
+    """Run the bundled model with a changed chat template; the exit code, the output and the result's settings."""
+    template = (bundled.folder() / "chat_template.jinja").read_text(encoding="utf-8")
+    for old, new in changes.values():
+        assert old in template
+        template = template.replace(old, new)
+    (tmp_path / "mine.jinja").write_text(template, encoding="utf-8")
+    out = tmp_path / "run"
+    arguments = ["run", "q_bench/perception", "--limit", "2", "--out", str(out), *options]
+    done = CliRunner().invoke(app, [*arguments, "--model-arg", f"chat_template={tmp_path / 'mine.jinja'}"])
+    return done, read_results(out).tasks[0].settings["model"] if done.exit_code == 0 else {}
+
+
+def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers(tmp_path):
+    own = with_template(tmp_path)[1]["chat_template"]
+    renamed, settings = with_template(tmp_path, name=("role'] | upper", "role'] | lower"))
+    assert settings["chat_template"] not in (own, None) and "from the store" not in renamed.output
+    assert "from the store" in with_template(tmp_path, name=("role'] | upper", "role'] | lower"))[0].output
+    assert LoadOptions().settings()["chat_template"] is None
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("'<image>'", "''"), "no placeholder for images"),
+        (("'<image>'", "'<img>'"), "chat_template"),
+        (("part['text']", "''"), "the text of the prompt"),
+        (("{%- endfor -%}", ""), "TemplateSyntaxError"),
+    ],
+)
+def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers(tmp_path, change, named):
+    done, _ = with_template(tmp_path, change=change)
+    assert done.exit_code == 1 and named in " ".join(done.output.split()) and "answers in" not in done.output
+
+
+def test_the_file_of_a_chat_template_is_read_before_the_model_is_loaded(tmp_path):
+    for content in (None, b"", b"\xff\xfe"):
+        if content is not None:
+            (tmp_path / "t.jinja").write_bytes(content)
+        done = CliRunner().invoke(
+            app, ["run", "--model", "none/there", "--mini", "--model-arg", f"chat_template={tmp_path / 't.jinja'}"]
+        )
+        assert done.exit_code == 2 and "t.jinja" in done.output.replace("\n", "") and "none/there" not in done.output
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")

@@ -39,7 +39,7 @@ def test_two_processes_give_the_results_of_one(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Results are in") == 1, "one process prints"
+    assert done.stdout.count("Results: ") == 1, "one process prints"
     (expected, predictions), (found, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
     assert found["scores"] == expected["scores"] and table == predictions
     assert found["settings"]["model"]["processes"] == 2

@@ -129,16 +129,11 @@ def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_pa
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.usefixtures("without_retries")
-def test_a_judge_that_is_not_there_fails_its_tasks_alone(tmp_path):
-    judge = ("--judge", "judge", "--judge-base-url", "http://127.0.0.1:9/v1")
-    tasks = ("q_bench/description", "q_bench/perception", "--limit", 3)
-    done = invoke("run", *tasks, *judge, "--out", tmp_path / "run")
-    results = read_results(tmp_path / "run")
-    assert done.exit_code == 1
-    assert [failure.task for failure in results.failed] == ["q_bench/description"]
-    assert "the judge 'judge' cannot be asked" in results.failed[0].error
-    assert [task.task for task in results.tasks] == ["q_bench/perception"]
+def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path):
+    given = ("--mini", "--out", tmp_path / "run")
+    done = invoke("run", "q_bench/description", *given, "--judge", "judge", "--judge-base-url", "http://127.0.0.1:9/v1")
+    assert done.exit_code == 1 and not (tmp_path / "run").exists()
+    assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
 
 
 @pytest.mark.parametrize(

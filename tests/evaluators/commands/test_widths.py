@@ -1,81 +1,21 @@
 """What a terminal of 80 to 140 columns shows: every number with its name, and nothing cut."""
 
-import io
-import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
-from rich.text import Text
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import with_nan
-from eyechart.evaluators.results.score_rows import score_rows
 from eyechart.evaluators.tasks import TASKS
 from eyechart.metrics.scores import spec
+from tests.terminal import in_a_terminal
 
 RUN = ["run", "q_bench/perception_pairs", "mmbench/cc", "two_afc/fine_types", "q_bench/description", "--limit", "12"]
 WIDTHS = (80, 100, 120, 140)
-# All commands in one process, as starting one takes seconds; it sets the width of its terminal itself.
-SCRIPT = """
-import fcntl, json, struct, sys, termios
-from eyechart.evaluators.cli import app
-for width, commands in json.loads(sys.argv[1]).items():
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, int(width), 0, 0))
-    print("# width", width)
-    for arguments in commands:
-        print("$", arguments[0])
-        app(arguments, standalone_mode=False)
-"""
-
-
-def in_a_terminal(commands: dict[int, list[list[str]]]) -> dict[int, dict[str, str]]:
-    """What each command shows at each width, without colours."""
-    ours, theirs = pty.openpty()
-    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    command = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
-    child = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env={**env, "TERM": "xterm"}
-    )
-    os.close(theirs)
-    found = b""
-    # Linux ends the reading with an error where the other side is closed.
-    try:
-        while part := os.read(ours, 65536):
-            found += part
-    except OSError:
-        pass
-    assert child.wait() == 0
-    shown = {}
-    for part in found.decode().split("# width ")[1:]:
-        width, _, text = part.partition("\r\n")
-        keep_picture(text, int(width))
-        plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", text).replace("\r\n", "\n")
-        shown[int(width)] = dict(re.findall(r"^\$ (\w+)\n(.*?)(?=^\$ |\Z)", plain, flags=re.DOTALL | re.MULTILINE))
-    return shown
-
-
-def keep_picture(shown: str, width: int) -> None:
-    """Draw what a terminal showed, light and dark, for people who look at the screenshots."""
-    folder = os.environ.get("EYECHART_SCREENSHOTS")
-    if folder is None:
-        return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    # Progress bars come and go in one line; what comes after the last return stays.
-    lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.replace("\r\n", "\n").splitlines()]
-    for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", SVG_EXPORT_THEME)):
-        console = Console(record=True, width=width, file=io.StringIO())
-        console.print(Text.from_ansi("\n".join(lines)))
-        console.save_svg(str(Path(folder) / f"terminal-{width}-{scheme}.svg"), title="eyechart", theme=theme)
 
 
 @pytest.fixture(scope="module")
@@ -118,21 +58,20 @@ def test_every_number_stands_with_its_name(
         assert not any("…" in line for line in table)
 
     (run,) = read_runs([folder / f"{width}"])
+    screen = shown["run"].splitlines()
+    title = next(line for line in screen if line.startswith("eyechart/tiny-vlm on"))
+    assert title.startswith("eyechart/tiny-vlm on 4 tasks, synthetic demo data, 47 of ") and len(screen) <= 20
     for task in run.tasks.values():
-        section = shown["run"].partition(f"{task.task} on")[2]
-        assert " ".join(section.split()).startswith(
-            f"{task.dataset} ({task.split}, synthetic, first 12 of {task.settings['data']['rows']} items) "
-        )
-        for label, *numbers in score_rows(with_nan(task.scores)):
-            line, *below = line_of(section, label)
-            section = "\n".join(below)
-            assert line.rstrip().endswith(numbers[-1]) and all(number in line for number in numbers), (label, line)
+        line = next(line for line in screen if line.startswith(task.task))
+        spec_of, scores = task.headline_spec(), with_nan(task.scores)
+        assert spec_of.label in line and spec_of.shown(spec_of.value(scores)) in line, line
+        assert line.split()[-1] == str(spec_of.n(scores)), line
 
     (one,) = compare(str(runs[0]), str(runs[1]), allowed=["shuffle_seed"]).differences
     first, second, *_ = line_of(shown["compare"].partition("q_bench/perception")[2], one.score)
     assert spec(one.key).shown(one.first) in first and f"{one.p_value:.4f}" in first and f"{one.n:,}" in first
     assert spec(one.key).shown(one.second) in second and f"{one.p_holm:.4f}" in second
-    low, high = (f"{100 * end:+.2f}" for end in one.interval)
+    low, high = (f"{100 * end:+.2f}" for end in one.difference_ci95)
     assert f"{low} to {high}" in second
     (line, *_) = line_of(shown["plan"].partition("q_bench/perception")[2], one.score)
     assert " 5.00 % " in line and line.split()[-1].replace(",", "").isdigit()

@@ -87,7 +87,7 @@ def test_right_and_wrong_answers(compared: Any) -> None:
     # Bonett and Price (2012), Eq. 3: shares of 14, with one more in either cell that differs.
     gained, lost = 7 / 14, 2 / 14
     margin = stats.norm.ppf(0.975) * np.sqrt((gained + lost - (gained - lost) ** 2) / 14)
-    assert one.interval == pytest.approx((gained - lost - margin, gained - lost + margin))
+    assert one.difference_ci95 == pytest.approx((gained - lost - margin, gained - lost + margin))
     assert (one.interval_kind, one.units) == ("paired-unread", 12)
     assert not found.refused and not found.only_in_one
 
@@ -96,7 +96,7 @@ def test_the_interval_of_a_difference_of_shares(compared: Any) -> None:
     (one,) = compared([choices("1111111100-1" * 5)], [choices("1100000001-1" * 5)]).differences
     # Normal approximation of the paired difference.
     margin = 1.96 * np.std([0, 0, *[1] * 6, 0, -1, 0, 0]) / np.sqrt(60)
-    assert np.allclose(one.interval, (5 / 12 - margin, 5 / 12 + margin), atol=0.02)
+    assert np.allclose(one.difference_ci95, (5 / 12 - margin, 5 / 12 + margin), atol=0.02)
 
 
 def test_questions_that_share_images_are_tested_over_images(compared: Any) -> None:
@@ -109,7 +109,7 @@ def test_questions_that_share_images_are_tested_over_images(compared: Any) -> No
     expected = stats.ttest_1samp(gaps, 0)
     assert (one.test, one.n) == ("clustered", 120)
     assert one.p_value == pytest.approx(expected.pvalue)
-    assert one.interval == pytest.approx(tuple(expected.confidence_interval()))
+    assert one.difference_ci95 == pytest.approx(tuple(expected.confidence_interval()))
     # One of the runs is of a version that did not write them.
     assert compared([choices(first)], [choices(second, clusters)]).differences == (one,)
     (alone,) = compared([choices(first)], [choices(second)]).differences
@@ -172,11 +172,11 @@ def test_few_clusters_have_no_test(compared: Any) -> None:
     (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
     assert np.isnan(one.p_value) and "at least 3 of about equal size; there are 2" in one.note
     assert (one.first, one.second, one.difference, one.units) == (1.0, 0.0, 1.0, 2)
-    assert np.isnan(one.interval).all() and len(one.only_first) == 20
+    assert np.isnan(one.difference_ci95).all() and len(one.only_first) == 20
     clusters = ["a", "b", "c", "d"] * 5
     (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
     # Four clusters that all differ alike: the sign test over clusters.
-    assert one.p_value == pytest.approx(2 * 0.5**4) and np.isnan(one.interval).all()
+    assert one.p_value == pytest.approx(2 * 0.5**4) and np.isnan(one.difference_ci95).all()
 
 
 @pytest.mark.parametrize("clusters", [["a"] * 20, ["a", "b"] * 10, ["a"] * 15 + list("bcdef")])
@@ -207,7 +207,7 @@ def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -
             row["cluster"] = f"image {place % 2}"
     for one in compared(*([run] for run in runs)).differences:
         assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
-        assert np.isnan([one.p_value, *one.interval]).all() and "at least 3 clusters; there are 2" in one.note
+        assert np.isnan([one.p_value, *one.difference_ci95]).all() and "at least 3 clusters; there are 2" in one.note
 
 
 def test_holm_is_over_all_tests(compared: Any) -> None:
@@ -229,7 +229,7 @@ def test_qualities(compared: Any) -> None:
     for one, statistic, pick in ((by_rank, stats.spearmanr, "ranking"), (linear, stats.pearsonr, "values")):
         expected = [statistic(getattr(pool(values), pick), human).statistic for values in logits]
         assert (one.first, one.second) == pytest.approx(expected)
-        assert one.interval[0] < one.difference < one.interval[1] and one.interval[0] > 0
+        assert one.difference_ci95[0] < one.difference < one.difference_ci95[1] and one.difference_ci95[0] > 0
         assert one.p_value < 0.01 and one.n == 80 and one.only_first == ()
     assert (by_rank.score, by_rank.test) == ("SRCC", "paired bootstrap")
     assert (linear.score, linear.test) == ("PLCC", "Williams")
@@ -431,11 +431,11 @@ def test_descriptions_by_a_judges_scores(compared: Any) -> None:
     second = np.clip(first - rng.integers(-1, 3, (60, 3, 5)), 0, 2)
     total, *dimensions = compared([descriptions(first.tolist())], [descriptions(second.tolist())]).differences
     gap = (first - second).mean(axis=2).sum(axis=1)
-    assert (total.score, total.test, total.n) == ("sum of three scores (0 to 6)", "paired bootstrap", 60)
+    assert (total.score, total.test, total.n) == ("sum (0 to 6)", "paired bootstrap", 60)
     assert total.first == pytest.approx(first.mean(axis=2).sum(axis=1).mean())
     assert total.difference == pytest.approx(gap.mean())
     expected = stats.bootstrap((gap,), np.mean, method="percentile", rng=rng).confidence_interval
-    assert total.interval == pytest.approx(tuple(expected), abs=0.03)
+    assert total.difference_ci95 == pytest.approx(tuple(expected), abs=0.03)
     assert total.p_value < 0.01
     assert [one.score for one in dimensions] == ["completeness", "preciseness", "relevance"]
     assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=(0, 2)).tolist())

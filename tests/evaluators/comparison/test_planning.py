@@ -245,4 +245,4 @@ def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -
     folder = write(tmp_path / "run", [choices(FIRST), descriptions(rounds)])
     found = plan_runs([folder], difference=1.5)
     assert [plan.key for plan in found.plans] == ["sum"]
-    assert "no score differs by 1.5 from the run's score of 0.9" in found.passed_over[0].reason
+    assert "1.5 is too large: the run scores 0.9" in found.passed_over[0].reason

@@ -188,7 +188,7 @@ def test_rankings_from_pairs_are_compared_by_their_correlations(tmp_path: Path) 
     for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
         one, other = (statistic(values, quality).statistic for values in noisy.values())
         assert (found[key].first, found[key].second, found[key].n) == (pytest.approx(one), pytest.approx(other), 60)
-        assert found[key].interval[0] > 0 and found[key].p_value < 0.01
+        assert found[key].difference_ci95[0] > 0 and found[key].p_value < 0.01
         assert found[key].test == "paired bootstrap over images"
 
 
@@ -209,7 +209,7 @@ def test_correlations_from_pairs_are_of_the_same_resamples(tmp_path: Path) -> No
             for rows in drawn
         ]
         # The tails are those of Student's t, hardly wider.
-        assert found[key].interval == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=0.03)
+        assert found[key].difference_ci95 == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=0.03)
 
 
 def in_pools(scores: dict[str, dict[str, float | None]], undefined: str) -> Any:

@@ -134,7 +134,7 @@ def test_clusters_that_were_taken_out_are_found_by_computing_again(tmp_path: Pat
     (loaded,) = read_runs([tmp_path])
     (key,) = loaded.tasks
     found = " ".join(Recomputing(loaded).check(key).discrepancies)
-    assert "circular_ci95" in found or "intervals" in found
+    assert "circular_accuracy_ci95" in found or "intervals" in found
 
 
 def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> No
     assert again["circular_accuracy"] == made.scores["circular_accuracy"]
     n = again["n_questions"]
     assert again["intervals"]["circular_accuracy"] == {"kind": "wilson-unread", "units": n}
-    assert again["circular_ci95"] == list(wilson_interval(round(again["circular_accuracy"] * n), n))
+    assert again["circular_accuracy_ci95"] == list(wilson_interval(round(again["circular_accuracy"] * n), n))
 
 
 def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
     lines = [json.dumps({"id": row["id"], "text": "A"}) for row in loaded.select_columns(["id"])]
     (tmp_path / "answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
     options = ["--predictions", str(tmp_path / "answers.jsonl"), "--mini", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, ["score", "aes_bench/perception", *options])
+    done = CliRunner().invoke(app, ["score", "aes_bench/perception", "--verbose", *options])
     assert done.exit_code == 0, done.output
     scores = read_results(tmp_path / "out").tasks[0].scores
     assert scores is not None

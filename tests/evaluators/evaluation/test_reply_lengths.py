@@ -162,7 +162,7 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     found = describe(Ending(texts), list(texts), max_new_tokens=512)
     shares = {"cut_off": 0.125, "unfinished_reasoning": 0.125, "refused": 0.125, "unparseable": 0.0}
     assert found.scores["outcomes"] == shares
-    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
+    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found]))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(
         ("texts cut off", "texts that end in unfinished reasoning", "texts refused"), "12.50 %"

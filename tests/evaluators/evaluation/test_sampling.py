@@ -132,7 +132,7 @@ def test_calibration_of_a_sample() -> None:
     abstention = {
         "difference": 0.1,
         "difference_ci95": [0.0, 0.3],
-        "interval": {"kind": "bootstrap", "units": 200},
+        "intervals": {"difference": {"kind": "bootstrap", "units": 200}},
     }
     about = {"n": 200, "of": 800}
     found = finite_diagnostics({"calibration": drawn | {"abstention": abstention}}, about)["calibration"]
@@ -192,8 +192,7 @@ def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
         assert about["n"] == 20 and about["of"] == task["settings"]["data"]["rows"] > 20 and about["seed"] == 0
         line = f"Sample of 20 from {about['of']} items"
         assert any(line in caveat for caveat in task["caveats"]) and line in printed
-        # The table stands before the lines below it, and may break within the cell.
-        assert "mini, sample" in printed.partition("Sample of")[0] or "sample of" in printed.partition("Sample of")[0]
+        assert " items (random sample)" in printed.splitlines()[0]
         assert line in (sampled / "report.html").read_text()
         key = {"circular_eval": "circular_accuracy", "self_awareness": "score_sa"}.get(
             task["settings"]["protocol"], "accuracy"

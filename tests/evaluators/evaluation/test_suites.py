@@ -6,6 +6,7 @@ from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import MiniDataWarning, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.evaluation import suites
+from eyechart.evaluators.tasks import find_tasks
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def test_there_is_a_suite_and_its_folder_for_each_paper():
     assert suites.list_suites() == ["q_bench", "mmbench", "ql_bench", "aes_bench", "two_afc"]
     for name in suites.list_suites():
         assert (suites.folder(name) / f"{name}.py").is_file()
-    listed = [task.name for name in suites.list_suites() for task in suites.suite_tasks(name)]
+    listed = [task.name for name in suites.list_suites() for task in find_tasks(name)]
     assert listed == evaluators.list_tasks()
     with pytest.raises(UsageError, match="did you mean 'mmbench'"):
         suites.folder("mbench")
@@ -44,11 +45,11 @@ def test_multiple_choice_goes_by_the_pipelines_name_too(pipe, questions):
 def test_every_suite_loads_and_lists_its_tasks(name):
     suite = evaluate.EvaluationSuite.load(str(suites.folder(name)))
     assert [task.task_type for task in suite.suite] == [
-        task.name for task in suites.suite_tasks(name) for _ in task.data.default_datasets
+        task.name for task in find_tasks(name) for _ in task.data.default_datasets
     ]
     # A model that is named runs on the official releases.
     assert [task.data for task in suite.suite] == [
-        dataset for task in suites.suite_tasks(name) for dataset in task.data.default_datasets
+        dataset for task in find_tasks(name) for dataset in task.data.default_datasets
     ]
 
 

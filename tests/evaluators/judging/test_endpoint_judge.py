@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.datasets_scripts.common.errors import ModelError, StoreError
 from eyechart.evaluators.judging.replies import reply_keys
 from eyechart.evaluators.requests.stored_form import REPLY
+from tests.evaluators import providers
+from tests.evaluators.providers import provider
 from tests.evaluators.scripted_server import always, completion
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
@@ -95,6 +97,22 @@ def test_another_judge_or_decoding_is_asked_anew(script, judge, store, other):
     judge(store, **other)(DARK, 1)
     judge(store, **other)([*DARK, *NOISY], 1)
     assert len(script.bodies) == 3
+
+
+def test_parameters_that_the_judges_provider_refuses_are_dropped_and_the_result_says_so(script, judge, store):
+    script.say(provider(*providers.O3_MINI, providers.ONLY_ONE_AT_DEEPSEEK, answer=always()))
+    for _ in range(2):
+        asked = judge(store)
+        assert asked.ask_all([DARK, NOISY], 3) == [["Score: 2"] * 3] * 2
+        told = asked.settings()
+        assert (told["decoding"], told["temperature"]) == ("chosen by the provider", None)
+        assert told["dropped_parameters"] == ["max_tokens", "n", "temperature"]
+        assert (
+            len([body for body in script.bodies if body.keys() == {"model", "messages", "max_completion_tokens"}]) == 6
+        )
+    script.say(provider(providers.ONLY_TEMPERATURE_1, answer=always()))
+    with pytest.raises(ModelError, match=r"judge .judge. cannot be asked: .*You asked for temperature; leave it out"):
+        judge(temperature=0.2)(DARK, 3)
 
 
 def test_a_server_that_counts_no_tokens(script, judge, store):

@@ -5,7 +5,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.runs.table import note_lines, score_table
 from tests.evaluators.table_rows import table_rows
 
 DIMENSIONS = ("completeness", "preciseness", "relevance")
@@ -108,21 +108,21 @@ def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
     assert "in 5 of 45 rounds" in " ".join(found.caveats) and not found.complete
-    assert any("no usable judge reply for 1 text in a dimension" in line for line in caveat_lines([found]))
+    assert any("no usable judge reply for 1 text in a dimension" in line for line in note_lines([found]))
 
 
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
     found = run(described)
     assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
-    assert any("scored by `lexical`" in line for line in caveat_lines([found]))
+    assert any("word overlap" in line for line in note_lines([found]))
     judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
-    assert not any("lexical" in line for line in caveat_lines([judged]))
+    assert not any("word overlap" in line for line in note_lines([judged]))
 
 
 def test_the_table_shows_sum_and_dimensions(described):
     found = run(described, judge=lambda messages, n: ["Score: 1"] * n)
-    rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found], []))}
-    assert rows["sum of three scores (0 to 6)"] == ("3.000", "3")
+    rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found]))}
+    assert rows["sum (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
 
 

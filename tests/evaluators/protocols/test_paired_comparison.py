@@ -130,7 +130,7 @@ def test_many_replies_that_prefer_no_image_are_a_caveat():
     n = 2 * len(RINGS)
     assert found.scores["extraction"]["unparseable"] == found.scores["extraction"]["unmatched"] > 0.1
     count = round(found.scores["draw_rate"] * n)
-    assert f"{count} of {n} replies prefer neither image, so their pairs are not consistent." in found.caveats
+    assert f"{count} of {n} replies could not be parsed, so their pairs are not consistent." in found.caveats
     steps = {(line["step"], line["reversed_step"]) for line in found.predictions if line["pass"] == "main"}
     assert steps == {("unparseable", "exact"), ("exact", "unparseable")}
 

@@ -26,7 +26,7 @@ def score(tmp_path):
 def test_a_run_has_its_report_with_images(score, tmp_path, read_page):
     done = score(tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert f"The report is in {tmp_path / 'out' / REPORT_FILE}" in done.output
+    assert f"Report:  {tmp_path / 'out' / REPORT_FILE}" in done.output
     page = read_page(tmp_path / "out" / REPORT_FILE)
     verdicts = [sample["correct"] for sample in page.samples["samples"]]
     assert verdicts == [False, True, True]

@@ -34,6 +34,7 @@ def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_valu
     # Q-Bench, Table 7: the highest of its models, not of its people or guesses.
     assert score.published == "65.35 %, InternLM-XComposer-VL (InternLM), Table 7"
     assert value.strip == Strip(75, (65, 20), 50, 65.35)
+    assert score.ticks == [(0, "0"), (50, "50"), (100, "100 %")]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,15 @@ def test_negative_scores_widen_the_strip_and_undefined_ones_have_none(card_score
     negative, undefined = score.values
     assert negative.strip == Strip(0, None, 33.33, None)
     assert (undefined.value, undefined.strip) == ("undefined", None)
+    assert score.ticks == [(33.33, "0"), (66.67, "0.5"), (100, "1")]
+
+
+def test_the_strips_of_several_runs_have_one_scale(card_scores):
+    score = card_scores(
+        scored("q_bench/assessment", "csiq", {"srcc": -1.0, "n": 9}),
+        other=scored("q_bench/assessment", "csiq", {"srcc": 0.5, "n": 9}, model="other"),
+    )["A3 Assessment"]
+    assert [value.strip.place for value in score.values] == [0, 75] and score.ticks[0] == (50, "0")
 
 
 def described(judge, **changes):
@@ -99,19 +109,18 @@ def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page)
     without_chance = evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})
     page = read_page(write_report([make_run(PERCEPTION, at_chance(), without_chance)], files=False))
     assert page.holds(
-        "Better than chance, by the 95 % interval: 1 of 2 headline scores with a chance level; "
-        "not: Q-Bench A1 Perception of pairs."
+        "Better than chance: 1 of 2 scores with a chance level. Not better: Q-Bench A1 Perception of pairs."
     )
-    assert page.texts.count("not better than chance") == 1
+    assert page.texts.count("Not better than chance") == 1
 
 
 def test_each_of_several_runs_is_compared_with_chance(make_run):
     other = dataclasses.replace(PERCEPTION, model="other")
     runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
     assert against_chance(cards(runs)) == [
-        "some/model: better than chance, by the 95 % interval: 1 of 2 headline scores with a chance level; "
-        "not: Q-Bench A1 Perception of pairs.",
-        "other: better than chance, by the 95 % interval: 1 of 1 headline score with a chance level.",
+        "some/model: Better than chance: 1 of 2 scores with a chance level. "
+        "Not better: Q-Bench A1 Perception of pairs.",
+        "other: Better than chance: Q-Bench A1 Perception.",
     ]
 
 

@@ -117,15 +117,13 @@ def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
     assert dots.series[0].intervals == (None, None, (0.5, 0.6), None, None)
 
 
-def test_mmbench_has_circular_eval_by_ability_as_dots_and_as_a_radar(charts):
+def test_mmbench_has_circular_eval_by_ability(charts):
     parts = {"attribute reasoning": 0.5, "coarse perception": 0.25, "relation reasoning": 0.0}
     scores = {
         **{"circular_accuracy": 0.3, "random_guess": 0.1},
         "by_l2_category": {k: {"circular_accuracy": v} for k, v in parts.items()},
     }
-    dots, radar = charts(evaluation("mmbench/en", "mmbench", scores))
-    assert (radar.kind, radar.labels, radar.series[0].values) == ("radar", ("CP", "AR", "RR"), (25, 50, 0))
-    assert "CP: coarse perception" in radar.note
+    (dots,) = charts(evaluation("mmbench/en", "mmbench", scores))
     assert (dots.kind, dots.labels) == ("dots", ("all items", *parts))
     assert dots.series[0].values == (30, 50, 25, 0) and dots.chance[0] == 10
 
@@ -154,28 +152,24 @@ def bars(svg, count):
     return np.array(found[:count])
 
 
-def test_2afc_has_shares_and_correlations_on_axes_of_their_own(charts):
+def test_2afc_has_the_shares_of_pairs(charts):
     scores = {
         "consistency": 0.8,
         "consistency_ci95": [0.7, 0.9],
         "accuracy_all": 0.6,
         "accuracy_consistent": 0.9,
-        "plcc_fitted": -0.4,
         "srcc": 0.5,
         "first_rate": 0.7,
         "second_rate": 0.2,
         "draw_rate": 0.1,
     }
-    shares, correlations = charts(evaluation("two_afc/coarse", "two_afc", scores))
+    (shares,) = charts(evaluation("two_afc/coarse", "two_afc", scores))
     assert (shares.kind, shares.unit, shares.limits) == ("dots", "share of pairs, in %", (0, 100))
     values = dict(zip(shares.labels, shares.series[0].values, strict=True))
-    assert values["accuracy, all pairs"] == 60 and values["consistency"] == 80
+    assert values["pair accuracy"] == 60 and values["consistency"] == 80
     assert shares.series[0].intervals[shares.labels.index("consistency")] == pytest.approx((70, 90))
     assert "first-position preference 70, second-position preference 20, no preference 10" in shares.description
-    assert shares.chance[shares.labels.index("accuracy, all pairs")] == 25
-    assert (correlations.unit, correlations.limits) == ("correlation", (0, 1))
-    found = dict(zip(correlations.labels, correlations.series[0].values, strict=True))
-    assert (found["PLCC, fitted"], found["SRCC"]) == (-0.4, 0.5)
+    assert shares.chance[shares.labels.index("pair accuracy")] == 25
 
 
 def curve(*values, bound=(0.9, 0.95)):

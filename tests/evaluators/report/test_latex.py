@@ -55,12 +55,12 @@ def test_values_have_their_sign_and_their_unit():
 
 
 def test_heads_that_begin_alike_stand_below_what_they_share():
-    heads = ("Model", "Yes-or-No score_cc", "Yes-or-No score_rc", "Overall", "The mean of all")
+    heads = ("Model", "Yes-or-No: score_cc", "Yes-or-No: score_rc", "Overall", "The mean of all")
     lines = changed(columns=heads, rows=(("m", "1", "2", "3", "4"),)).splitlines()
     assert r"     & \multicolumn{2}{c}{Yes-or-No} &  &  \\" in lines
     assert r"    \cmidrule(lr){2-3}" in lines
     broken = r"\begin{tabular}[b]{@{}c@{}}The mean \\ of all\end{tabular}"
-    assert rf"    Model & score\_cc & score\_rc & Overall & {broken} \\" in lines
+    assert rf"    Model & score$_{{cc}}$ & score$_{{rc}}$ & Overall & {broken} \\" in lines
 
 
 def test_texts_are_to_the_left_and_scores_centred():
@@ -88,7 +88,7 @@ def test_the_file_says_how_to_include_it_and_has_a_label():
 def test_the_caption_names_paper_task_and_data():
     key = TaskKey("mmbench/cn", "mmbench", "dev")
     assert r"\caption{MMBench: Position bias (Chinese; dev).}" in changed(title="Position bias", key_of_task=key)
-    assert r"\caption{Scores (mine, test).}" in changed(title="Scores", key_of_task=TaskKey("own", "mine", "test"))
+    assert r"\caption{own: Scores (test).}" in changed(title="Scores", key_of_task=TaskKey("own", "own", "test"))
 
 
 @pytest.mark.slow

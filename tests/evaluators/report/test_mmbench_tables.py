@@ -18,6 +18,7 @@ from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"
 MARKING = "grades of open answers"
+L2_HEADS = ("Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
 
 NO_REASONS = dict.fromkeys(("cut_off", "unfinished_reasoning", "refused", "unparseable"), 0.0)
 
@@ -44,17 +45,17 @@ def test_mmbench_tables(tables):
     both = found["MMBench, Table 2"]
     assert both.columns[:3] == ("Eval \\ VLM", "LLaVA-v1.5", "OpenFlamingo") and both.published_columns == 16
     assert [row[:3] for row in both.rows] == [
-        ("VanillaEval", "56.9 %", "34.6 %"),
-        ("CircularEval", "32.0 %", "4.6 %"),
-        ("Δ", "-24.9 %", "-30.0 %"),
+        ("VanillaEval (%)", "56.9", "34.6"),
+        ("CircularEval (%)", "32.0", "4.6"),
+        ("Δ (points)", "-24.9", "-30.0"),
     ]
     second = found["MMBench, Table 8 (dev)"]
-    assert second.columns == ("VLM", "Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
-    assert second.rows == (("LLaVA-v1.5", "32.0 %", "44.3 %", "40.6 %", NONE, NONE, NONE, "13.9 %"),)
+    assert second.columns == ("VLM", *(f"{head} (%)" for head in L2_HEADS))
+    assert second.rows == (("LLaVA-v1.5", "32.0", "44.3", "40.6", NONE, NONE, NONE, "13.9"),)
     leaves = found["MMBench, Table 9"]
-    assert leaves.columns[:4] == ("Split", "VLM", "CP", "Image Style")
-    assert leaves.rows[0][:4] == ("DEV", "LLaVA-v1.5", "44.3 %", "37.7 %")
-    assert found["MMBench, Table 10"].columns[-1] == "OCR"
+    assert leaves.columns[:4] == ("Split", "VLM", "CP (%)", "Image Style (%)")
+    assert leaves.rows[0][:4] == ("DEV", "LLaVA-v1.5", "44.3", "37.7")
+    assert found["MMBench, Table 10"].columns[-1] == "OCR (%)"
     assert list(found) == [f"MMBench, Table {name}" for name in ("1", "2", "8 (dev)", *range(9, 15))]
 
 
@@ -69,11 +70,11 @@ def test_mmbench_table_1_has_no_second_step_without_a_judge(tables):
     shares = {"exact": 1.0, "declared": 0.0, "judge": 0.0, "random": 0.0, "unmatched": 0.0, **NO_REASONS}
     exact = mmbench(model="exact", scores={**scores, "extraction": shares})
     table = by_place(tables(mmbench(), other=judged, exact=exact))["MMBench, Table 1"]
-    assert table.columns == ("Model Name", "Step-1", "Step-2")
+    assert table.columns == ("Model Name", "Step-1 (%)", "Step-2 (%)")
     assert table.rows == (
-        ("LLaVA-v1.5", "71.6 %", NONE),
-        ("judged", "71.6 %", "99.0 %"),
-        ("exact", "100.0 %", "100.0 %"),
+        ("LLaVA-v1.5", "71.6", NONE),
+        ("judged", "71.6", "99.0"),
+        ("exact", "100.0", "100.0"),
     )
     assert table.note.startswith("Computed over all passes.")
 
@@ -85,7 +86,7 @@ def test_mmbench_table_4_has_models_across(tables):
     one = mmbench(variants=marked(0.336, 2.75))
     table = by_place(tables(one, other=mmbench(model="MiniGPT-4", variants=marked(0.224, 2.74))))["MMBench, Table 4"]
     assert table.columns == ("Model", "LLaVA-v1.5", "MiniGPT-4")
-    assert table.rows == (("Accuracy", "33.6 %", "22.4 %"), ("Average score (1 to 5)", "2.75", "2.74"))
+    assert table.rows == (("Accuracy (%)", "33.6", "22.4"), ("Average score (1 to 5)", "2.75", "2.74"))
     assert table.note.endswith("Graded by gpt-3.5.")
 
 
@@ -99,7 +100,7 @@ def test_blind_runs_are_in_appendix_b_and_in_no_other_table(tables):
     blind = mmbench(model="GPT-4", scores=scores, settings={"blind": True})
     (table,) = tables(blind)
     assert table.title.startswith("MMBench, Appendix B, first table")
-    assert table.columns == ("Model", "Overall", "CP", "FP-S", "FP-C", "AR", "LR", "RR")
+    assert table.columns == ("Model", *(f"{head} (%)" for head in L2_HEADS))
     assert table.rows == (("GPT-4", "13.23", "6.41", NONE, NONE, NONE, "27.96", NONE),)
     found = by_place(tables(mmbench(), blind=blind))
     assert [row[0] for row in found["MMBench, Table 8 (dev)"].rows] == ["LLaVA-v1.5"]
@@ -118,7 +119,7 @@ def test_the_second_table_of_appendix_b_has_dev_and_test_in_a_row(tables):
     both = [without("Shikra", "dev", 0.5936, 0.6), without("Shikra", "test", 0.6043, 0.6081)]
     found = by_place(tables(*both, other=without("LLaVA", "dev", 0.445, 0.4277)))
     table = found["MMBench, Appendix B, second table"]
-    assert table.columns == ("Model", "Dev", "Dev w/o GPT-4", "Test", "Test w/o GPT-4")
+    assert table.columns == ("Model", "Dev (%)", "Dev w/o GPT-4 (%)", "Test (%)", "Test w/o GPT-4 (%)")
     assert table.rows == (("Shikra", "59.36", "60.00", "60.43", "60.81"), ("LLaVA", "44.50", "42.77", NONE, NONE))
     assert table.key == "mmbench_en_mmbench_dev_test_appendix_b_without"
     assert table.source == "Published values: MMBench (Liu et al., ECCV 2024), Appendix B, second table."
@@ -128,7 +129,7 @@ def test_the_second_table_of_appendix_b_has_dev_and_test_in_a_row(tables):
 def test_several_blind_models_are_named_below_the_table(tables):
     one, other = without("a", "dev", 0.5, 0.4), without("b", "dev", 0.5, 0.4, blind="Claude-2")
     table = by_place(tables(one, other=other))["MMBench, Appendix B, second table"]
-    assert table.columns[2] == "Dev w/o blind"
+    assert table.columns[2] == "Dev w/o blind (%)"
     assert table.note == "Left out: questions that GPT-4 or Claude-2 solved without images."
 
 
@@ -196,9 +197,9 @@ def judged(data, tmp_path_factory):
 def test_a_real_run_fills_table_1_and_4(tables, judged):
     found = by_place(tables(judged))
     # Of 9 passes, exact matching reads the 2 of q2 and the 4 of q4; the judge reads the 3 of q3.
-    assert found["MMBench, Table 1"].rows[0][1:] == ("66.7 %", "100.0 %")
+    assert found["MMBench, Table 1"].rows[0][1:] == ("66.7", "100.0")
     # The open answers "?", "crimson" and "?" are none of the options.
-    assert found["MMBench, Table 4"].rows == (("Accuracy", "0.0 %"), ("Average score (1 to 5)", "4.00"))
+    assert found["MMBench, Table 4"].rows == (("Accuracy (%)", "0.0"), ("Average score (1 to 5)", "4.00"))
 
 
 def charts(make_run, *evaluations, **others):
@@ -265,5 +266,5 @@ def test_a_blind_run_and_one_without_what_it_solved_fill_both_tables(tables, dat
     first = found["MMBench, Appendix B, first table"]
     assert first.rows == (("blind model", "33.33", "0.00", "50.00", NONE, NONE, NONE, NONE),)
     second = found["MMBench, Appendix B, second table"]
-    assert second.columns[:3] == ("Model", "Dev", "Dev w/o blind model")
+    assert second.columns[:3] == ("Model", "Dev (%)", "Dev w/o blind model (%)")
     assert second.rows == (("seeing", "33.33", "0.00", NONE, NONE),)

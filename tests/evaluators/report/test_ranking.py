@@ -11,7 +11,7 @@ from eyechart.evaluators.report.table_formats import to_csv, to_markdown
 from eyechart.evaluators.tasks.q_bench import DATABASES, WORD_PAIRS
 from tests.evaluators.report.conftest import PERCEPTION, scored
 
-PUBLISHED = (("random guess", "99 %"), ("Old", "40 %"), ("Older", "30 %"))
+PUBLISHED = (("random guess", "99"), ("Old", "40"), ("Older", "30"))
 
 
 def table(*values, **changes):
@@ -20,13 +20,13 @@ def table(*values, **changes):
 
 
 def test_equal_values_share_a_rank_and_one_model_alone_has_none():
-    assert ranks(table("50 %", "70 %", "70 %", "\N{EN DASH}")) == {(1, 1, 0): BEST, (2, 1, 0): BEST, (0, 1, 0): SECOND}
-    assert ranks(table("50 %")) == {}
+    assert ranks(table("50", "70", "70", "\N{EN DASH}")) == {(1, 1, 0): BEST, (2, 1, 0): BEST, (0, 1, 0): SECOND}
+    assert ranks(table("50")) == {}
 
 
 def test_the_paper_s_rows_are_ranked_with_the_runs_where_they_are_comparable():
-    assert ranks(table("35 %", published=PUBLISHED, is_comparable=True)) == {(2, 1, 0): BEST, (0, 1, 0): SECOND}
-    assert ranks(table("35 %", published=PUBLISHED)) == {(2, 1, 0): BEST, (3, 1, 0): SECOND}
+    assert ranks(table("35", published=PUBLISHED, is_comparable=True)) == {(2, 1, 0): BEST, (0, 1, 0): SECOND}
+    assert ranks(table("35", published=PUBLISHED)) == {(2, 1, 0): BEST, (3, 1, 0): SECOND}
 
 
 def test_both_numbers_of_a_cell_have_ranks_of_their_own():
@@ -44,19 +44,19 @@ def test_models_across_are_ranked_in_each_row():
 
 
 def test_latex_has_bold_and_underlined_values_and_the_paper_s_rows_below_a_rule():
-    latex = to_latex(table("35 %", published=PUBLISHED, is_comparable=True, source="From a paper."))
-    assert r"m0 & \underline{35\,\%} \\" in latex and r"Old & \textbf{40\,\%} \\" in latex
+    latex = to_latex(table("35", published=PUBLISHED, is_comparable=True, source="From a paper."))
+    assert r"m0 & \underline{35} \\" in latex and r"Old & \textbf{40} \\" in latex
     assert latex.index("m0") < latex.index(r"\midrule", latex.index("m0")) < latex.index("random guess")
     assert "From a paper." in latex
-    assert "Old,40 %" in to_csv(table("35 %", published=PUBLISHED))
-    assert "| Old | 40 % |" in to_markdown(table("35 %", published=PUBLISHED))
+    assert "Old,40" in to_csv(table("35", published=PUBLISHED))
+    assert "| Old | 40 |" in to_markdown(table("35", published=PUBLISHED))
 
 
 def test_a_run_s_table_has_the_paper_s_rows(tables):
     first, *_ = tables(PERCEPTION)
     assert first.source == "Published values: Q-Bench (Wu et al., ICLR 2024), Table 7."
     assert first.is_comparable and len(first.published) == 15
-    assert first.published[3][0] == "InternLM-XComposer-VL (InternLM)" and first.published[3][-1] == "65.35 %"
+    assert first.published[3][0] == "InternLM-XComposer-VL (InternLM)" and first.published[3][-1] == "65.35"
     limited = dataclasses.replace(PERCEPTION, settings={**PERCEPTION.settings, "limit": 9})
     assert not next(iter(tables(limited))).is_comparable
 

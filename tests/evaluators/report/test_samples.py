@@ -1,10 +1,15 @@
 """Which samples are shown, and how each is said to have been read."""
 
 import dataclasses
+import io
+from base64 import b64decode
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from eyechart.evaluators.report.samples import collect_samples
+from eyechart.evaluators.report.thumbnails import Album
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.report.conftest import PERCEPTION, choice
@@ -46,7 +51,7 @@ def test_the_cap_is_for_each_task_and_noted(samples):
         "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 samples shown: incorrect and unparsed replies first, then the "
         "rest, in dataset order."
     )
-    assert found.part == "3 of 4 replies are here, incorrect ones first."
+    assert found.part == "3 of 4 samples are here, incorrect ones first."
     assert samples(PERCEPTION, limit=0).rows == []
 
 
@@ -77,6 +82,7 @@ def plain(**columns):
         ({"reference": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
         ({"reference": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
         ({"reference": ""}, "unscored"),
+        ({"reference": "2", "own_score": 0.5}, "scored"),
         ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
         ({"quality": 3.0, "quality_score": 4.0}, "scored"),
         ({"quality": None, "logits": {"good": 1.0, "poor": 0.0}}, "scored"),
@@ -90,27 +96,58 @@ def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):
     assert (row.get("predicted"), row.get("human")) == (columns.get("quality_score"), columns.get("quality"))
 
 
-def test_a_pair_is_read_in_both_orders(samples):
+def test_a_pair_is_one_sample_with_both_orders(samples):
+    """The choices name the images as the first order shows them."""
+
     def pair(id, **columns):
-        own = plain(id=id, first_id="x", second_id="y", **columns)
-        return [own, plain(id=id, first_id="y", second_id="x") | {"pass": "reversed"}]
+        own = plain(id=id, first_id="x", second_id="y", answer="first", **columns)
+        return [own, plain(id=id, first_id="y", second_id="x", answer="second") | {"pass": "reversed", "text": "Both."}]
 
     rows = samples(
         changed(
-            *pair("a", choice="first", reversed_choice="second", correct=True),
-            *pair("b", choice="first", reversed_choice=None, correct=False),
-            *pair("c", choice="first", reversed_choice="first"),
+            *pair("same", choice="first", reversed_choice="second", correct=True, consistent=True),
+            *pair("unread", choice="first", reversed_choice=None, correct=False, consistent=False),
+            *pair("flipped", choice="second", reversed_choice="second", correct=False, consistent=False),
+            *pair("equal", choice="first", reversed_choice="first", consistent=False),
         )
     ).rows
-    found = {(row["id"], row["pass"]): (row.get("choice"), row["step"], row.get("correct")) for row in rows}
-    assert found == {
-        ("a", "main"): ("first", "exact", True),
-        ("a", "reversed"): ("second", "exact", True),
-        ("b", "main"): ("first", "exact", False),
-        ("b", "reversed"): (None, "unparseable", False),
-        ("c", "main"): ("first", "exact", None),
-        ("c", "reversed"): ("first", "exact", None),
-    }
+    found = {row["id"]: (row["choice"], row["swapped"].get("choice"), row.get("consistent")) for row in rows}
+    # Incorrect, inconsistent and unparsed ones come first.
+    assert list(found.items()) == [
+        ("unread", ("image 1", None, None)),
+        ("flipped", ("image 2", "image 1", False)),
+        ("equal", ("image 1", "image 2", False)),
+        ("same", ("image 1", "image 1", True)),
+    ]
+    steps = {"equal": "exact", "flipped": "exact", "same": "exact", "unread": "unparseable"}
+    assert {row["id"]: row["swapped"]["step"] for row in rows} == steps
+    assert {(row["text"], row["swapped"]["text"], row["answer"]) for row in rows} == {("Sharp.", "Both.", "image 1")}
+
+
+def shown_prompt(found, row):
+    own = [row.get("question"), *row.get("options", ())]
+    return "".join(own[part] if isinstance(part, int) else part for part in found.prompts[row["prompt"]])
+
+
+def test_prompts_are_whole_and_shared_by_samples_that_differ_in_question_and_options(samples):
+    prompts = [f"<image>\nIs {id} sharp? Yes or No?\nA. Yes\nB. No" for id in ("a", "b")]
+    found = samples(changed(*(choice(id, "A", prompt=one) for id, one in zip("ab", prompts, strict=True))))
+    assert [shown_prompt(found, row) for row in found.rows] == prompts and len(found.prompts) == 1
+    pair = {"first_id": "x", "second_id": "y", "prompt": "Which is better?"}
+    found = samples(changed(plain(**pair), plain(**pair) | {"pass": "reversed"}, plain(id="b", prompt=None)))
+    assert shown_prompt(found, found.rows[0]) == "Which is better?" and "prompt" not in found.rows[1]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "judge", "judged"),
+    [
+        ([choice("a", "A", choice="A")], "gpt-4", ""),
+        ([choice("a", "Hm", choice="A", step="judge")], "gpt-4", "parsed by gpt-4"),
+        ([plain(reference="Blurry.", rounds=[[2]])], "lexical", "scored by lexical"),
+    ],
+)
+def test_the_filter_names_who_judged(samples, predictions, judge, judged):
+    assert samples(dataclasses.replace(changed(*predictions), scores={"judge": judge})).judged == judged
 
 
 def test_a_refused_question_says_what_came_of_it(samples):
@@ -128,7 +165,7 @@ def test_very_long_texts_are_cut_and_say_so(samples):
     assert row["text"].endswith("(50,000 characters in total)")
 
 
-def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):
+def test_both_images_of_a_pair_are_shown_once(samples):
     from eyechart.evaluators.evaluation.data import load_data
     from eyechart.evaluators.tasks import get_task
 
@@ -149,8 +186,22 @@ def test_both_images_of_a_pair_are_shown_in_the_order_of_the_pass(samples):
         predictions=predictions,
     )
     found = samples(run)
-    assert [sample["images"] for sample in found.rows] == [[0, 1], [1, 0]]
+    assert [sample["images"] for sample in found.rows] == [[0, 1]]
     assert len(found.images) == 2
+
+
+@pytest.mark.parametrize(("share", "sides"), [(10**6, (512, 307)), (20_000, None), (10, (112, 67))])
+def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
+    noise = np.random.default_rng(0).integers(0, 256, (60, 100, 3), dtype=np.uint8)
+    photo = io.BytesIO()
+    Image.fromarray(noise).resize((1000, 600)).save(photo, format="PNG")
+    album = Album(room=share)
+    assert album.add({"bytes": photo.getvalue(), "path": None}, share) == 0
+    thumbnail = Image.open(io.BytesIO(b64decode(album.uris[0].partition(",")[2])))
+    if sides:
+        assert thumbnail.size == sides
+    else:
+        assert 112 < thumbnail.width < 512 and len(album.uris[0]) <= share
 
 
 def test_results_that_share_their_answers_show_none(make_run):

@@ -9,6 +9,8 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.differences import compare_runs
+from eyechart.evaluators.report.latex import to_latex
+from eyechart.evaluators.report.paper_tables import paper_tables
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.results.finished_runs import read_runs
@@ -36,6 +38,27 @@ def test_tests_say_which_runs_differ(three):
     row = found.rows[1]
     assert row.pair == "good \N{MINUS SIGN} poor"
     assert row.cells[:3] == ("90.00 %", "25.00 %", "+65.00 %") and row.cells[-2:] == ("26 / 0", "40")
+
+
+def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best(three):
+    runs = read_runs(three)
+    lines = to_latex(paper_tables(runs)[0], compare_runs(runs)).splitlines()
+    ends = {line.split(" & ")[0].strip(): line.split(" & ")[-1] for line in lines}
+    assert ends["good"] == r"\textbf{90.00} \\" and ends["fair"] == r"\underline{87.50} \\"
+    assert ends["poor"] == r"25.00$^{*}$ \\"
+    below = lines[next(place for place, line in enumerate(lines) if "poor" in line) + 1]
+    assert below.endswith(r"{\scriptsize {[}65.00, 85.00]} \\ \addlinespace")
+    (caption,) = (line for line in lines if "caption" in line)
+    assert r"In brackets: 95\,\% intervals. {*}: lower than the best of the runs (p \textless{} 0.05)." in caption
+    assert "Tested on all items: accuracy by McNemar's exact test; Holm-adjusted for 3 tests." in caption
+
+
+def test_latex_says_if_no_difference_is_significant(three):
+    runs = read_runs(three[:2])
+    latex = to_latex(paper_tables(runs)[0], compare_runs(runs))
+    assert "No score is significantly lower than the best of the runs (p at least 0.05). Tested on all items:" in latex
+    assert "^{*}" not in latex
+    assert "significantly" not in to_latex(paper_tables(runs[:1])[0])
 
 
 def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):

@@ -32,14 +32,15 @@ def test_ql_bench_tables_i_and_iii(tables):
     }
     scores = {**part(64.849, 0.334, 0.65, 0.99), "by_question_type": parts}
     first, second = tables(scored("ql_bench/single", "llsavisionqa", scores, split="dev"))
-    assert first.columns[1:4] == ("Yes-or-No score_cc", "Yes-or-No score_rc", "What score_cc")
-    assert first.columns[-3:] == ("Total score_cc", "Total score_rc", "Total score_sa")
+    assert first.columns[1:4] == ("Yes-or-No: score_cc (%)", "Yes-or-No: score_rc (%)", "What: score_cc (%)")
+    assert first.columns[-3:] == ("Total: score_cc (%)", "Total: score_rc (%)", "Total score_sa (%)")
+    assert first.columns[first.headline] == "Total score_sa (%)"
     assert first.rows[0][1:] == (
         *("65.392", "0.000", "68.784", "1.095", "60.572", "0.000"),
         *("64.849", "0.334", "65.183"),
     )
     assert second.title.startswith("QL-Bench, Table III")
-    assert second.rows[0][1:] == ("65.392 %", "100.000 %", "69.546 %", "98.905 %", "60.572 %", "100.000 %")
+    assert second.rows[0][1:] == ("65.392", "100.000", "69.546", "98.905", "60.572", "100.000")
     pair = tables(scored("ql_bench/pair", "llsavisionqa", scores, split="dev"))
     assert [table.title[:18] for table in pair] == ["QL-Bench, Table II", "QL-Bench, Table IV"]
 
@@ -56,12 +57,16 @@ def test_aes_bench_tables(tables):
         scored("aes_bench/interpretation", "aesbench", {**texts, "mean": 1.3}),
     )
     perception, empathy, assessment, interpretation = found
-    assert perception.columns[1:8] == ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "NIs", "AIs", "AGIs")
-    assert perception.columns[8:] == ("Yes-No", "What", "How", "Why", "Overall")
-    assert perception.rows[1][1:8] == ("69.02 %", NONE, "71.72 %", "65.57 %", "75.67 %", "72.58 %", "65.82 %")
-    assert empathy.columns[1:5] == ("Emotion", "Interest", "Uniqueness", "Vibe")
-    assert assessment.columns == ("MLLM", "NIs", "AIs", "AGIs", "Overall")
-    assert assessment.rows[1] == ("LLaVA-v1.5", "75.67 %", "72.58 %", "65.82 %", "72.08 %")
+    assert perception.groups == [
+        ("Perceptual Dimensions", 1, ["Tec. Qua. (%)", "Col. Lig. (%)", "Comp. (%)", "Content (%)"]),
+        ("Image Sources", 5, ["NIs (%)", "AIs (%)", "AGIs (%)"]),
+        ("Question Types", 8, ["Yes-No (%)", "What (%)", "How (%)", "Why (%)"]),
+        ("", 12, ["Overall (%)"]),
+    ]
+    assert perception.rows[1][1:8] == ("69.02", NONE, "71.72", "65.57", "75.67", "72.58", "65.82")
+    assert empathy.groups[0][2] == ["Emotion (%)", "Interest (%)", "Uniqueness (%)", "Vibe (%)"]
+    assert assessment.columns == ("MLLM", "NIs (%)", "AIs (%)", "AGIs (%)", "Overall (%)")
+    assert assessment.rows[1] == ("LLaVA-v1.5", "75.67", "72.58", "65.82", "72.08")
     assert interpretation.columns == ("MLLM", "Rele.", "Prec.", "Comp.", "Overall")
     assert interpretation.rows == (("LLaVA-v1.5", "1.385", "1.151", "1.366", "1.300"),)
 
@@ -87,11 +92,11 @@ def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_p
         return answer if right else "B" if answer == "A" else "A"
 
     table, _ = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
-    dimensions_and_sources = ("0.00 %", "0.00 %", "50.00 %", "0.00 %", "0.00 %", "50.00 %", NONE)
-    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67 %", "16.67 %")
+    dimensions_and_sources = ("0.00", "0.00", "50.00", "0.00", "0.00", "50.00", NONE)
+    assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67", "16.67")
     levels = [1 / len(options) for options in data.dataset["options"][:24]]
     of_content = [level for level, dimension in zip(levels, dimensions, strict=True) if "ontent" in dimension]
-    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f} %"
+    assert table.rows[0][4] == f"{100 * sum(of_content) / 8:.2f}"
 
 
 def pair_row(kappa, alpha, rho):
@@ -114,8 +119,8 @@ def test_2afc_table_ii_has_each_average_below_its_parts(tables):
     variants["mle_ridge=0.01"] = {"by_pool": {"CSIQ": {"plcc_fitted": 0.75}}, "ridge": 0.01}
     extras = {"table": table, "averages": averages}
     second, fifth = tables(scored("two_afc/coarse", "two_afc", scores, diagnostics=extras, variants=variants))
-    assert second.columns[:4] == ("Dataset", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"LLaVA-v1.5 {RHO}")
-    assert second.columns[4:7] == (f"IDEFICS-Instruct {KAPPA}", f"IDEFICS-Instruct {ALPHA}", f"IDEFICS-Instruct {RHO}")
+    assert second.columns[:4] == ("Dataset", f"LLaVA-v1.5: {KAPPA}", f"LLaVA-v1.5: {ALPHA}", f"LLaVA-v1.5: {RHO}")
+    assert second.groups[1] == ("IDEFICS-Instruct", 4, [KAPPA, ALPHA, RHO])
     assert second.published_columns == 15
     assert [row[:7] for row in second.rows] == [
         ("CSIQ", "0.778", "0.589", "0.764", "0.206", "0.094", "0.670"),
@@ -148,8 +153,8 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
     one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, diagnostics=extras)
     other = dataclasses.replace(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
-    heads = ("Type", f"LLaVA-v1.5 {KAPPA}", f"LLaVA-v1.5 {ALPHA}", f"GPT-4V {KAPPA}", f"GPT-4V {ALPHA}")
-    assert third.columns[:5] == heads and third.columns[-1] == f"Single subject {ALPHA}"
+    heads = ("Type", f"LLaVA-v1.5: {KAPPA}", f"LLaVA-v1.5: {ALPHA}", f"GPT-4V: {KAPPA}", f"GPT-4V: {ALPHA}")
+    assert third.columns[:5] == heads and third.columns[-1] == f"Single subject: {ALPHA}"
     assert third.published_columns == 12
     assert [row[:5] for row in third.rows] == [
         ("AWGN", "0.448", "0.260", "0.219", "0.219"),
@@ -180,9 +185,7 @@ def test_csv_texts_are_no_formulas(text):
     assert (head, name) == (f"'{text}", f"'{text}")
 
 
-@pytest.mark.parametrize(
-    "number", ["-24.9 %", "-0.123", "-3", "+0.5", "-0.123/-0.456", f"-0.123/{NONE}", f"{NONE}/-0.1"]
-)
+@pytest.mark.parametrize("number", ["-24.9", "-0.123", "-3", "+0.5", "-0.123/-0.456", f"-0.123/{NONE}", f"{NONE}/-0.1"])
 def test_csv_numbers_stay_numbers(number):
     assert to_csv(PaperTable("t", "T", (number,), ())) == f"{number}\n"
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from eyechart.evaluators.results.score_rows import interval_notes, labels_at_chance
+from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_replies
+from eyechart.metrics.scores import spec
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
 DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
-CONSTANT = "No interval, as all resamples give the same score, so its uncertainty cannot be estimated"
+CONSTANT = "No interval, as all items have the same score"
 FEW = "No interval, as there are fewer than 20 units or the score is undefined"
 
 
@@ -82,7 +83,7 @@ def test_names_keep_their_capitals() -> None:
 )
 def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str) -> None:
     (note,) = interval_notes([("own", {"mean": 1.5, "n": 60, "intervals": {"mean": kind(name, 30)}})])
-    assert note.startswith(words) and note.endswith(f": own: mean of three scores (0 to 2) ({units}).")
+    assert note.startswith(words) and note.endswith(f": own: mean (0 to 2) ({units}).")
 
 
 def test_results_of_earlier_versions_say_nothing() -> None:
@@ -90,9 +91,25 @@ def test_results_of_earlier_versions_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "labels"),
-    [([0.51, 0.7], []), ([0.4, 0.6], ["accuracy"]), ([0.1, 0.3], ["accuracy"]), ([float("nan")] * 2, []), (None, [])],
+    ("interval", "is_above"),
+    [([0.51, 0.7], True), ([0.4, 0.6], False), ([0.1, 0.3], False), ([float("nan")] * 2, None), (None, None)],
 )
-def test_scores_at_chance_and_below(interval: list[float] | None, labels: list[str]) -> None:
+def test_a_score_is_above_chance_if_its_interval_is(interval: list[float] | None, is_above: bool | None) -> None:
     scores = {"accuracy": 0.5, "accuracy_ci95": interval, "random_guess": 0.5, "n": 40}
-    assert labels_at_chance(scores) == labels
+    assert is_above_chance(spec("accuracy"), scores) is is_above
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"n": 40, "extraction": {"unmatched": 0.25}}, (10, 40)),
+        ({"n_pairs": 40, "n": 9, "extraction": {"unmatched": 0.25}}, (20, 80)),
+        ({"n_vanilla": 40, "n_passes": 160, "extraction": {"unmatched": 0.25}}, (10, 40)),
+        ({"n": 30, "unread": {"cut_off": 0.125, "refused": 0.125}}, (10, 40)),
+        ({"n": 40, "outcomes": {"cut_off": 0.5, "refused": 0.25}}, (20, 40)),
+        ({"n": 40, "extraction": {"unmatched": None}}, (0, 40)),
+        ({"n": 40}, (0, 40)),
+    ],
+)
+def test_unparsed_replies_are_counted_in_every_kind_of_task(scores: dict, expected: tuple[int, int]) -> None:
+    assert unparsed_replies(scores) == expected

@@ -43,7 +43,7 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
 
 
 def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
-    shown = invoke("run", "--suite", "aes_bench", *NAMED, "--out", tmp_path / "out")
+    shown = invoke("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
     assert "the dataset aesbench cannot be downloaded, and --data-dir does not name its folder:\n" in shown
     assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
 
@@ -151,8 +151,8 @@ def test_a_suite_without_a_model_is_the_quickstart(tmp_path):
     file = write(tmp_path, "tasks: [{task: q_bench/perception, limit: 2}]")
     shown = invoke("run", "--suite", file, "--out", tmp_path / "out", code=0)
     assert (
-        "llvisionqa (dev, synthetic, first 2 of 180 items)" in " ".join(shown.split())
-        and "The data are synthetic demo data" in shown
+        "llvisionqa (dev), synthetic demo data, 2 of 180 items" in " ".join(shown.split())
+        and "Synthetic demo data: not comparable with papers" in shown
     )
     (task,) = json.loads((tmp_path / "out" / "results.json").read_text())["tasks"]
     assert task["settings"]["data"]["is_mini"] is True and task["settings"]["data"]["source"] == "synthetic demo data"

@@ -52,11 +52,12 @@ def score(tmp_path, split="dev"):
 
 def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, tmp_path):
     shown = score(tmp_path)
-    assert "llvisionqa (dev, 5 of 1,495 " in shown and " official items) " in shown
-    assert "loading llvisionqa (dev) (official release; downloaded if not yet cached)" in shown
+    assert "on llvisionqa (dev), 5 of 1,495 official items" in shown
     assert ", mini)" not in shown and "synthetic" not in shown
     (task,) = read_results(tmp_path / "out").tasks
     told = {"source": "official release", "config": None, "options": {}, "rows": ROWS, "is_mini": False}
+    revision = task.settings["data"].pop("revision")
+    assert (tmp_path / "hub" / "datasets--teowu--LLVisionQA-QBench" / "snapshots" / revision).is_dir()
     assert task.settings["data"] == told
     # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -64,7 +65,7 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
 
 
 def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
-    assert "llvisionqa (test, 5 of 1,495 " in score(tmp_path, "test")
+    assert "llvisionqa (test), 5 of 1,495 official items" in score(tmp_path, "test")
     done = CliRunner().invoke(app, ["submit", str(tmp_path / "out"), "--out", str(tmp_path / "files")])
     assert done.exit_code == 0, done.output
     assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output

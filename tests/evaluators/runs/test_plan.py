@@ -7,6 +7,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.tasks import TASKS
 
 PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
 
@@ -20,6 +21,41 @@ def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
     # Where the options' likelihoods decide, nothing is generated.
     assert perception.settings == {"inference": "closed-set"}
     assert interpretation.settings == {"max_new_tokens": 64}
+
+
+Q_BENCH = [task.name for task in TASKS if task.name.startswith("q_bench/")]
+MMBENCH = [task.name for task in TASKS if task.name.startswith("mmbench/")]
+
+
+@pytest.mark.parametrize(
+    ("names", "tasks"),
+    [
+        (["q_bench", "mmbench/en"], [*Q_BENCH, "mmbench/en"]),
+        (["mmbench/*"], MMBENCH),
+        (["*/EN", "mmbench"], ["mmbench/en", *MMBENCH[1:]]),
+        (["two_afc, q_bench/assessment", "2AFC"], [task.name for task in TASKS[-4:]] + ["q_bench/assessment"]),
+        (["all", "q_bench"], [task.name for task in TASKS]),
+        (["Q-Bench"], Q_BENCH),
+        (["qbench"], Q_BENCH),
+        (["AesBench/empathy", "QL Bench/Pair"], ["aes_bench/empathy", "ql_bench/pair"]),
+    ],
+)
+def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
+    assert list(dict.fromkeys(one.task.name for one in make_plan(names, is_mini=True))) == tasks
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("qbenhc", "unknown task 'qbenhc'; did you mean 'q_bench'?"),
+        ("q_bench/percepton", "did you mean 'q_bench/perception'?"),
+        ("mbench,q_bench", "did you mean 'mmbench'?"),
+        ("q_bench/x*", "no task matches 'q_bench/x.'; available: q_bench/perception, .*two_afc/fine_mos$"),
+    ],
+)
+def test_a_name_that_means_no_task_is_refused(name, message):
+    with pytest.raises(UsageError, match=message):
+        make_plan([name])
 
 
 def test_a_task_runs_once_on_the_same_data(tmp_path):

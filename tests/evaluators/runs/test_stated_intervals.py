@@ -23,7 +23,6 @@ from tests.evaluators.table_rows import table_rows
 
 NAMES = [task.name for task in TASKS]
 CHOICES = [task.name for task in TASKS if task.protocol.kind == "multiple choice"]
-HEADS = ("95 % intervals:", "No interval, because:")
 TEXTS = [task.name for task in TASKS if task.protocol.output_type is OutputType.TEXT]
 # Pools of synthetic data are small.
 pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
@@ -80,21 +79,19 @@ def names(line: str, task: str, score: str) -> bool:
 
 
 def check(evaluations: Sequence[Evaluation]) -> None:
-    lines, missing, checked = interval_lines(evaluations), [], 0
-    split = lines.index(HEADS[1]) if HEADS[1] in lines else len(lines)
-    kinds, reasons = lines[:split], lines[split:]
-    words = (*KINDS.values(), *(text.replace("Wilson score interval", "Wilson score") for text in KINDS.values()))
-    unexplained = [line for line in kinds[1:] if not line.strip().removeprefix("all others: ").startswith(words)]
-    assert not unexplained
-    plain = tuple(KINDS[kind] for kind in PLAIN)
-    rest = next((line for line in kinds if line.strip().removeprefix("all others: ").startswith(plain)), "")
-    for row in table_rows(score_table(evaluations, [])):
+    lines, missing, checked = [line.removesuffix(".") for line in interval_lines(evaluations)], [], 0
+    reasons = [line for line in lines if line.startswith("No interval")]
+    kinds = [line for line in lines if line not in reasons]
+    rest = next((line for line in kinds if line.startswith("All other")), "")
+    words = tuple(text.casefold() for text in KINDS.values())
+    assert not [line for line in kinds if line != rest and not line.removeprefix("95 % ").casefold().startswith(words)]
+    for row in table_rows(score_table(evaluations)):
         task, score, has_interval = row["task"], row["score"], bool(row["95 % interval"])
         if not re.match(r"-?[\d.]+", row["value"]):
             continue
         checked += 1
         if "mean ± SD" in score or "average of" in score:
-            what = "mean ± SD describes" if "±" in score else "averages are over parts"
+            what = "mean ± SD, which describes" if "±" in score else "averages are over parts"
             if has_interval or not any(what in line and task in line for line in reasons):
                 missing.append((task, score, "no reason"))
             continue
@@ -126,7 +123,7 @@ def test_samples(task: str) -> None:
 @pytest.mark.parametrize("task", TEXTS)
 def test_repeats(task: str) -> None:
     found = evaluator(task).run(Drawn(), load_data(get_task(task), is_mini=True), repeats=3)
-    assert any("mean ± SD" in row["score"] for row in table_rows(score_table([found], [])))
+    assert any("mean ± SD" in row["score"] for row in table_rows(score_table([found])))
     check([found])
 
 

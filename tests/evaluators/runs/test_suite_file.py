@@ -116,23 +116,20 @@ def test_a_run_follows_a_suite_file_and_keeps_it(tmp_path):
     assert (results["tasks"][0]["scores"]["n"], results["tasks"][0]["settings"]["shuffle_seed"]) == (4, 2)
 
 
-def test_a_task_that_fails_does_not_stop_the_others(tmp_path):
+def test_the_data_of_all_entries_are_checked_before_a_model_is_loaded(tmp_path):
     (tmp_path / "empty").mkdir()
-    tasks = "[{task: q_bench/perception, data_dir: empty}, {task: q_bench/assessment, dataset: kadis700k, limit: 30}]"
-    done = invoke("run", "--suite", write(tmp_path, f"tasks: {tasks}"), "--out", tmp_path / "run")
-    assert done.exit_code == 1
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert [(f["task"], f["dataset"]) for f in results["failed"]] == [("q_bench/perception", "llvisionqa")]
-    assert "empty" in results["failed"][0]["error"]
-    assert [task["task"] for task in results["tasks"]] == ["q_bench/assessment"]
-    assert "failed:" in done.output
+    tasks = "[{task: q_bench/assessment, dataset: kadis700k, mini: true}, {task: q_bench/perception, data_dir: empty}]"
+    path = write(tmp_path, f"tasks: {tasks}")
+    done = invoke("run", "--suite", path, "--out", tmp_path / "run")
+    assert done.exit_code == 1 and not (tmp_path / "run").exists()
+    assert "q_bench/perception on llvisionqa: " in done.output and f"{tmp_path / 'empty'}: " in done.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--suite", "q_banch"), "did you mean 'q_bench'"),
-        (("--suite", "q_bench", "q_bench/perception"), "leave out one"),
+        (("--suite", "q_bench"), "to run all tasks of a paper: `eyechart run q_bench`"),
+        (("--suite", "FILE", "q_bench/perception"), "q_bench/perception cannot be combined with the suite file"),
         (("--suite", "FILE", "--limit", "3"), "--limit cannot be combined with the suite file"),
         (("--suite", "FILE", "--seed", "0"), "--seed cannot be combined with the suite file"),
         (("--suite", "FILE", "--set", "shuffle_seed=3"), "--set cannot be combined with the suite file"),

@@ -1,10 +1,12 @@
+"""What `--verbose` prints: every score and every note."""
+
 import io
 
 import pytest
 from rich.console import Console
 
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.runs.table import caveat_lines, score_rows, score_table
+from eyechart.evaluators.runs.table import note_lines, score_rows, score_table
 from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
 from tests.evaluators.table_rows import table_rows
 
@@ -28,21 +30,28 @@ JUDGED = {
 def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     variants = {WITHOUT_BLIND: ACCURACY | {"n": 7}, GRADES: JUDGED}
     found = evaluated("mmbench/en", "mmbench", variants=variants | {"argmax": ACCURACY})
-    lines = printed(score_table([found], []))
+    lines = printed(score_table([found]))
     for expected in (f"{WITHOUT_BLIND}: accuracy", f"{GRADES}: mean", "exact match"):
         assert expected in lines
     assert "argmax" not in lines
-    below = caveat_lines([found])
+    below = note_lines([found])
     assert "mmbench/en: alternative scorings (argmax): see results.json." in below
-    assert any(line.startswith("mmbench/en: scored by `lexical`") for line in below)
+    assert any(line.startswith("mmbench/en: Scored by word overlap") for line in below)
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
         ({"scores": ACCURACY | {"n": 400}}, "llvisionqa (dev, 400 of 1,495 official items)"),
-        ({"settings": {"limit": 20}}, "llvisionqa (dev, first 20 of 1,495 items)"),
-        ({"settings": {"limit": 4}, "data": {"is_mini": True}}, "llvisionqa (dev, synthetic, first 4 of 1,495 items)"),
+        ({"scores": ACCURACY | {"n": 20}, "settings": {"limit": 20}}, "llvisionqa (dev, 20 of 1,495 official items)"),
+        (
+            {"scores": ACCURACY | {"n": 20}, "settings": {"sample": {"n": 20, "of": 1495}}},
+            "llvisionqa (dev, 20 of 1,495 official items (random sample))",
+        ),
+        (
+            {"scores": ACCURACY | {"n": 4}, "settings": {"limit": 4}, "data": {"is_mini": True, "rows": 180}},
+            "llvisionqa (dev, synthetic, 4 of 180 items)",
+        ),
         ({"settings": {"limit": 2000}}, "llvisionqa (dev, all 1,495 official items)"),
         ({}, "llvisionqa (dev, all 1,495 official items)"),
         ({"scores": None, "predictions": [answer("1"), answer("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
@@ -86,29 +95,30 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_it_says_how_many_of_the_official_items_a_score_is_of(fields, expected):
-    assert f" {expected} " in " ".join(printed(score_table([evaluated(**fields)], [])).replace("│", " ").split()) + " "
+    assert f" {expected} " in " ".join(printed(score_table([evaluated(**fields)])).replace("│", " ").split()) + " "
 
 
 def test_a_private_split_counts_items_and_names_its_files():
     answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
-    found = evaluated("mmbench/en", "mmbench", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
-    (row,) = table_rows(score_table([found], []))
+    found = evaluated("mmbench/en", "own copy", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
+    (row,) = table_rows(score_table([found]))
     assert (row["score"], row["n"]) == ("no score, see below", "2")
-    assert "mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx" in caveat_lines([found])
+    assert "mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx." in note_lines([found])
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"data": {"is_mini": True}}, "the data are synthetic"),
-        ({"settings": {"limit": 4}}, "run used --limit 4 of 1,495 items"),
+        ({"settings": {"limit": 1}}, "it covers 1 of 1,495 items"),
         ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "items were left out"),
     ],
 )
-def test_a_file_that_cannot_be_submitted_is_said_to_be_one(fields, reason):
-    found = evaluated("mmbench/en", "mmbench", "test", scores=None, files={"mmbench.xlsx": b""}, **fields)
-    line = f"mmbench/en: the answer file is mmbench/en/mmbench/mmbench.xlsx; do not submit it: {reason}"
-    assert line in caveat_lines([found])
+def test_a_file_that_must_not_be_submitted_says_so(fields, reason):
+    one = {"scores": None, "files": {"mmbench.xlsx": b""}, "predictions": [answer("1")]}
+    found = evaluated("mmbench/en", "own copy", "test", **one, **fields)
+    line = f"mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx; do not submit it: {reason}."
+    assert line in note_lines([found])
 
 
 def test_an_undefined_number_of_items_is_called_so():
@@ -118,12 +128,10 @@ def test_an_undefined_number_of_items_is_called_so():
 
 def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
-    below = caveat_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
-    assert "mmbench/en: the parsed letter agrees with the human label in 87.50 % of 16 replies." in below
+    below = note_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
+    assert "mmbench/en: The parsed letter agrees with the human label in 87.50 % of 16 replies." in below
 
 
-def test_warnings_about_alternative_scorings_become_one_line():
-    warned = evaluated("two_afc/coarse", "two_afc", warnings=["variant mle: undefined", "variant perron: undefined"])
-    below = caveat_lines([warned, evaluated(warnings=["n=5 images"])])
-    line = "two_afc/coarse: some alternative scorings could not be computed: see `warnings` in results.json."
-    assert [found for found in below if "could not be computed" in found] == [line]
+def test_tasks_share_a_note_and_warnings_are_listed():
+    both = [evaluated(caveats=["One."], warnings=["n=5 images"]), evaluated("mmbench/en", "mmbench", caveats=["One."])]
+    assert note_lines(both) == ["mmbench/en, q_bench/perception: One.", "q_bench/perception: warning: n=5 images"]

@@ -100,7 +100,10 @@ def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
     (printed,) = paper_tables.perception(TaskKey("aes_bench/perception", "aesbench", "test"), [("model", result)])
     shown = dict(zip(printed.columns, printed.rows[-1], strict=True))
     assert "\N{EN DASH}" not in [
-        shown[column] for column in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
+        value
+        for column, value in shown.items()
+        for name in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
+        if name in column
     ]
 
 

@@ -35,8 +35,8 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
         assert scores["answer_accuracy"] > scores["random_guess"]
         assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
         assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
-        assert result.split == "dev" and "not comparable with them" in " ".join(result.caveats)
-    assert "Only the dev answers are public" in done.output
+        assert result.split == "dev" and "private test answers" in " ".join(result.caveats)
+    assert "Dev answers only" in done.output
 
 
 @pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])

@@ -16,7 +16,7 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.table import caveat_lines
+from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.two_afc import distortion_level, distortion_type
 from eyechart.metrics.scoring.errors import ScoringWarning
@@ -87,7 +87,7 @@ def test_a_result_of_the_label_file_alone_says_that_mm21s_qualities_are_bitrates
     assert observed.settings["mm21_quality"] == "bitrate"
     (caveat,) = observed.caveats
     assert caveat.startswith("MM21 is scored against bitrates") and "mm21_dir" in caveat
-    assert any(line == f"two_afc/coarse: {caveat}" for line in caveat_lines([observed]))
+    assert any(line == f"two_afc/coarse: {caveat}" for line in note_lines([observed]))
     assert observed.complete and observed.left_out == []
 
 
@@ -169,7 +169,9 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name[:4] in ("spaq", "CSIQ")}
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
     where = ("--data-dir", reference / "two-afc", "--data-option", 'databases=["spaq", "CSIQ"]')
-    done = invoke("score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--out", out)
+    done = invoke(
+        "score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--verbose", "--out", out
+    )
     assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
     assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
@@ -177,7 +179,7 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
         ["CSIQ", "spaq"]
     ]
     for line in (
-        "spaq: accuracy, all pairs",
+        "spaq: pair accuracy",
         "average of 2, CSIQ to spaq:",
         "first-position preference",
     ):
@@ -223,7 +225,7 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
         assert 0.3 < task.scores["first_rate"] < 0.7
         assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
     assert list(tasks["two_afc/fine_types"].diagnostics["table"]) == ["level 1", "level 2"]
-    assert "accuracy, all pairs" in output and "first-position preference" in output
+    assert "pair accuracy" in output
 
 
 def test_pairs_that_come_again_are_asked_once(tmp_path):

@@ -25,9 +25,9 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
     for column in board.columns:
         unit = column.score.high if column.score.unit is Unit.PERCENT else 1
         put(scores, (*column.part, *column.score.key.split(".")), round(unit * score, 6))
-        if column.score.interval and board.dataset != AVERAGE:
+        if column.score.has_interval and board.dataset != AVERAGE:
             interval = [unit * max(0.0, score - width), unit * min(1.0, score + width)]
-            put(scores, (*column.part, *column.score.interval.split(".")), interval)
+            put(scores, (*column.part, *column.score.interval_key.split(".")), interval)
     for name, _, key in (spec.key.partition(".") for spec in specs_of(board.task.metric)):
         if key and name in scores:
             # Shares add up to 1, and the accuracies of yes and no have their mean.

@@ -150,6 +150,20 @@ def test_precomputed_predictions_are_marked(folder, space):
         assert found == {"org/file": True, "org/asked": False}
 
 
+def test_decoding_that_the_provider_chose_is_accepted_and_marked(folder, space):
+    described = board_named("q_bench/description")
+    for name, model, judge in (("model", "chosen by the provider", None), ("judge", None, "chosen by the provider")):
+        result = result_on(described, f"org/{name}")
+        result["settings"]["model"] = {"backend": "openai", "name": f"org/{name}", "decoding": model or "greedy"}
+        result["settings"]["judge"]["decoding"] = judge
+        hand_in(folder, name, [result])
+    hand_in(folder, "greedy", [result_on(described, "org/greedy")])
+    outcome, boards = space()
+    assert outcome.rejected == []
+    found = {row["model"]: row.get("decoded_by_provider", False) for row in boards[described.name]["rows"]}
+    assert found == {"org/model": True, "org/judge": True, "org/greedy": False}
+
+
 def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(folder, space):
     quality = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
     for name, confirmed in (("org/doubtful", None), ("org/confirmed", "other.gguf")):

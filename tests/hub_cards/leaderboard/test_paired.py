@@ -16,7 +16,7 @@ from eyechart.evaluators.comparison.ranking import Ranking
 from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, write_boards
-from eyechart.hub_cards.leaderboard.paired import paired_tests
+from eyechart.hub_cards.leaderboard.paired import PairedTests, paired_tests
 from eyechart.hub_cards.recomputing import Check
 from eyechart.metrics.scoring.statistics.significance import holm
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
@@ -138,9 +138,14 @@ def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
     (out / BOARD_FOLDER).mkdir(parents=True)
     said = write_boards(rows, out)
     found = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
-    rows_of = [(row["model"], note) for row in found["rows"] for note in row.get("test_notes", [])]
+    rows_of = [(row["model"], note) for row in found["rows"] for _, note in row.get("test_notes", [])]
     assert said == [f"{rows[0].board.name}, {model}: {note}" for model, note in rows_of]
     return found["rows"]
+
+
+def texts(found: PairedTests) -> list[list[str]]:
+    """The notes without their tags."""
+    return [[text for _, text in notes] for notes in found.notes]
 
 
 def images(n: int = 100, of: int = 1) -> list[str]:
@@ -159,7 +164,7 @@ def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path)
     ]
     assert found.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
     tested = "paired test on the 99.00 % of the items in common with"
-    assert found.notes == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
+    assert texts(found) == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
     assert written_board(rows, tmp_path / "out")[0]["test_notes"]
 
 
@@ -170,7 +175,7 @@ def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     # These results have no interval either.
     assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
-    assert found.notes[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
+    assert texts(found)[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
 
 
 def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Path) -> None:
@@ -179,7 +184,7 @@ def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Pat
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
     words = "reference differs from {} for 1 item: compared by intervals"
-    assert found.notes == [[words.format(names)] for names in ("also", "good, poor", "also")]
+    assert texts(found) == [[words.format(names)] for names in ("also", "good, poor", "also")]
 
 
 def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
@@ -192,7 +197,7 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
         tampered = runs | {name: choices(marks[name], images(), model=name)}
         found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
         assert found.p_values[0, 1] == expected > 1e-3
-        assert found.notes[0] == [
+        assert texts(found)[0] == [
             "groups items by image differently than also: the larger p-value of both groupings counts"
         ]
     # Another name for each image changes nothing.
@@ -204,8 +209,11 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
 def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> None:
     marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
     older = {name: choices(own, model=name) for name, own in marks.items()}
-    (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
-    assert note == "100 of 100 items count as independent: no entry says which items share an image"
+    ((tag, note),) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
+    assert (tag, note) == (
+        "images unknown",
+        "which of 100 of the 100 items share an image is unknown; they count as independent",
+    )
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
     found = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))
     assert found.notes == [[], [], []]

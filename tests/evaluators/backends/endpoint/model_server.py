@@ -56,7 +56,8 @@ class ModelServer:
 
     def _complete(self, body):
         inputs = self._inputs(body)
-        sampled = {"do_sample": True, "temperature": body["temperature"], "top_k": 0} if body["temperature"] else {}
+        temperature = body.get("temperature")
+        sampled = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {}
         count = min(body.get("n", 1), self.most_choices)
         output = self.model.generate(
             **inputs,

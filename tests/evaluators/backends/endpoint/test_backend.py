@@ -258,7 +258,7 @@ def test_tokens_are_counted_by_answer_and_in_all(model_server, backend, make_pic
 def test_settings_and_identity_are_json_and_name_the_server(http, model_server, backend, make_picture):
     model = backend("my/model", top_logprobs=7, concurrency=3)
     (response,) = model.answer([ask(0, make_picture(0))])
-    assert response.response_metadata == {"served": "my/model@main", "length_field": "max_tokens"}
+    assert response.response_metadata == {"served": "my/model@main"}
     settings = model.settings()
     assert json.loads(json.dumps(settings)) == settings
     assert settings["served"] == ["my/model@main"]

@@ -195,7 +195,7 @@ def test_a_pipeline_for_another_task_is_refused():
 
 def test_a_model_without_chat_template_is_refused(llava_folder):
     (llava_folder / "chat_template.jinja").unlink()
-    with pytest.raises(ModelError, match=r"no chat template.*chat_template\.jinja"):
+    with pytest.raises(ModelError, match=r"no chat template.*--model-arg chat_template=FILE"):
         resolve_backend(llava_folder)
 
 

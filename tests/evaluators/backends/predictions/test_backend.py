@@ -85,7 +85,7 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
     with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
         asker.run(backend, spaq)
-    with pytest.raises(DataError, match="none of the 40 items could be asked"):
+    with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
         asker.run(backend, spaq, skip_bad=True)
 
 

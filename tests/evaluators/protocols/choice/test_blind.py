@@ -20,7 +20,7 @@ from eyechart.evaluators.report.paper_tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.table import caveat_lines, score_table
+from eyechart.evaluators.runs.table import note_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators.table_rows import table_rows
 
@@ -247,21 +247,21 @@ def test_what_cannot_be_compared(data, tmp_path):
 
 def test_table_and_report_show_the_gain(data, tmp_path):
     done = dataclasses.replace(gain_of(looks, data, tmp_path / "blind"), model="seeing")
-    rows = {row["score"]: row for row in table_rows(score_table([done], []))}
+    rows = {row["score"]: row for row in table_rows(score_table([done]))}
     assert {"score without images", "multimodal gain", "leak"} <= set(rows)
     gain = rows["multimodal gain"]
     # 37/50 - 1/50 = 0.72, give or take 1.96 sqrt((0.76 - 0.72^2) / 50).
     assert (gain["value"], gain["95 % interval"]) == ("75.00 %", "58.38 to 85.62")
-    assert any("so the gain compares two models" in line for line in caveat_lines([done]))
+    assert any("so the gain compares two models" in line for line in note_lines([done]))
     write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
     tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
     (table,) = [one for one in tables if "Multimodal gain" in one.title]
-    assert table.columns[2:4] == ("Without images", "95 % interval") and table.columns[4] == "Gain"
-    assert table.rows[0][2] == "25.00 %" and table.rows[0][4:6] == ("75.00 %", "58.38 to 85.62")
+    assert table.columns[2:4] == ("Without images (%)", "95 % interval") and table.columns[4].startswith("Gain")
+    assert table.rows[0][2] == "25.00" and table.rows[0][4:6] == ("75.00", "58.38 to 85.62")
     (positions,) = [one for one in tables if "Position bias" in one.title]
-    assert positions.rows[0][1:] == (*["100.00 %"] * 4, "0.00 %", "0.00 %")
+    assert positions.rows[0][1:] == (*["100.00"] * 4, "0.00", "0.00")
     assert positions.rows[1][0].endswith("(without images)")
-    assert positions.rows[1][1:6] == ("100.00 %", "0.00 %", "0.00 %", "0.00 %", "43.30 %")
+    assert positions.rows[1][1:6] == ("100.00", "0.00", "0.00", "0.00", "43.30")
 
 
 @pytest.mark.slow
@@ -294,7 +294,7 @@ def test_mmbench_marks_a_blind_run_in_the_table_of_positions_alone(data, tmp_pat
 
 
 def test_the_flag_names_tasks_that_need_images(tmp_path):
-    done = invoke("run", "--suite", "aes_bench", "--blind", "--out", tmp_path / "out")
+    done = invoke("run", "aes_bench", "--blind", "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert "--blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
     done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out")

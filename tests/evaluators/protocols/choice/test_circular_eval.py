@@ -21,7 +21,7 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.table import caveat_lines
+from eyechart.evaluators.runs.table import note_lines
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
@@ -144,7 +144,14 @@ def test_servers_are_asked_no_further_after_a_wrong_pass(data):
     everything = Server(model)
     complete = run(everything, data, options={"early_stop": False})
     assert len(everything.asked) == 9
-    for key in ("circular_accuracy", "vanilla_accuracy", "circular_ci95", "random_guess", "n_questions", "n_vanilla"):
+    for key in (
+        "circular_accuracy",
+        "vanilla_accuracy",
+        "circular_accuracy_ci95",
+        "random_guess",
+        "n_questions",
+        "n_vanilla",
+    ):
         assert done.scores[key] == complete.scores[key], key
 
 
@@ -189,7 +196,14 @@ def test_early_stop_changes_no_score(data, fates, judged, fallback, seed):
         return run(model, data, options=options, judge=judge if judged else None, seed=seed).scores
 
     stopped, complete = score(True), score(False)
-    for key in ("circular_accuracy", "vanilla_accuracy", "circular_ci95", "vanilla_ci95", "n_questions", "dropped"):
+    for key in (
+        "circular_accuracy",
+        "vanilla_accuracy",
+        "circular_accuracy_ci95",
+        "vanilla_accuracy_ci95",
+        "n_questions",
+        "dropped",
+    ):
         assert stopped[key] == complete[key], key
     for value, part in complete["by_category"].items():
         assert stopped["by_category"][value]["circular_accuracy"] == part["circular_accuracy"]
@@ -280,7 +294,7 @@ def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data)
     assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
     assert done.settings["missing"] == "drop"
     assert not done.complete
-    assert any("1 question left out of CircularEval: not every pass" in line for line in caveat_lines([done]))
+    assert any("1 question left out of CircularEval: not every pass" in line for line in note_lines([done]))
 
 
 def test_a_question_without_any_answer_is_an_error_or_left_out(tmp_path, data):
@@ -604,7 +618,7 @@ def test_human_labels_of_another_kind_are_refused(tmp_path, data):
 
 
 def test_replies_without_an_option_are_told_of_what_the_shares_cover(data):
-    told = "{0} of {0} replies name no option and count as incorrect."
+    told = "{0} of {0} replies could not be parsed and count as incorrect."
     assert run(lambda messages: "none", data).caveats == [told.format(9)]
     assert run(lambda messages: "none", data, options={"early_stop": True}).caveats == [told.format(3)]
 

@@ -10,7 +10,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Response, RowResponses
-from eyechart.evaluators.runs.table import caveat_lines
+from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 
 
@@ -115,9 +115,9 @@ def test_private_answers_have_no_calibration(questions):
 
 def test_the_line_below_the_table_has_the_calibration(questions):
     found, _ = run(questions, lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
-    (line,) = [line for line in caveat_lines([found]) if "ECE" in line]
+    (line,) = [line for line in note_lines([found]) if "ECE" in line]
     assert line == (
-        "q_bench/perception: calibration: ECE 24.3 % (no interval: only 6 independent units), AURC 0.667 "
+        "q_bench/perception: Calibration: ECE 24.3 % (no interval: only 6 independent units), AURC 0.667 "
         "(no interval: only 4 incorrect answers), 6 items"
     )
 

@@ -20,7 +20,7 @@ from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.table import caveat_lines
+from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 
 REFUSAL = "I don't know"
@@ -101,7 +101,7 @@ def test_calibration_and_abstention_by_hand(refusable):
     assert (abstention["answer_rate"], abstention["own_accuracy"]) == (0.5, 7 / 20)
     assert abstention["by_probability"] == pytest.approx(7 / 20)
     assert abstention["difference_ci95"][0] < 0 < abstention["difference_ci95"][1]
-    assert abstention["interval"] == {"kind": "bootstrap", "units": 40}
+    assert abstention["intervals"]["difference"] == {"kind": "bootstrap", "units": 40}
 
 
 def test_shuffled_options_take_their_letters_along(refusable):
@@ -118,8 +118,8 @@ def test_shuffled_options_take_their_letters_along(refusable):
 
 def test_what_is_below_the_table_and_in_the_report(tmp_path, refusable):
     found = run(Model(), refusable, letter_logits=True)
-    lines = [line for line in caveat_lines([found]) if "calibration" in line or "letter probability" in line]
-    assert lines[0].startswith("ql_bench/single: calibration: ECE 30.0 % (")
+    lines = [line for line in note_lines([found]) if "Calibration" in line or "letter probability" in line]
+    assert lines[0].startswith("ql_bench/single: Calibration: ECE 30.0 % (")
     assert lines[1].startswith(
         "ql_bench/single: if the model answered as many questions (50.0 %) but chose them by letter probability: "
         "accuracy 35.0 %, with its own refusals 35.0 %, difference 0.0 ("
@@ -142,7 +142,7 @@ def test_a_model_that_refuses_everything_has_calibration_and_no_point(tmp_path, 
             return REFUSAL if words is None else super().__call__(messages, words)
 
     found = run(Refuses(), refusable, letter_logits=True)
-    assert "the model refused every question" in "".join(caveat_lines([found]))
+    assert "the model refused every question" in "".join(note_lines([found]))
     write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
     (result,) = read_results(tmp_path / "run").tasks
     assert abstention_line(result.diagnostics["calibration"]["abstention"]).startswith("the model refused every")

@@ -5,7 +5,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.runs.table import caveat_lines
+from eyechart.evaluators.runs.table import note_lines
 from eyechart.metrics.scoring.choices.reading import random_choice
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 
@@ -310,9 +310,9 @@ def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     assert found.scores["accuracy"] == pytest.approx(3 / 6) and not found.complete
     assert " ".join(found.caveats) == (
         "The judge <lambda> gave no usable reply in 15 of 15 rounds. Incomplete: 3 of the 3 replies put to it have no "
-        "usable round and are counted as incorrect. 3 of 6 replies name no option and count as incorrect."
+        "usable round and are counted as incorrect. 3 of 6 replies could not be parsed and count as incorrect."
     )
-    assert [line.removeprefix("q_bench/perception: ") for line in caveat_lines([found])][:2] == found.caveats
+    assert [line.removeprefix("q_bench/perception: ") for line in note_lines([found])][:2] == found.caveats
     found = judged(lambda messages, n: ["hm"] * n, fallback="random")
     assert (
         "are replaced by a random choice" in " ".join(found.caveats)

@@ -360,7 +360,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
         "the reply is a refusal",
         "the reply does not give exactly one number from 1 to 5",
     ]
-    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found], []))), strict=True)
+    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found]))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("replies")} == {
         "replies cut off before they give a number": "5.00 %",

@@ -101,8 +101,8 @@ def test_scores_by_hand() -> None:
         groups={"size": ["2", "2", "3", "3", "3", "1"]},
     )
     assert scores["circular_accuracy"] == 1 / 3 and scores["vanilla_accuracy"] == 2 / 3
-    assert scores["circular_ci95"] == list(wilson_interval(1, 3))
-    assert scores["vanilla_ci95"] == list(wilson_interval(2, 3))
+    assert scores["circular_accuracy_ci95"] == list(wilson_interval(1, 3))
+    assert scores["vanilla_accuracy_ci95"] == list(wilson_interval(2, 3))
     assert scores["random_guess"] == pytest.approx((1 / 4 + 1 / 27 + 1) / 3)
     assert (scores["n_questions"], scores["n_vanilla"], scores["n_passes"], scores["dropped"]) == (3, 3, 6, 0)
     shares = {name: share for name, share in scores["extraction"].items() if share}
@@ -141,10 +141,10 @@ def test_unknown_treatment_of_missing_rotations() -> None:
 
 
 def test_nothing_left_is_nan_and_warns() -> None:
-    with pytest.warns(UndefinedScoreWarning, match="overall: circular_accuracy and circular_ci95 are nan"):
+    with pytest.warns(UndefinedScoreWarning, match="overall: circular_accuracy and circular_accuracy_ci95 are nan"):
         scores = _scores([("p", 0, True)], missing="drop")
     assert math.isnan(scores["circular_accuracy"]) and scores["vanilla_accuracy"] == 1.0
-    message = "vanilla_accuracy and vanilla_ci95 are nan because no question has its"
+    message = "vanilla_accuracy and vanilla_accuracy_ci95 are nan because no question has its"
     with pytest.warns(UndefinedScoreWarning, match=message):
         scores = _scores([("p", 1, False)])
     assert scores["circular_accuracy"] == 0.0 and math.isnan(scores["vanilla_accuracy"])
@@ -183,9 +183,9 @@ def test_stopping_after_a_wrong_pass_changes_no_accuracy(right: list[bool], rng)
     full, early = _scores(every), _scores(stopped)
     for key in (
         "circular_accuracy",
-        "circular_ci95",
+        "circular_accuracy_ci95",
         "vanilla_accuracy",
-        "vanilla_ci95",
+        "vanilla_accuracy_ci95",
         "random_guess",
         "n_questions",
     ):
@@ -207,9 +207,9 @@ def test_the_passes_of_a_question_are_one_item_and_its_image_a_cluster() -> None
     images = [f"{question // 2}.jpg" for question in ids]
     found = circular_scores(items, questions, references, choices, clusters=images)
     expected = share_interval([question // 2 % 3 > 0 for question in range(n)], Clusters(np.arange(n) // 2))
-    for name in ("circular", "vanilla"):
+    for name in ("circular_accuracy", "vanilla_accuracy"):
         assert found[f"{name}_ci95"] == [expected.low, expected.high]
-        assert found["intervals"][f"{name}_accuracy"] == {"kind": "wilson-clustered", "units": 45}
+        assert found["intervals"][name] == {"kind": "wilson-clustered", "units": 45}
     alone = circular_scores(items, questions, references, choices)
     assert alone["intervals"]["circular_accuracy"] == {"kind": "wilson", "units": n}
-    assert alone["circular_ci95"] == list(wilson_interval(60, n))
+    assert alone["circular_accuracy_ci95"] == list(wilson_interval(60, n))

@@ -109,7 +109,7 @@ def test_abstention_against_own_refusals():
     found = abstention_scores(answered, own, confidences, right, Clusters.of(None, 40), np.random.default_rng(0), 300)
     assert (found["answer_rate"], found["own_accuracy"], found["by_probability"]) == (0.5, 0.5, 1.0)
     assert found["difference"] == 0.5 and found["difference_ci95"][0] < 0.5 < found["difference_ci95"][1]
-    assert found["interval"] == {"kind": "bootstrap", "units": 40}
+    assert found["intervals"]["difference"] == {"kind": "bootstrap", "units": 40}
 
 
 def test_a_model_that_refuses_everything_has_no_point():
@@ -117,7 +117,7 @@ def test_a_model_that_refuses_everything_has_no_point():
     found = abstention_scores(
         nothing, nothing, [0.5] * 30, [True] * 30, Clusters.of(None, 30), np.random.default_rng(0), 30
     )
-    assert found["answer_rate"] == 0 and found["interval"]["kind"] == "none"
+    assert found["answer_rate"] == 0 and found["intervals"]["difference"]["kind"] == "none"
     assert all(math.isnan(found[key]) for key in ("own_accuracy", "by_probability", "difference"))
 
 

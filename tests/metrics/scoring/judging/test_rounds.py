@@ -173,12 +173,12 @@ def test_differences_without_failed_rounds_against_the_t_test() -> None:
         moved = np.where(rng.random((200, 5)) < 0.5 + shift, first + 1, first - 1)
         second = np.clip(moved, 0, 2)
         one, other = ([scores.tolist()] for scores in (first, second))
-        found = bootstrap_difference(one, other, SCALE, np.random.default_rng(0), resamples=10_000)
+        found = bootstrap_difference(one, other, np.random.default_rng(0), resamples=10_000)
         expected = ttest_rel(first.mean(axis=1), second.mean(axis=1))
         assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
         assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
         assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=0.01)
-    same = bootstrap_difference(one, one, SCALE, np.random.default_rng(0))
+    same = bootstrap_difference(one, one, np.random.default_rng(0))
     assert (same.difference, same.p_value, same.n) == (0.0, 1.0, 200)
     assert all(map(math.isnan, same.interval)), "all resamples are equal, which says nothing of how sure that is"
 
@@ -187,26 +187,26 @@ def test_differences_of_images_with_several_texts() -> None:
     """Four equal texts of an image tell no more than one."""
     rng = np.random.default_rng(4)
     first, second = rng.integers(0, 3, (2, 50, 1))
-    alone = bootstrap_difference([first.tolist()], [second.tolist()], SCALE, np.random.default_rng(0))
+    alone = bootstrap_difference([first.tolist()], [second.tolist()], np.random.default_rng(0))
     one, other = ([np.repeat(scores, 4, axis=0).tolist()] for scores in (first, second))
     clusters = Clusters(np.repeat(np.arange(50), 4))
-    found = bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=clusters)
+    found = bootstrap_difference(one, other, np.random.default_rng(0), clusters=clusters)
     assert (found.difference, found.p_value, found.n) == (pytest.approx(alone.difference), alone.p_value, 200)
     assert found.interval == pytest.approx(alone.interval)
     with pytest.raises(UndefinedScoreError, match="at least 3 clusters; there are 2"):
-        bootstrap_difference(one, other, SCALE, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
+        bootstrap_difference(one, other, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
 
 
 def test_differences_pool_rounds_as_the_score_does() -> None:
     """An image with one readable round of five weighs a fifth: 10 / 6 in the first model, 11 / 6 in the second."""
     first, second = [[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]]
-    found = bootstrap_difference([first], [second], SCALE, np.random.default_rng(0))
-    assert (summed_score([first], SCALE), found.difference) == pytest.approx((10 / 6, -1 / 6))
+    found = bootstrap_difference([first], [second], np.random.default_rng(0))
+    assert (summed_score([first]), found.difference) == pytest.approx((10 / 6, -1 / 6))
     assert all(map(math.isnan, found.interval)), "two images are too few for an interval"
     with pytest.raises(UndefinedScoreError, match="no score in any round"):
-        bootstrap_difference([[[None]]], [[[1]]], SCALE, np.random.default_rng(0))
+        bootstrap_difference([[[None]]], [[[1]]], np.random.default_rng(0))
     with pytest.raises(InputError, match="empty"):
-        bootstrap_difference([[]], [[]], SCALE, np.random.default_rng(0))
+        bootstrap_difference([[]], [[]], np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

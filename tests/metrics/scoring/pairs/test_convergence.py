@@ -8,7 +8,7 @@ from scipy import stats
 
 from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit, winners_by_scores
+from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
 from eyechart.metrics.scoring.pairs.pools import check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
@@ -17,6 +17,12 @@ from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
 def _rounds(rng: np.random.Generator, n_images: int, rounds: int) -> list[tuple[int, int, int]]:
     """Round, first and second image of each pair."""
     return [(r, *pair) for r in range(rounds) for pair in rng.permutation(n_images).reshape(-1, 2).tolist()]
+
+
+def by_scores(first, second):
+    """The image with the higher score wins."""
+    ids = range(len(first))
+    return check_pairs([f"a{i}" for i in ids], [f"b{i}" for i in ids], first, second).better
 
 
 @pytest.fixture
@@ -32,7 +38,7 @@ def drawn():
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_the_curve_is_that_of_the_first_rounds_alone(drawn, count: int) -> None:
     rounds, first, second, quality, scores, pairs = drawn
-    curve = convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)
+    curve = convergence(by_scores(scores[first], scores[second]), pairs, rounds)
     rows = [row for row, number in enumerate(rounds) if number < count]
     wins = scores[first[rows]] > scores[second[rows]]
     winners, losers = np.where(wins, first[rows], second[rows]), np.where(wins, second[rows], first[rows])
@@ -53,7 +59,7 @@ def test_its_end_is_the_score_of_all_rounds(drawn) -> None:
     better = scores[first] > scores[second]
     replies = [["A" if is_first else "B" for is_first in side] for side in (better, ~better)]
     items = read_pairs(*replies, pairs)
-    assert winners(items).tolist() == winners_by_scores(scores[first], scores[second]).tolist()
+    assert winners(items).tolist() == by_scores(scores[first], scores[second]).tolist()
     for aggregator in ("map", "trueskill"):
         settings = PairSettings(aggregator)
         whole = pair_scores(items, pairs, settings)
@@ -65,8 +71,8 @@ def test_its_end_is_the_score_of_all_rounds(drawn) -> None:
 
 def test_a_judge_by_opinion_scores_bounds_a_noisy_one(drawn) -> None:
     rounds, first, second, quality, scores, pairs = drawn
-    perfect = [part["srcc"] for part in convergence(winners_by_scores(quality[first], quality[second]), pairs, rounds)]
-    noisy = [part["srcc"] for part in convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)]
+    perfect = [part["srcc"] for part in convergence(by_scores(quality[first], quality[second]), pairs, rounds)]
+    noisy = [part["srcc"] for part in convergence(by_scores(scores[first], scores[second]), pairs, rounds)]
     assert all(one > other for one, other in zip(perfect, noisy, strict=True))
     assert perfect[-1] > 0.95 > perfect[0]
 
@@ -82,7 +88,7 @@ def test_a_judges_ranking_approaches_the_correlation_of_its_scores() -> None:
     assert limit["srcc"] == pytest.approx(stats.spearmanr(scores, quality)[0])
     assert limit["plcc"] == pytest.approx(stats.pearsonr(scores, quality)[0])
     assert limit["n_images"] == 60
-    curve = convergence(winners_by_scores(scores[first], scores[second]), pairs, rounds)
+    curve = convergence(by_scores(scores[first], scores[second]), pairs, rounds)
     distance = [abs(part["srcc"] - limit["srcc"]) for part in curve]
     assert distance[-1] < 0.02 < distance[0]
 
@@ -110,9 +116,7 @@ def test_rounds_are_counted_by_size_and_nothing_is_undefined_aloud() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda pairs: convergence(winners_by_scores([1], [2]), pairs, [0, 1]), "rounds has 2 rows"),
-        (lambda pairs: winners_by_scores([1, 2], [2]), "second_scores has 1 rows"),
-        (lambda pairs: winners_by_scores([float("nan")], [2]), r"first_scores\[0\] is nan"),
+        (lambda pairs: convergence(by_scores([1], [2]), pairs, [0, 1]), "rounds has 2 rows"),
         (lambda pairs: score_limit({"a": 1}, pairs), "scores has no score for image 'b'"),
     ],
 )
@@ -127,7 +131,7 @@ def test_spaq_converges_within_twelve_rounds_as_in_the_paper(reference: Path) ->
     quality = np.array([float(image["gt_score"]) for image in images])
     rounds, first, second = (list(column) for column in zip(*_rounds(np.random.default_rng(0), 160, 12), strict=True))
     pairs = check_pairs([str(i) for i in first], [str(i) for i in second], quality[first], quality[second])
-    curve = convergence(winners_by_scores(quality[first], quality[second]), pairs, rounds)
+    curve = convergence(by_scores(quality[first], quality[second]), pairs, rounds)
     assert [part["n_pairs"] for part in curve] == [80 * count for count in range(1, 13)]
     assert curve[0]["plcc"] < 0.7 and curve[-1]["plcc"] > 0.94
     assert all(later["plcc"] > earlier["plcc"] - 0.01 for earlier, later in pairwise(curve))

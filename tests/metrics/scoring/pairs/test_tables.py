@@ -33,6 +33,7 @@ def test_a_row_holds_what_the_metric_says_of_its_part(judged) -> None:
     with pytest.warns(ScoringWarning):
         alone = pair_scores(select_rows(items, rows), pairs.select(rows))
     np.testing.assert_equal(table["noise"], {name: alone[name] for name in table["noise"]})
+    assert {f"{name}_ci95" for name in alone["intervals"]} <= set(table["noise"])
     assert (table["blur"]["consistency"], table["noise"]["consistency"]) == (1.0, 0.5)
     assert (table["noise"]["n_pairs"], table["noise"]["n_consistent"], table["noise"]["n_images"]) == (6, 3, 6)
     # The pool without a consistent pair has no part in the mean over pools.

@@ -1,0 +1,81 @@
+"""How far a run is: one live line over all tasks in a terminal, otherwise a line a minute."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from eyechart.evaluators.runs.console import print_line
+
+_SECONDS = 60
+"""Seconds between two lines where there is no terminal."""
+
+
+class RunProgress:
+    """Counts the answers of all tasks.
+
+    Args:
+        messages: Where the line is shown.
+        expected: Expected number of answers of each task; None where it is not known yet.
+        clock: Seconds, for tests.
+    """
+
+    def __init__(
+        self, messages: Console, expected: Sequence[int | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Show nothing yet."""
+        self._messages, self._clock = messages, clock
+        self._expected, self._done = list(expected), [0] * len(expected)
+        self._started = self._printed = clock()
+        self._bar = Progress(
+            *(BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("left")),
+            TextColumn("{task.description}", markup=False),
+            console=messages,
+            transient=True,
+            disable=not messages.is_terminal,
+        )
+        self._line = self._bar.add_task("loading the model", total=None)
+
+    def __enter__(self) -> Self:
+        """Show the line."""
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Remove the line."""
+        self._bar.stop()
+
+    @property
+    def total(self) -> int:
+        """Expected number of answers of all tasks; unknown ones count as the mean of the others."""
+        known = [count for count in self._expected if count is not None]
+        return round(sum(known) * len(self._expected) / len(known)) if known else 0
+
+    def describe(self, text: str) -> None:
+        """Say what the run does now."""
+        self._bar.update(self._line, description=text)
+
+    def update(self, index: int, name: str, done: int, total: int) -> None:
+        """Show that `done` of `total` answers of a task have arrived.
+
+        Args:
+            index: Which of the tasks.
+            name: The task.
+            done: Number of answers that have arrived.
+            total: Number of answers expected by now.
+        """
+        self._done[index], self._expected[index] = done, max(total, self._expected[index] or 0)
+        arrived = sum(self._done)
+        self._bar.update(self._line, description=name, completed=arrived, total=self.total)
+        now = self._clock()
+        if not self._messages.is_terminal and now - self._printed >= _SECONDS:
+            self._printed = now
+            minutes = round((now - self._started) * (self.total - arrived) / arrived / 60)
+            left = f"about {minutes:,} min left" if minutes else "less than a minute left"
+            print_line(self._messages, f"{name}: {arrived:,} of {self.total:,} answers of all tasks, {left}")
+
+    def finish(self, index: int) -> None:
+        """A task has ended, with or without a result: nothing more is expected of it."""
+        self._expected[index] = self._done[index]

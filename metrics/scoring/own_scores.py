@@ -1,0 +1,56 @@
+"""The mean of numbers that a function of the task's author gave to replies, with its 95 % interval."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eyechart.metrics.scoring.inputs import check_lengths, check_numbers, map_groups
+from eyechart.metrics.scoring.judging.rounds import bootstrap_scores, score_interval
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, part_generator
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
+from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
+
+
+def own_scores(
+    values: Sequence[float],
+    limits: tuple[float, float],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    clusters: Sequence[str | None] | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Mean scores, overall and by group.
+
+    Args:
+        values: The number of each item, shape (n,).
+        limits: The lowest and the highest number that the function may return.
+        groups: Group name to one value per item.
+        clusters: Cluster of each item, such as its image; None if items are independent.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        `own_score`, within the limits; `own_score_ci95`, Wilson's interval if the limits are 0 and 1 and there are no
+        other numbers, else from the bootstrap over items or clusters; `n`; `by_<group name>` for each group; and
+        `own_score_range`, the limits.
+
+    Raises:
+        InputError: The lengths differ, there are no items, or a number is not finite.
+
+    Examples:
+        >>> found = own_scores([1, 1, 0, 1], (0, 1), {"camera": ["old", "old", "old", "new"]})
+        >>> found["own_score"], [round(end, 3) for end in found["own_score_ci95"]], found["by_camera"]["new"]["n"]
+        (0.75, [0.301, 0.954], 1)
+    """
+    numbers = check_numbers("values", values)
+    shared = Clusters.of(clusters, check_lengths(values=numbers))
+
+    def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
+        own, together = numbers[list(rows)], shared.select(rows)
+        if tuple(limits) == (0, 1) and set(own.tolist()) <= {0, 1}:
+            interval = share_interval(own, together)
+        else:
+            rounds = [[value] for value in own.tolist()]
+            replicates, units = bootstrap_scores([rounds], RESAMPLES, part_generator(seed, where), together)
+            interval = score_interval(replicates[:, 0], units[0], together)
+        return {"own_score": float(own.mean()), **listed_intervals({"own_score": interval}), "n": len(own)}
+
+    whole = part("overall", range(len(numbers)))
+    return {**whole, **map_groups(groups or {}, part), "own_score_range": list(limits), "seed": seed}

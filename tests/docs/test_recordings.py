@@ -1,0 +1,79 @@
+"""Recordings of whole sessions at 80 columns, in docs/recordings; `--recordings` writes them anew."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from eyechart.evaluators import tiny_vlm
+from tests.evaluators.tasks.own_data import write_photos
+from tests.terminal import in_a_terminal
+
+DOCS = Path(__file__).parents[2] / "docs"
+RECORDINGS = DOCS / "recordings"
+
+
+def without_numbers(text: str) -> str:
+    """The text with one sign for each number: models differ a little between processors, and times differ."""
+    return " ".join(re.sub(r"\d[\d,.]*", "#", text).split())
+
+
+def check(name: str, commands: list[str], folder: Path, request: pytest.FixtureRequest) -> str:
+    """Run commands, whose first words differ, in a folder; compare the session with its recording, or record it."""
+    words = [shlex.split(command) for command in commands]
+    screens = in_a_terminal({80: words}, folder, with_messages=True)[80]
+    for command, screen in screens.items():
+        assert command != "run" or not [line for line in screen.splitlines() if len(line) > 80]
+    shown = "\n".join(f"$ eyechart {command}\n{screens[command.split()[0]]}" for command in commands)
+    # A terminal folds long lines of the other commands, such as those of a card.
+    shown = re.sub("(.{80})(?=.)", r"\1\n", shown.replace(f"{folder}/", ""))
+    file = RECORDINGS / f"{name}.txt"
+    if request.config.getoption("--recordings"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(shown)
+    assert without_numbers(file.read_text()) == without_numbers(shown)
+    return shown
+
+
+def write_models(folder: Path, **noise: float) -> None:
+    """Copies of the bundled model by name, each with as much noise on its weights."""
+    for name, amount in noise.items():
+        torch.manual_seed(0)
+        model = AutoModelForImageTextToText.from_pretrained(tiny_vlm.folder())
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += amount * parameter.std() * torch.randn_like(parameter)
+        model.save_pretrained(folder / name)
+        AutoProcessor.from_pretrained(tiny_vlm.folder(), backend="pil").save_pretrained(folder / name)
+
+
+@pytest.mark.slow
+def test_a_default_run_is_one_screen(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    shown = check("default_run", ["run --out results"], tmp_path, request).splitlines()
+    assert len(shown) <= 40 and shown[1] == "Preparing the run of eyechart/tiny-vlm"
+
+
+@pytest.mark.slow
+def test_three_models_end_with_their_comparison(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    write_models(tmp_path / "models", base=0.0, noisy=0.05, broken=0.5)
+    models = " ".join(f"--model models/{name}" for name in ("base", "noisy", "broken"))
+    check("three_models", [f"run q_bench --mini --limit 40 {models} --out results"], tmp_path, request)
+
+
+@pytest.mark.slow
+def test_an_own_benchmark_goes_from_its_csv_to_a_board(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    write_models(tmp_path / "models", base=0.0, broken=0.5)
+    write_photos(tmp_path)
+    shutil.copy(DOCS / "examples" / "opinion_scores.yaml", tmp_path)
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n# A model\n")
+    commands = [
+        "run opinion_scores.yaml --model models/base --model models/broken --out entries",
+        "report entries/base entries/broken",
+        "publish entries/base --model-repo me/base --same-model --card README.md --out card",
+        "leaderboard build entries --tasks opinion_scores.yaml --out space",
+    ]
+    check("own_benchmark", commands, tmp_path, request)

@@ -1,0 +1,215 @@
+"""Providers that refuse parameters: what is asked then, what the result says, and when a run ends."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Request
+from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators import providers
+from tests.evaluators.providers import provider
+from tests.evaluators.scripted_server import always, completion, json_response, refusal
+
+PARAMETERS = ("temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "n")
+SAMPLED = ChatOptions(sampling=Sampling(1.0))
+
+
+def questions(count=3):
+    return [Request(str(i), ("What?",), (), max_new_tokens=9) for i in range(count)]
+
+
+def sent(script):
+    """The parameters of each request, in the order of arrival."""
+    return [tuple(name for name in PARAMETERS if name in body) for body in script.bodies]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "chat", "forms", "dropped"),
+    [
+        (
+            providers.GPT_5,
+            ChatOptions(),
+            [("temperature", "max_tokens"), ("temperature", "max_completion_tokens"), ("max_completion_tokens",)],
+            "max_tokens, temperature",
+        ),
+        (
+            providers.GPT_5,
+            SAMPLED,
+            [
+                ("temperature", "top_p", "seed", "max_tokens"),
+                ("temperature", "top_p", "seed", "max_completion_tokens"),
+                ("temperature", "seed", "max_completion_tokens"),
+            ],
+            "max_tokens, top_p",
+        ),
+        (
+            [providers.NO_TEMPERATURE_AT_ANTHROPIC],
+            ChatOptions(),
+            [("temperature", "max_tokens"), ("max_tokens",)],
+            "temperature",
+        ),
+        (
+            [providers.NO_TEMPERATURE_AT_BEDROCK],
+            ChatOptions(),
+            [("temperature", "max_tokens"), ("max_tokens",)],
+            "temperature",
+        ),
+        (
+            [providers.ONLY_TEMPERATURE_1_AT_MOONSHOT],
+            ChatOptions(),
+            [("temperature", "max_tokens"), ("max_tokens",)],
+            "temperature",
+        ),
+        (
+            [providers.NOT_BOTH],
+            SAMPLED,
+            [("temperature", "top_p", "seed", "max_tokens"), ("temperature", "seed", "max_tokens")],
+            "top_p",
+        ),
+        *(
+            (
+                [one],
+                SAMPLED,
+                [("temperature", "top_p", "seed", "max_tokens"), ("temperature", "top_p", "max_tokens")],
+                "seed",
+            )
+            for one in (providers.NO_SEED_AT_MISTRAL, providers.NO_SEED_AT_GOOGLE, providers.NO_SEED_AT_LITELLM)
+        ),
+    ],
+)
+def test_refused_parameters_are_dropped_one_by_one_and_not_sent_again(script, backend, refusals, chat, forms, dropped):
+    script.say(provider(*refusals))
+    model = backend(concurrency=1, chat=chat)
+    responses = list(model.answer(questions()))
+    assert [response.text for response in responses] == ["B."] * 3
+    assert sent(script) == [*forms, forms[-1], forms[-1]]
+    assert {response.response_metadata["dropped_parameters"] for response in responses} == {dropped}
+    list(model.for_data("another").answer(questions(1)))
+    assert sent(script)[len(forms) + 2 :] == [forms[-1]], "other tasks of the run know"
+
+
+def test_requests_in_flight_find_out_once_each(script, backend):
+    script.say(provider(*providers.GPT_5))
+    assert all(response.error is None for response in backend(concurrency=4).answer(questions(40)))
+    refused = len(script.bodies) - 40
+    assert 2 <= refused <= 2 * 4
+
+
+def test_an_error_that_only_mentions_a_parameter_drops_none_for_good(script, backend):
+    # After an answer, an error that stays belongs to its item.
+    script.say(always("B"), *[refusal(400, "The prompt about temperature was filtered")] * 2, always("B"))
+    responses = list(backend(concurrency=1).answer(questions(3)))
+    assert [response.error is None for response in responses] == [True, False, True]
+    assert isinstance(responses[1].error, EndpointError) and "was filtered" in str(responses[1].error)
+    assert "temperature" in script.bodies[-1] and not responses[-1].response_metadata.get("dropped_parameters")
+
+
+@pytest.mark.parametrize(
+    ("sampling", "refused", "asked"),
+    [
+        (Sampling(0.7), providers.ONLY_TEMPERATURE_1, "temperature"),
+        (Sampling(1.0, 0.9), providers.NO_TOP_P, "top_p"),
+        (Sampling(1.0, seed=7), providers.NO_SEED_AT_GOOGLE, "seed"),
+    ],
+)
+def test_sampling_that_was_asked_for_is_not_dropped(script, backend, sampling, refused, asked):
+    script.say(provider(refused))
+    with pytest.raises(ModelError, match=f"You asked for {asked}; leave it out"):
+        list(backend(concurrency=1, chat=ChatOptions(sampling=sampling)).answer(questions(1)))
+
+
+@pytest.mark.parametrize(
+    "refused", [providers.NO_LOGPROBS, providers.NO_LOGPROBS_AT_GOOGLE, providers.NO_LOGPROBS_ON_GAUDI]
+)
+def test_log_probabilities_are_not_dropped_and_what_works_is_named(script, backend, refused):
+    script.say(provider(*providers.GPT_5[:1], refused))
+    with pytest.raises(ModelError, match=r"(?i)logprobs.*--set prompt=numerical"):
+        list(backend(concurrency=1).answer([Request("1", ("Rate.",), (), words=("good", "poor"))]))
+
+
+def test_null_removes_a_parameter_and_is_part_of_the_identity(script, backend):
+    script.say(always(" B. "))
+    body = {"temperature": None, "max_tokens": None, "top_k": 1, "stop": None}
+    model = backend(concurrency=1, extra_body=body)
+    (response,) = model.answer(questions(1))
+    assert sent(script) == [("max_completion_tokens",)]
+    assert script.bodies[0]["top_k"] == 1 and "stop" not in script.bodies[0]
+    assert response.response_metadata["dropped_parameters"] == "max_tokens, temperature"
+    assert model.identity()["decoding"] == "chosen by the provider" and model.identity() != backend().identity()
+    for allowed in ({"model": None}, {"logprobs": None}, {"temperature": 1}):
+        with pytest.raises(UsageError, match="which eyechart sets itself"):
+            EndpointOptions(extra_body=allowed)
+    with pytest.raises(UsageError, match="temperature, which eyechart sets itself"):
+        EndpointOptions(chat=SAMPLED, extra_body={"temperature": None})
+
+
+def test_stored_answers_say_how_they_were_asked(script, backend, tmp_path):
+    """Answers without a temperature and with one differ in what they carry, not in their key."""
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        script.say(provider(*providers.GPT_5))
+        first = list(StoredBackend(backend(concurrency=1), store).answer(questions()))
+        count = len(script.bodies)
+        again = list(StoredBackend(backend(), store).answer(questions()))
+        assert len(script.bodies) == count and all(response.stored for response in again)
+        assert [one.response_metadata for one in again] == [one.response_metadata for one in first]
+        list(StoredBackend(backend(extra_body={"temperature": None}), store).answer(questions(1)))
+        list(StoredBackend(backend(chat=SAMPLED), store).answer(questions(1)))
+        assert len(script.bodies) > count, "answers to another request are asked for"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in ("run", *arguments)])
+
+
+def replies(request):
+    """A rating that varies with the image; a judge's score."""
+    body = json.loads(request.data)
+    text = "Score: 2" if body["model"] == "judge" else f"{1 + len(request.data) % 5}"
+    return json_response(completion(*[text] * body.get("n", 1)))
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
+def test_quality_assessment_without_log_probabilities_reads_numbers(http, script, tmp_path):
+    script.say(provider(*providers.O3_MINI, answer=replies))
+    server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 12)
+    task = ("q_bench/assessment", "--dataset", "kadis700k", *server)
+    done = run(*task, "--out", tmp_path / "logits")
+    assert done.exit_code == 1 and "--set prompt=numerical" in done.output and "--skip-bad" not in done.output
+    done = run(*task, "--set", "prompt=numerical", "--out", tmp_path / "numbers")
+    assert done.exit_code == 0, done.output
+    assert read_results(tmp_path / "numbers").tasks[0].scores["n"] == 12
+
+
+def test_a_result_says_that_the_provider_chose_the_decoding_of_model_and_judge(http, script, tmp_path):
+    script.say(provider(*providers.O3_MINI, answer=replies))
+    server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 3)
+    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
+    asked = []
+    for name in ("first", "again"):
+        done = run("q_bench/description", *server, *judge, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        asked.append(len(script.bodies))
+        (result,) = read_results(tmp_path / name).tasks
+        for settings in (result.settings["model"], result.settings["judge"]):
+            assert settings["decoding"] == "chosen by the provider"
+            assert settings["dropped_parameters"] == ["max_tokens", "temperature"]
+        assert result.settings["judge"]["temperature"] is None
+        assert any("provider chose the decoding" in caveat for caveat in result.caveats)
+    assert asked[0] == asked[1], "stored answers are not asked for again"
+
+
+def test_a_server_that_refuses_all_items_gets_no_advice_to_skip_them(http, script, tmp_path):
+    script.say(refusal(400, "image too large"))
+    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--mini", "--concurrency", 1)
+    done = run("q_bench/perception", *server, "--limit", 1, "--out", tmp_path / "all")
+    assert done.exit_code == 1 and "image too large" in done.output and "--skip-bad" not in done.output
+    script.say(always("A"), refusal(400, "image too large"))
+    done = run("q_bench/perception", *server, "--limit", 2, "--out", tmp_path / "some")
+    assert done.exit_code == 1 and "--skip-bad" in done.output

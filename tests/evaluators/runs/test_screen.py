@@ -1,0 +1,120 @@
+"""The screen at the end of a run: headline scores, notes, verdict."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from eyechart.evaluators.results.results_file import FailedTask
+from eyechart.evaluators.runs.screen import print_screen
+from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
+
+AT_CHANCE = ACCURACY | {"accuracy_ci95": [0.2, 0.6]}
+WITHOUT_INTERVAL = {key: value for key, value in ACCURACY.items() if key != "accuracy_ci95"}
+NAMES = ["koniq10k", "spaq", "live_fb", "live_itw"]
+
+
+def screen(evaluations, failed=(), width=80):
+    to = io.StringIO()
+    print_screen(Console(file=to, width=width, force_terminal=True, color_system=None), evaluations, failed)
+    return [line.rstrip() for line in to.getvalue().splitlines()]
+
+
+def scored(**fields):
+    return evaluated(scores=ACCURACY | {"n": 180, "extraction": {"unmatched": 0.0}} | fields)
+
+
+def test_a_headline_has_value_interval_chance_best_in_the_paper_and_n():
+    lines = screen([evaluated(split="test")])
+    assert lines[0] == "acme/vlm on llvisionqa (test), all 1,495 official items"
+    value = ["75.00", "%", "50.00\N{EN DASH}87.50", "25.00", "73.36", "1,495"]
+    assert lines[3].split() == ["q_bench/perception", "accuracy", *value]
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "expected"),
+    [
+        ([evaluated()], ["Better than chance: q_bench/perception."]),
+        ([evaluated(scores=AT_CHANCE)], ["Not better than chance: q_bench/perception."]),
+        (
+            [evaluated(dataset="spaq"), evaluated(dataset="koniq10k")],
+            ["Better than chance: all 2 scores with a chance level."],
+        ),
+        (
+            [evaluated(), evaluated("aes_bench/empathy", scores=AT_CHANCE), evaluated("own", scores=WITHOUT_INTERVAL)],
+            ["Better than chance: 1 of 2 scores with a chance level. Not better:", "  aes_bench/empathy."],
+        ),
+        (
+            [*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")],
+            ["Better than chance: q_bench/perception."],
+        ),
+        ([evaluated(scores=None), evaluated(scores=WITHOUT_INTERVAL)], []),
+    ],
+)
+def test_the_verdict_counts_scores_with_interval_and_chance_level(evaluations, expected):
+    lines = screen(evaluations)
+    first = next((at for at, line in enumerate(lines) if "than chance" in line), len(lines))
+    assert [line for line in lines[first:] if line and not line.startswith("Answers")] == expected
+
+
+def test_an_average_stands_for_its_datasets_and_datasets_without_one_are_named():
+    average = screen([*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")])
+    assert sum(line.startswith("q_bench/perception") for line in average) == 1
+    assert sum("q_bench/perception on " in line for line in screen([evaluated(dataset=name) for name in NAMES])) == 4
+
+
+@pytest.mark.parametrize(
+    ("unmatched", "first", "has_verdict"),
+    [
+        (1.0, "q_bench/perception: 180 of 180 replies could not be parsed:", False),
+        (0.25, "q_bench/perception: 45 of 180 replies could not be parsed:", False),
+        (0.2, "acme/vlm on llvisionqa", True),
+    ],
+)
+def test_too_many_unparsed_replies_come_first_and_withhold_the_verdict(unmatched, first, has_verdict):
+    lines = screen([scored(extraction={"unmatched": unmatched}, accuracy=0.0, accuracy_ci95=[0.0, 0.02])])
+    assert lines[0].startswith(first)
+    assert any("than chance" in line for line in lines) == has_verdict
+
+
+def test_a_note_about_some_tasks_has_a_mark_at_each_of_them():
+    lines = screen(
+        [evaluated(caveats=["One."]), evaluated("mmbench/en", "mmbench"), evaluated("own", caveats=["One."])]
+    )
+    assert "¹ One." in lines
+    assert [line.split()[0] for line in lines if "¹" in line] == ["q_bench/perception¹", "own¹", "¹"]
+
+
+def test_at_most_five_lines_of_notes_and_none_breaks_a_word():
+    caveats = [
+        f"Caveat {number}, with a text that is too long for a single line of eighty columns, by far"
+        for number in range(4)
+    ]
+    lines = screen([evaluated(caveats=caveats)])
+    assert len(lines) <= 13 and "2 more notes are in the report; --verbose prints them." in lines
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_single_task_shows_at_most_fifteen_parts():
+    parts = {f"part {number}": ACCURACY | {"n": 9} for number in range(40)}
+    lines = screen([evaluated(scores=ACCURACY | {"by_concern": parts})])
+    assert sum(line.startswith("  part") for line in lines) == 14 and "  26 more in the report" in lines
+    both = screen([evaluated(scores=ACCURACY | {"by_concern": parts}), evaluated("mmbench/en", "mmbench")])
+    assert not any(line.startswith("  part") for line in both)
+
+
+def test_a_long_name_stands_above_its_numbers_and_a_failed_task_says_so():
+    name = "a_benchmark_of_my_own_with_a_name_that_is_longer_than_most"
+    lines = screen([evaluated(name), evaluated()], [FailedTask(task="mmbench/en", dataset="mmbench", error="x")])
+    assert name in lines and all(len(line) <= 80 for line in lines)
+    assert "failed, see above" in lines[lines.index("mmbench/en") + 1]
+
+
+def test_a_task_without_score_counts_its_items():
+    lines = screen([evaluated(scores=None, predictions=[answer("1"), answer("2")])])
+    assert any("no score" in line and line.endswith(" 2") for line in lines)
+
+
+def test_ratings_that_cannot_be_parsed_come_first_although_there_is_no_score():
+    lines = screen([evaluated("q_bench/assessment", "koniq10k", scores=None, diagnostics={"unread": 8, "replies": 8})])
+    assert lines[0].startswith("q_bench/assessment: 8 of 8 replies could not be parsed:")

@@ -1,0 +1,371 @@
+"""The forms of one's own data: image roots, winners of pairs, answers as numbers, texts, lists; scoring functions."""
+
+import csv
+import json
+
+import datasets
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.results.predictions import read_columns
+from eyechart.evaluators.results.results_file import read_results, with_nan
+from eyechart.evaluators.tasks import find_tasks
+from eyechart.metrics.scores import spec
+from tests.evaluators.tasks.own_data import png
+
+QUESTIONS = """name: forms
+protocol: multiple_choice
+data: {path: FILE, images: photos/}
+columns: COLUMNS
+prompt: "{images}\\n{question}\\n{options}"
+"""
+PAIRS = """name: pairs
+protocol: paired_comparison
+data: {path: FILE, images: photos}
+columns: COLUMNS
+prompt: "{image} or {image}: which image is better?"
+"""
+N = 6
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with an image root."""
+    (tmp_path / "photos").mkdir()
+    for i in range(N):
+        (tmp_path / "photos" / f"{i}.png").write_bytes(png(i))
+    return tmp_path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def write_rows(path, rows):
+    if path.suffix == ".parquet":
+        datasets.Dataset.from_list(rows).to_parquet(path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        with path.open("w", newline="") as file:
+            table = csv.DictWriter(file, rows[0])
+            table.writeheader()
+            table.writerows(rows)
+
+
+def write_task(folder, form, rows, columns, suffix):
+    """The data in a file of the given type, and the task file that names it."""
+    write_rows(folder / f"data{suffix}", rows)
+    path = folder / "task.yaml"
+    path.write_text(form.replace("FILE", f"data{suffix}").replace("COLUMNS", json.dumps(columns)))
+    return path
+
+
+def run(folder, task, *options):
+    """The result and the predictions of a run of the bundled model."""
+    done = invoke("run", task, "--out", folder / "run", *options)
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(folder / "run").tasks
+    return result, parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
+
+
+def error_of(task, *options):
+    done = invoke("run", task, "--out", task.parent / "failed", *options)
+    assert done.exit_code != 0
+    return done.output
+
+
+def questions(answers, key="answer"):
+    options = {"A": "red", "B": "green", "C": "blue"}
+    return [{"file": f"{i % N}.png", "question": "Which?", **options, key: one} for i, one in enumerate(answers)]
+
+
+COLUMNS = {"images": "file", "options": ["A", "B", "C"]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "base", "suffix", "letters"),
+    [
+        ([0, 1, 2, 0], 0, ".csv", "ABCA"),
+        ([1, 2, 3, 1], 1, ".jsonl", "ABCA"),
+        ([0.0, 1.0, 2.0, 2.0], 0, ".parquet", "ABCC"),
+        (["red", "blue", "green", "red"], None, ".csv", "ACBA"),
+        (["a", "C", "B", "A"], None, ".parquet", "ACBA"),
+    ],
+)
+def test_answers_are_numbers_texts_or_letters(folder, answers, base, suffix, letters):
+    label = "label" if base is None else {"column": "label", "base": base}
+    task = write_task(folder, QUESTIONS, questions(answers, "label"), COLUMNS | {"answer": label}, suffix)
+    result, rows = run(folder, task)
+    assert [row["answer"] for row in rows] == list(letters) and result.scores["n"] == 4
+    assert "data:image" in (folder / "run" / "report.html").read_text(encoding="utf-8"), "the image root is kept"
+
+
+def test_numbers_need_their_base_and_stay_within_the_options(folder):
+    task = write_task(folder, QUESTIONS, questions([0, 1]), COLUMNS, ".csv")
+    assert "{column: answer, base: 0}" in " ".join(error_of(task).split())
+    columns = COLUMNS | {"answer": {"column": "answer", "base": 1}}
+    shown = error_of(write_task(folder, QUESTIONS, questions([1, 4]), columns, ".csv"))
+    assert "row 3" in shown and "'4'" in shown and "from 1 to 3" in shown
+    shown = error_of(write_task(folder, QUESTIONS, questions([1, "red"]), columns, ".csv"))
+    assert "row 3" in shown and "'red'" in shown
+    for wrong in ({"column": "answer", "base": 2}, {"column": "answer"}):
+        shown = error_of(write_task(folder, QUESTIONS, questions([1]), COLUMNS | {"answer": wrong}, ".csv"))
+        assert "'answer'" in shown and "base: 0" in shown
+
+
+@pytest.mark.parametrize("answer", ["grey", "red"])
+def test_the_text_of_no_option_or_of_two_names_the_row(folder, answer):
+    rows = [
+        {"file": "0.png", "question": "Which?", "options": ["red", "red", "blue"], "answer": one}
+        for one in ("blue", "blue", answer)
+    ]
+    task = write_task(folder, QUESTIONS, rows, {"images": "file"}, ".jsonl")
+    assert "row 3" in error_of(task) and repr(answer) in error_of(task)
+    result, rows = run(folder, task, "--skip-bad")
+    assert len(rows) == 2 and [one.id for one in result.left_out] == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "suffix", "base"),
+    [
+        ([["A", "C"], ["B"], "A", ["C", "B"]], ".jsonl", None),
+        (['["red", "blue"]', '["green"]', "red", '["blue", "green"]'], ".csv", None),
+        ([[1, 3], [2], [1], [3, 2]], ".parquet", 1),
+    ],
+)
+def test_each_answer_of_a_list_is_accepted(folder, answers, suffix, base):
+    columns = COLUMNS | ({} if base is None else {"answer": {"column": "answer", "base": base}})
+    task = write_task(folder, QUESTIONS, questions(answers), columns, suffix)
+    _, rows = run(folder, task)
+    assert [row["answer"] for row in rows] == ["AC", "B", "A", "BC"]
+    (folder / "replies.jsonl").write_text("".join(json.dumps({"id": str(i + 1), "text": "C"}) + "\n" for i in range(4)))
+    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "scored")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(folder / "scored").tasks
+    assert result.scores["accuracy"] == 0.5 and result.scores["random_guess"] == pytest.approx((2 + 1 + 1 + 2) / 12)
+    assert result.scores["choice_distribution"]["correct"] == {"A": 0.375, "B": 0.375, "C": 0.25}
+    other = task.read_text().replace("multiple_choice", "circular_eval")
+    task.write_text(other)
+    shown = error_of(task)
+    assert "item '1'" in shown and "'AC'" in shown and "multiple_choice" in shown
+
+
+def test_a_missing_image_root_and_a_missing_image_are_named(folder):
+    task = write_task(folder, QUESTIONS, questions(["A", "B"]), COLUMNS, ".csv")
+    (folder / "photos" / "1.png").unlink()
+    shown = error_of(task)
+    assert "1.png" in shown and str(folder / "photos") in shown.replace("\n", "")
+    assert run(folder, task, "--skip-missing")[0].scores["n"] == 1
+    task.write_text(task.read_text().replace("photos/", "pictures/"))
+    shown = error_of(task)
+    assert str(folder / "pictures") in shown.replace("\n", "") and "answers" not in shown
+
+
+WINNERS = {
+    "file": lambda first, second: (first, second, "tie"),
+    "letters": lambda first, second: ("a", "B", "Tie"),
+    "places": lambda first, second: ("first", "right", "equal"),
+    "columns": lambda first, second: ("img_one", "img_two", "draw"),
+    "numbers": lambda first, second: (0, 1, 0.5),
+}
+
+
+def pair_rows(form):
+    rows = []
+    for i in range(N):
+        first, second = f"{i}.png", f"{(i + 1) % N}.png"
+        rows.append({"img_one": first, "img_two": second, "who": WINNERS[form](first, second)[i % 3]})
+    return rows
+
+
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
+@pytest.mark.parametrize(
+    ("form", "suffix"),
+    [("file", ".csv"), ("letters", ".jsonl"), ("places", ".parquet"), ("columns", ".csv"), ("numbers", ".parquet")],
+)
+def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix):
+    rows = pair_rows(form)
+    winner = {"column": "who", "base": 0} if form == "numbers" else "who"
+    columns = {"images": ["img_one", "img_two"], "winner": winner}
+    task = write_task(folder, PAIRS, rows, columns, suffix)
+    # Right in pairs 1 and 2, consistent in the tie of pair 3, and always the first image in the others.
+    replies = [("A", "B"), ("B", "A"), ("A", "B"), ("A", "A"), ("A", "A"), ("A", "A")]
+    lines = [
+        {"id": str(i + 1), "pass": name, "text": text}
+        for i, pair in enumerate(replies)
+        for name, text in zip(("main", "reversed"), pair, strict=True)
+    ]
+    (folder / "replies.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "run")
+    assert done.exit_code == 0, done.output
+    (result,) = read_results(folder / "run").tasks
+    scores = result.scores
+    assert (scores["consistency"], scores["accuracy_all"], scores["accuracy_consistent"]) == (0.5, 0.5, 1.0)
+    assert (scores["equal_quality"], scores["n_pairs"], scores["n_images"]) == (2, 6, 6)
+    # The model's own ranking is known, a ranking to correlate it with is not.
+    assert scores["scores"]["2.png"] == 100.0 and scores["srcc"] is None and scores["plcc_fitted"] is None
+    assert sum("not the quality of each image" in warning for warning in result.warnings) == 1
+    predictions = parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
+    assert [row["answer"] for row in predictions[:6]] == ["first", "second", "second", "first", "", ""]
+    again = rescore(find_tasks(str(task))[0], result, predictions)
+    assert again["accuracy_all"] == 0.5 and again["equal_quality"] == 2
+    assert invoke("compare", folder / "run", run_again(folder, task), "--out", folder / "c.json").exit_code == 0
+
+
+def run_again(folder, task):
+    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "again")
+    assert done.exit_code == 0, done.output
+    return folder / "again"
+
+
+def test_the_bundled_model_compares_pairs_with_winners(folder):
+    write_rows(
+        folder / "data.csv", [{"a": "0.png", "b": "5.png", "winner": "a"}, {"a": "4.png", "b": "1.png", "winner": "b"}]
+    )
+    task = folder / "pairs.yaml"
+    task.write_text(PAIRS.replace("FILE", "data.csv").replace("COLUMNS", "{images: [a, b]}"))
+    result, rows = run(folder, task)
+    assert result.scores["n_pairs"] == 2 and len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "named"),
+    [
+        ({"who": "img_1"}, {"winner": "who"}, ("row 3", "'img_1'", "base")),
+        ({"who": ""}, {"winner": "who"}, ("row 3", "''")),
+        ({"who": 2}, {"winner": {"column": "who", "base": 0}}, ("row 3", "0.5")),
+        ({"one": "b", "two": "a", "who": "a"}, {"winner": "who"}, ("row 3", "both images")),
+        ({}, {"winner": "who", "first_quality": "who"}, ("'winner' and 'first_quality'",)),
+        ({}, {"winner": "whom"}, ("'whom'", "'who'")),
+    ],
+)
+def test_winners_that_cannot_be_read_are_named(folder, row, columns, named):
+    first = {"one": "0.png", "two": "1.png", "who": 0 if "base" in str(columns) else "one"}
+    task = write_task(folder, PAIRS, [first, first | row], {"images": ["one", "two"], **columns}, ".csv")
+    shown = error_of(task)
+    assert all(text in shown for text in named), shown
+
+
+SCORED = """from eyechart.evaluators import IMAGE, PROTOCOL, Task, TaskData
+
+def closeness(prediction, row):
+    SCORE
+
+TASK = Task(
+    name="counts",
+    data=TaskData(path="counts.csv", images="photos", columns=COLUMNS),
+    protocol=PROTOCOL(prompts={"default": lambda row: (IMAGE, "How many?")}, prompt_id="counts/1"),
+    groups=("camera",),
+    score=closeness,
+    score_range=(-10, 0),
+)
+"""
+
+
+def write_scored(folder, score, n=44, protocol="Description"):
+    rows = [
+        {
+            "file": f"{i % N}.png",
+            "count": i % 4,
+            "camera": "ab"[i % 2],
+            "question": "?",
+            "x": "1",
+            "y": "2",
+            "right": "A",
+        }
+        for i in range(n)
+    ]
+    write_rows(folder / "counts.csv", rows)
+    columns = {"image": "file", "description": "count"}
+    if protocol == "MultipleChoice":
+        columns = {"images": "file", "options": ["x", "y"], "answer": "right"}
+    path = folder / "counts.py"
+    path.write_text(SCORED.replace("SCORE", score).replace("COLUMNS", repr(columns)).replace("PROTOCOL", protocol))
+    return path
+
+
+def evaluate(path, reply, **options):
+    task = evaluator(str(path))
+    return task.run(FunctionBackend(lambda messages: reply), load_data(task.definition), **options)
+
+
+def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
+    path = write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 5)')
+    one = run(folder, path)[0]
+    found = with_nan(one.scores)
+    rows = read_columns(folder / "run", one, ["id", "own_score", "reference", "text"])
+    values = [-abs(float(row["reference"]) - len(row["text"]) % 5) for row in rows]
+    assert [row["own_score"] for row in rows] == values
+    assert found["own_score"] == pytest.approx(sum(values) / 44) and found["own_score_range"] == [-10, 0]
+    assert found["by_camera"].keys() == {"a", "b"} and found["n"] == 44
+    # The rows share six images, too few clusters for a bootstrap.
+    assert found["intervals"]["own_score"] == {"kind": "none", "units": N}
+    assert one.settings["score"].startswith("closeness/") and "judge" not in one.settings and one.complete
+    assert one.headline == "own_score" and "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
+    done = invoke("run", path, "--out", folder / "again", "--name", "again")
+    assert "from the store" in done.output and "own score" in done.output
+    done = invoke("compare", folder / "run", folder / "again")
+    assert done.exit_code == 0 and "own score" in done.output
+    shown = invoke("tasks", path).output
+    assert "own_score *" in shown and "-10 to 0" in shown and "rounds" not in shown
+    write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 3)')
+    assert invoke("run", path, "--out", folder / "other").exit_code == 0
+    assert "score is 'closeness/" in " ".join(invoke("compare", folder / "run", folder / "other").output.split())
+
+
+def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
+    path = write_scored(folder, 'return row["id"] in tuple("1357")', protocol="MultipleChoice")
+    path.write_text(path.read_text().replace("(-10, 0)", "(0, 1)").replace('groups=("camera",)', 'cluster="id"'))
+    found = evaluate(path, "A").scores
+    assert found["own_score"] == 4 / 44 and found["intervals"]["own_score"]["kind"] == "wilson"
+    path.write_text(path.read_text().replace('in tuple("1357")', 'in tuple("1357") and 0.5'))
+    found = evaluate(path, "A").scores
+    assert found["own_score"] == 2 / 44 and found["intervals"]["own_score"]["kind"] == "bootstrap"
+    low, high = found["own_score_ci95"]
+    assert low < 2 / 44 < high and spec("own_score").limits(found) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("score", "named"),
+    [
+        ("return 1 / 0", ("ZeroDivisionError", "division by zero")),
+        ('return float("nan")', ("nan",)),
+        ('return "good"', ("'good'",)),
+        ("return 1", ("returns 1", "-10 to 0")),
+        ("return None", ("None",)),
+        ("return -(10**400)", ("-10 to 0",)),
+    ],
+)
+def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
+    path = write_scored(folder, f'if row["id"] == "7":\n        {score}\n    return -1')
+    with pytest.raises(DataError) as raised:
+        evaluate(path, "three")
+    for text in ("item '7'", "'three'", "score_range", "--skip-bad", *named):
+        assert text in str(raised.value)
+    found = evaluate(path, "three", skip_bad=True)
+    assert found.scores["n"] == 43 and found.scores["own_score"] == -1
+    assert [item["id"] for item in found.left_out] == ["7"] and named[0] in found.left_out[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("score=closeness", "score=0.5"), "score must be a function; found 0.5"),
+        (("(-10, 0)", "(0, -10)"), "score_range"),
+        (("(-10, 0)", '("a", 1)'), "score_range"),
+        (("Description", "CircularEval"), "MultipleChoice and Description"),
+    ],
+)
+def test_a_task_with_a_malformed_scoring_function_is_refused(folder, change, named):
+    path = write_scored(folder, "return 0")
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(UsageError, match=named):
+        find_tasks(str(path))
