@@ -134,7 +134,7 @@ def unknown_name(
         given: The unknown name.
         allowed: The names that exist.
         where: Where it is unknown, for example "of mmbench/en".
-        instead: What follows a suggestion instead of all names, if there are many.
+        instead: What follows instead of all names, if there are many.
 
     Returns:
         The error, to be raised by the caller.
@@ -148,7 +148,7 @@ def unknown_name(
     names = list(allowed)
     hint = _hint(given, names)
     available = f"{'Available' if hint else 'available'}: {', '.join(names) or 'none'}"
-    rest = instead if hint and instead is not None else available
+    rest = available if instead is None else instead
     return UsageError(f"unknown {kind} {given!r}{where and f' {where}'}; {hint}{rest}".rstrip())
 
 

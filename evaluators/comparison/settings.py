@@ -69,7 +69,7 @@ def allowed_names(given: Iterable[str], results: Iterable[TaskResult]) -> list[s
         nested = (option.replace("judge_", "judge.", 1), f"model.{option}", f"data.{option}")
         name = next((name for name in (one, option, _OF_OPTIONS.get(option), *nested) if name in known), None)
         if name is None:
-            raise unknown_name("setting", one, sorted(known), "in --allow", instead="")
+            raise unknown_name("setting", one, sorted(known), "in --allow")
         found.append(name)
     return found
 

@@ -18,7 +18,7 @@ from eyechart.evaluators.requests.values import brief
 from eyechart.metrics.scoring.own_scores import own_scores
 
 ScoringFunction = Callable[[str, Row], float]
-"""Takes a reply and its row, and returns a number."""
+"""Takes a reply and its row, and returns a number; True counts as 1."""
 OWN_SCORE = "own_score"
 """The column of items with the function's number."""
 

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.published import published_tables
 
@@ -112,11 +113,12 @@ def _match(given: str, names: Sequence[str], where: str) -> list[str]:
         return found
     if found := [name for name in names if wanted in map(_plain, (name.partition("/")[0], paper_of(name).name))]:
         return found
+    available = ", ".join(names) or "none" if where else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
     if any(wildcard in given for wildcard in "*?["):
-        raise UsageError(f"no task{where and f' {where}'} matches {given!r}; available: {', '.join(names) or 'none'}")
-    raise unknown_name(
-        "task", given, [*papers, *names], where, instead="" if where else "`eyechart tasks` lists all tasks"
-    )
+        raise UsageError(f"no task{where and f' {where}'} matches {given!r}; available: {available}")
+    if not where and given in DATASETS:
+        raise UsageError(f"{given!r} is a dataset, not a task; to run the tasks on it, use --dataset {given}")
+    raise unknown_name("task", given, [*papers, *names], where, instead=f"available: {available}")
 
 
 def _plain(name: str) -> str:

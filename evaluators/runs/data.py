@@ -53,7 +53,8 @@ def check_inputs(
         for planned in plan:
             try:
                 if planned.is_official:
-                    to_download |= _download(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
+                    size = download_gb(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
+                    to_download |= {planned.dataset: size} if size else {}
                 elif not planned.is_mini:
                     loaded = load_planned(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
                     protocol = replace(planned.protocol(), skip_bad=skip_bad)
@@ -71,20 +72,20 @@ def check_inputs(
         raise (DataError if DataError in kinds else UsageError)("\n".join(lines))
 
 
-def _download(planned: TaskRun, images: Images, *, skip_missing: bool, skip_bad: bool) -> dict[str, float]:
-    """Dataset to gigabytes to download; empty if it was downloaded before, or if the size is unknown."""
-    config, size = planned.task.data.config, find_dataset(planned.dataset).download_gb
-    if not size or images == "skip":
-        return {}
+def download_gb(planned: TaskRun, images: Images, *, skip_missing: bool, skip_bad: bool) -> float:
+    """Gigabytes to download; 0 if the data were downloaded before, need no download, or their size is unknown."""
+    size = find_dataset(planned.dataset).download_gb if planned.is_official and images == "load" else 0
+    if not size:
+        return 0
     builder = load_builder(
         planned.dataset,
-        config,
+        planned.task.data.config,
         options=planned.data_options,
         only_splits=[planned.split] if planned.split else [],
         skip_missing=skip_missing,
         skip_bad=skip_bad,
     )
-    return {} if os.path.isdir(builder.cache_dir) else {planned.dataset: size}
+    return 0 if os.path.isdir(builder.cache_dir) else size
 
 
 def _why_no_room(to_download: dict[str, float]) -> str:

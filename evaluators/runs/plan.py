@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.catalog import find_dataset
@@ -119,9 +120,10 @@ def make_plan(
     check_distinct(plan)
     chosen_names = {planned.dataset for planned in plan}
     if "" in folders and len(chosen_names) > 1:
+        missing = "" if Path(folders[""]).exists() else "does not exist, and "
         raise UsageError(
-            f"--data-dir {folders['']} does not say which dataset it is, and the run has several. "
-            f"Write --data-dir DATASET={folders['']}, with DATASET one of: {', '.join(known)}"
+            f"--data-dir {folders['']} {missing}does not say which dataset it is, and the run has several. "
+            f"Write --data-dir DATASET=PATH, with DATASET one of: {', '.join(known)}"
         )
     if data_options and len(chosen_names) > 1:
         raise UsageError(

@@ -30,13 +30,13 @@ class RunProgress:
         self._expected, self._done = list(expected), [0] * len(expected)
         self._started = self._printed = clock()
         self._bar = Progress(
-            *(BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("left")),
+            *(BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[left]}")),
             TextColumn("{task.description}", markup=False),
             console=messages,
             transient=True,
             disable=not messages.is_terminal,
         )
-        self._line = self._bar.add_task("loading the model", total=None)
+        self._line = self._bar.add_task("", total=None, left="")
 
     def __enter__(self) -> Self:
         """Show the line."""
@@ -68,7 +68,7 @@ class RunProgress:
         """
         self._done[index], self._expected[index] = done, max(total, self._expected[index] or 0)
         arrived = sum(self._done)
-        self._bar.update(self._line, description=name, completed=arrived, total=self.total)
+        self._bar.update(self._line, description=name, completed=arrived, total=self.total, left="left")
         now = self._clock()
         if not self._messages.is_terminal and now - self._printed >= _SECONDS:
             self._printed = now

@@ -28,7 +28,7 @@ from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, collect
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.data import Images, load_planned
+from eyechart.evaluators.runs.data import Images, download_gb, load_planned
 from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.progress import RunProgress
@@ -97,15 +97,16 @@ def execute(
     plan = in_asking_order(plan)
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)
-    _disable_progress_bars()
+    _hide_progress_bars(messages)
     # Made now, so that an invalid option is reported before a model is loaded.
     bound = [_evaluator(planned, options.seed) for planned in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
     failed: list[FailedTask] = []
+    # The bar of a download of weights and the line of the run would disturb each other.
+    backend = make_backend()
     with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
-        backend = make_backend()
         if store is not None:
             backend = StoredBackend(backend, store)
         if processes is not None:
@@ -186,13 +187,17 @@ def make_folder(folder: Path) -> None:
         raise unwritable(f"the results folder {folder}", error) from error
 
 
-def _disable_progress_bars() -> None:
-    """Turn off the progress bars of libraries, which fill a log file with control characters."""
+def _hide_progress_bars(messages: Console) -> None:
+    """Hide the progress bars of libraries, but not those of downloads of weights in a terminal."""
     import datasets
+    from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
     from transformers.utils import logging
 
+    show_downloads = messages.is_terminal and not are_progress_bars_disabled()
     datasets.disable_progress_bars()
     logging.disable_progress_bar()
+    if show_downloads:
+        enable_progress_bars()
 
 
 def _run_task(
@@ -208,10 +213,11 @@ def _run_task(
     task = planned.task
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
-    progress.describe(f"{task.name}: loading {planned.dataset}")
+    images: Images = "load" if backend.needs_images else "skip"
+    size = download_gb(planned, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
+    progress.describe(f"{task.name}: {f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
 
     def load() -> LoadedData:
-        images: Images = "load" if backend.needs_images else "skip"
         return load_planned(planned, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
 
     loaded = load() if processes is None else processes.together(load)

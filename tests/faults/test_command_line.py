@@ -73,6 +73,12 @@ def said(done):
             "does not say which dataset it is",
         ),
         row(
+            "a missing data folder for several tasks",
+            REFUSED,
+            ["run", "--data-dir", "missing"],
+            "--data-dir missing does not exist",
+        ),
+        row(
             "two folders for one dataset",
             REFUSED,
             ["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"],
