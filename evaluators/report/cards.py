@@ -110,8 +110,12 @@ def cards(runs: Sequence[Run]) -> list[Card]:
 def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     results = [(run.label, run.tasks[key]) for run in runs if key in run.tasks]
     spec = next((found for _, result in results if (found := result.headline_spec()) is not None), None)
+    title, data = task_title(key.task), data_title(key)
+    unparsed = {label: unparsed_line(result.scores or {}, result.diagnostics) for label, result in results}
     if spec is None:
-        return None
+        # Without a single rating there is no score.
+        unscored = [CardValue(label, "no score", "", None, unparsed=text) for label, text in unparsed.items() if text]
+        return CardScore(title, data, "", unscored, "", "", "", []) if unscored else None
     scores = [(label, with_nan(result.scores)) for label, result in results if result.scores is not None]
     levels = [spec.chance_level(of_run) for _, of_run in scores]
     level = next((level for level in levels if isinstance(level, int | float)), None)
@@ -127,8 +131,8 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
         if isinstance(value, int | float):
             between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
             strip = scale.strip(value, ends, level, best.value if best is not None and has_best else None)
-            above, unparsed = is_above_chance(spec, of_run), unparsed_line(of_run)
-            values.append(CardValue(label, spec.shown(value), between, strip, above, unparsed))
+            above = is_above_chance(spec, of_run)
+            values.append(CardValue(label, spec.shown(value), between, strip, above, unparsed[label]))
     published = ""
     if best is not None:
         remark = f"; {best.remark}" if best.remark else ""
@@ -136,8 +140,7 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     if not values:
         return None
     chance, note = "" if level is None else spec.shown(level), "" if any(is_judged) else BY_WORDS
-    title, data, ticks = task_title(key.task), data_title(key), scale.ticks(spec, limits)
-    return CardScore(title, data, spec.label, values, chance, published, note, ticks)
+    return CardScore(title, data, spec.label, values, chance, published, note, scale.ticks(spec, limits))
 
 
 def _finite_ends(bounds: Sequence[float] | None) -> tuple[float, ...]:

@@ -100,6 +100,14 @@ def test_word_overlap_is_not_compared_with_published_values(card_scores):
     assert [value.strip.published is None for value in score.values] == [True, False]
 
 
+@pytest.mark.parametrize(("scores", "value"), [(None, "no score"), ({"srcc": 0.5, "n": 9}, "0.500")])
+def test_ratings_that_cannot_be_parsed_stand_on_the_card(make_run, read_page, scores, value):
+    run = make_run(scored("q_bench/assessment", "csiq", scores, diagnostics={"unread": 9, "replies": 10}))
+    page = read_page(write_report([run], files=False))
+    assert page.holds(value)
+    assert page.holds("9 of 10 replies could not be parsed: the score does not describe the model.")
+
+
 def at_chance(**changes):
     scores = {"accuracy": 0.4, "accuracy_ci95": [0.3, 0.5], "random_guess": 0.3, "n": 9}
     return scored("q_bench/perception_pairs", "llvisionqa_pairs", scores, split="dev", **changes)
