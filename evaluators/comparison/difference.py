@@ -18,13 +18,14 @@ TESTS: Mapping[str, str] = {
     "paired bootstrap": "paired bootstrap" + _BEYOND,
     "paired bootstrap over images": "paired bootstrap over images" + _BEYOND,
     "paired bootstrap over pools": "paired bootstrap over pools" + _BEYOND,
-    "Williams": "Williams' test",
+    "swaps": "permutation test that swaps the models' scores on random items",
 }
 """Descriptions of the tests of a difference."""
 INTERVALS: Mapping[str, str] = {
     **{kind: KINDS[kind] for kind in ("paired", "paired-unread", "bootstrap", "none")},
     "student-clustered": "Student's t interval of a difference of means, from a cluster-robust variance",
     "student-dyadic": "Student's t interval of a difference of means, from a variance robust to shared images",
+    "swaps": "from the 5 % bound of the permutation test",
     "constant": "no interval, as the difference is the same in all resamples, clusters or pairs, so its uncertainty "
     "cannot be estimated",
 }

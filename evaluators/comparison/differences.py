@@ -6,7 +6,7 @@
 | share of questions that share images | cluster-robust test |
 | share of image pairs | dyadic-robust test |
 | a judge's scores, SRCC | paired bootstrap |
-| PLCC | Williams' test, with a bootstrap interval |
+| PLCC | permutation test that swaps the models |
 
 Holm's adjustment is over all tests of a comparison.
 """
@@ -26,10 +26,11 @@ from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError, UndefinedScoreError
 from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
-from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval
 from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
+from eyechart.metrics.scoring.statistics.pearson import plcc_difference
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import (
     PairedTest,
@@ -37,7 +38,6 @@ from eyechart.metrics.scoring.statistics.significance import (
     holm,
     mcnemar,
     paired_bootstrap,
-    williams,
 )
 
 _Values = NDArray[np.float64]
@@ -218,12 +218,11 @@ def _srcc_difference(
 def _plcc_difference(
     empty: Difference, a: _Values, b: _Values, human: Sequence[float], rng: np.random.Generator
 ) -> Difference:
-    test = williams(a, b, human)
-    replicates = bootstrap_plcc_columns([a, b], human, rng)
-    first, second = plcc(a, human), plcc(b, human)
-    found = replace(empty, first=first, second=second, difference=first - second)
-    interval = percentile_interval(replicates[0] - replicates[1], len(a))
-    return replace(found, p_value=test.p_value, test="Williams").with_interval(interval)
+    test = plcc_difference(a, b, human, rng)
+    found = replace(empty, first=plcc(a, human), second=plcc(b, human), difference=test.difference)
+    kind = "none" if math.isnan(test.p_value) else "constant" if math.isnan(test.interval[0]) else "swaps"
+    interval = Interval(*test.interval, kind, len(a))
+    return replace(found, p_value=test.p_value, test="swaps").with_interval(interval)
 
 
 _TESTS = {"srcc": _srcc_difference, "plcc": _plcc_difference}

@@ -184,6 +184,17 @@ def unmatched_caveat(scores: Mapping[str, Any]) -> str:
     return f"{count:,} of {total:,} replies could not be parsed{f' ({cut:,} cut off)' if cut else ''}{consequence}."
 
 
+def few_decide_caveat(scores: Mapping[str, Any]) -> str:
+    """That a few images decide the PLCC; "" if they do not.
+
+    Args:
+        scores: What a metric returned.
+    """
+    if scores.get("intervals", {}).get("plcc", {}).get("kind") != "jackknife-few":
+        return ""
+    return "A few images, such as outliers, decide the PLCC; its 95 % interval may be too narrow."
+
+
 def repeated_caveat(model: Mapping[str, Any]) -> str:
     """How many rows of a predictions file repeat others; "" if none does.
 

@@ -6,7 +6,7 @@ an undefined score becomes nan, with a warning; the functions in `correlation` r
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled, PoolingSettings
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, part_generator
-from eyechart.metrics.scoring.statistics.intervals import listed_intervals, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval, percentile_interval
+from eyechart.metrics.scoring.statistics.pearson import plcc_interval
 
 SCORES = ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted")
 SMALL_SAMPLE = 30
@@ -79,6 +80,7 @@ class Correlations:
         fit_parameters: Parameters b1, b2, ... of the logistic, see `correlation.Fit`; None without a fit of these
             images.
         units: Number of resampled units; None if images were resampled.
+        plcc_interval: The interval of PLCC; None if it comes from the replicates.
     """
 
     scores: Mapping[str, float]
@@ -87,11 +89,13 @@ class Correlations:
     undefined: Mapping[str, Sequence[str]]
     fit_parameters: tuple[float, ...] | None = None
     units: int | None = None
+    plcc_interval: Interval | None = None
 
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
         units = self.n if self.units is None else self.units
         srcc, plcc = (percentile_interval(side, units) for side in self.replicates)
+        plcc = self.plcc_interval or plcc
         return {**{name: self.scores[name] for name in names}, **listed_intervals({"srcc": srcc, "plcc": plcc})}
 
 
@@ -153,7 +157,9 @@ def _listed(part: Correlations) -> dict[str, Any]:
 def _mean(parts: Sequence[Correlations]) -> Correlations:
     means = {name: float(np.mean([part.scores[name] for part in parts])) for name in SCORES}
     srcc, plcc = (np.mean([part.replicates[index] for part in parts], axis=0) for index in (0, 1))
-    return Correlations(means, (srcc, plcc), sum(part.n for part in parts), {})
+    intervals = [part.plcc_interval for part in parts if part.plcc_interval is not None]
+    interval = mean_interval([part.scores["plcc"] for part in parts], intervals)
+    return Correlations(means, (srcc, plcc), sum(part.n for part in parts), {}, plcc_interval=interval)
 
 
 def _part(
@@ -161,7 +167,8 @@ def _part(
 ) -> Correlations:
     """Scores of the images in `rows`; `where` names them in warnings."""
     index = np.asarray(rows)
-    part = correlate(where, Pooled(pooled.values[index], pooled.ranking[index]), references[index], settings)
+    x, y = Pooled(pooled.values[index], pooled.ranking[index]), references[index]
+    part = replace(correlate(where, x, y, settings), plcc_interval=plcc_interval(x.values, y))
     for reason, names in part.undefined.items():
         warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
     if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):

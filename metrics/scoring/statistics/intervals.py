@@ -1,4 +1,4 @@
-"""95 % intervals of results: Wilson intervals for shares, bootstrap percentiles for other scores."""
+"""95 % intervals of results: Wilson intervals of shares, bootstrap percentiles, intervals of means of scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,6 +34,9 @@ KINDS: Mapping[str, str] = {
     "paired-by-cluster": "Bonett and Price's interval, each cluster counted as one item (few clusters or equal "
     "differences)",
     "mean": "intervals of several scores, combined into an interval of their mean",
+    "jackknife": "jackknife over items on Fisher's z, with Student's t",
+    "jackknife-few": "jackknife over items on Fisher's z, with Student's t; a few items decide the correlation, so the "
+    "interval may be too narrow",
     "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
     "bootstrap-clustered": "percentile bootstrap over clusters of items, widened for few clusters with Student's t",
     "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same image count as "
@@ -46,7 +49,7 @@ KINDS: Mapping[str, str] = {
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals: the name in results, and its explanation."""
-PLAIN = ("wilson", "paired", "mean", "bootstrap")
+PLAIN = ("wilson", "paired", "mean", "jackknife", "bootstrap")
 """Kinds in which items do not belong to clusters."""
 
 

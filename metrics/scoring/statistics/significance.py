@@ -1,12 +1,9 @@
 """Paired tests of two models on the same items, and the Holm adjustment over several tasks.
 
-There is McNemar's test for correct and incorrect answers, Williams' test for Pearson correlations with the same opinion
-scores, and a paired bootstrap for SRCC and mean scores. Williams' test assumes normal data and a linear relation; for
-ranks or strongly skewed scores, use the bootstrap.
+There is McNemar's test for correct and incorrect answers, and a paired bootstrap for SRCC and mean scores. The test of
+Pearson correlations is in `pearson`.
 
-Sources: McNemar, Psychometrika, 1947; Williams, Journal of the Royal Statistical Society B, 1959, in the form that
-Steiger, "Tests for comparing elements of a correlation matrix", Psychological Bulletin, 1980, recommends (Eq. 7); Holm,
-Scandinavian Journal of Statistics, 1979.
+Sources: McNemar, Psychometrika, 1947; Holm, Scandinavian Journal of Statistics, 1979.
 """
 
 import math
@@ -18,8 +15,8 @@ from scipy.stats import binomtest
 from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
-from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
+from eyechart.metrics.scoring.quality.correlation import srcc
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval, student
 
@@ -33,14 +30,12 @@ class PairedTest:
         p_value: Two-sided p-value.
         n: Number of items.
         interval: 95 % interval of the difference; nan if the test gives none.
-        statistic: Williams' t, positive if the first model has the higher correlation; nan for other tests.
     """
 
     difference: float
     p_value: float
     n: int
     interval: tuple[float, float] = (math.nan, math.nan)
-    statistic: float = math.nan
 
 
 def student_test(mean: float, deviation: float, n: int, units: float) -> PairedTest:
@@ -100,78 +95,6 @@ def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
         row = int(np.argmin(allowed))
         raise InputError(f"{argument}[{row}] is {numbers[row]:g}; allowed: True and False")
     return numbers == 1
-
-
-def williams(first: ArrayLike, second: ArrayLike, references: ArrayLike) -> PairedTest:
-    """Williams' test of two Pearson correlations with the same variable: a t test with n - 3 degrees of freedom.
-
-    Args:
-        first: Scores of the first model, shape (n,).
-        second: Scores of the second model, shape (n,).
-        references: Opinion scores, shape (n,).
-
-    Raises:
-        InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: Fewer than 4 items, a constant input, or predictions that are linear in each other.
-
-    Examples:
-        >>> found = williams([1, 2, 3, 4, 5, 6], [2, 1, 4, 3, 6, 5], [1, 2, 3, 4, 6, 5])
-        >>> round(found.difference, 4), round(found.statistic, 3), round(found.p_value, 3)
-        (0.0571, 0.597, 0.593)
-    """
-    x, y = check_numbers("first", first), check_numbers("second", second)
-    opinions = check_numbers("references", references)
-    n = check_lengths(first=x, second=y, references=opinions)
-    for name, values in (("first", x), ("second", y), ("references", opinions)):
-        if values.min() == values.max():
-            raise UndefinedScoreError(f"all {n} values of {name} are equal; a correlation with a constant is undefined")
-    return williams_from_correlations(plcc(x, opinions), plcc(y, opinions), plcc(x, y), n)
-
-
-def williams_from_correlations(r_first: float, r_second: float, r_between: float, n: int) -> PairedTest:
-    """Williams' test from the correlations, T2 in Eq. 7 of Steiger (1980).
-
-    Args:
-        r_first: Correlation of the first model's scores with the opinion scores.
-        r_second: Correlation of the second model's scores with the opinion scores.
-        r_between: Correlation of the two models' scores with each other.
-        n: Number of items, at least 4.
-
-    Examples:
-        >>> round(williams_from_correlations(0.4, 0.5, 0.1, n=103).statistic, 2)
-        -0.89
-    """
-    determinant = _check_correlations(r_first, r_second, r_between, n)
-    mean = (r_first + r_second) / 2
-    spread = 2 * (n - 1) / (n - 3) * determinant + mean**2 * (1 - r_between) ** 3
-    statistic = (r_first - r_second) * np.sqrt((n - 1) * (1 + r_between) / spread)
-    p_value = float(2 * student_t.sf(abs(statistic), n - 3))
-    return PairedTest(r_first - r_second, p_value, n, statistic=float(statistic))
-
-
-_CORRELATED = {
-    "r_first": "the first scores and the references",
-    "r_second": "the second scores and the references",
-    "r_between": "the two models' scores",
-}
-
-
-def _check_correlations(r_first: float, r_second: float, r_between: float, n: int) -> float:
-    """The determinant of the three correlations, which must be positive."""
-    check_count("n", n)
-    if n < 4:
-        raise UndefinedScoreError(f"a comparison of correlations needs at least 4 items; there are {n}")
-    for name, value in (("r_first", r_first), ("r_second", r_second), ("r_between", r_between)):
-        if not -1 <= value <= 1:
-            raise InputError(f"{name} is {value!r}; a correlation must be between -1 and 1")
-        if abs(value) > 1 - 1e-12:
-            raise UndefinedScoreError(
-                f"{_CORRELATED[name]} have correlation {value:.0f} ({name}); correlations of 1 or -1 cannot be tested"
-            )
-    determinant = 1 - r_first**2 - r_second**2 - r_between**2 + 2 * r_first * r_second * r_between
-    if determinant < -1e-9:
-        raise InputError(f"no data can have the correlations {r_first}, {r_second} and {r_between}")
-    return max(determinant, 0.0)
 
 
 def bootstrap_srcc_difference(

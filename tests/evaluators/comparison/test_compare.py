@@ -159,12 +159,11 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(tmp_path: Pa
     words = "No interval, as the difference is the same in all resamples, clusters or pairs"
     assert any(line.startswith(words) and line.endswith(f"{place} (4 clusters).") for line in lines)
     rng = np.random.default_rng(0)
-    few = [qualities(rng.normal(size=(9, 2)).tolist(), range(9)) for _ in "ab"]
+    few = [qualities(rng.normal(size=(20, 2)).tolist(), range(20)) for _ in "ab"]
     lines = shown(*few)
-    # Williams' test needs four items, and an interval 20.
-    assert "p: Williams' test: q_bench/assessment on koniq10k (test): PLCC." in lines
-    (line,) = [line for line in lines if line.startswith("No interval, as there are fewer than 20 units")]
-    assert line.endswith(": q_bench/assessment on koniq10k (test): PLCC (9 items).")
+    place = "q_bench/assessment on koniq10k (test): PLCC"
+    assert f"p: permutation test that swaps the models' scores on random items: {place}." in lines
+    assert f"95 % interval: from the 5 % bound of the permutation test: {place} (20 items)." in lines
 
 
 def test_few_clusters_have_no_test(compared: Any) -> None:
@@ -232,14 +231,15 @@ def test_qualities(compared: Any) -> None:
         assert one.difference_ci95[0] < one.difference < one.difference_ci95[1] and one.difference_ci95[0] > 0
         assert one.p_value < 0.01 and one.n == 80 and one.only_first == ()
     assert (by_rank.score, by_rank.test) == ("SRCC", "paired bootstrap")
-    assert (linear.score, linear.test) == ("PLCC", "Williams")
+    assert (linear.score, linear.test) == ("PLCC", "swaps")
 
 
-def test_equal_predictions_have_no_test_of_plcc(compared: Any) -> None:
-    logits = [[float(place), 0.0] for place in range(10)]
-    first, second = compared([qualities(logits, range(10))], [qualities(logits, range(10))]).differences
-    assert first.difference == 0.0 and np.isnan(first.p_value) and "fewer than 20 units" in first.note
-    assert np.isnan(second.p_value) and np.isnan(second.p_holm) and "cannot be tested" in second.note
+@pytest.mark.parametrize("n", [10, 30])
+def test_equal_predictions_do_not_differ(compared: Any, n: int) -> None:
+    logits = [[place**0.5, 0.0] for place in range(n)]
+    for one in compared([qualities(logits, range(n))], [qualities(logits, range(n))]).differences:
+        assert one.difference == 0.0 and np.isnan(one.difference_ci95[0])
+        assert (np.isnan(one.p_holm) and "fewer than 20 units" in one.note) if n == 10 else one.p_holm == 1.0
 
 
 def test_rotations(compared: Any) -> None:

@@ -10,14 +10,7 @@ from scipy.stats import t as student_t
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_plcc_columns, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
-from eyechart.metrics.scoring.statistics.significance import (
-    bootstrap_srcc_difference,
-    holm,
-    mcnemar,
-    paired_bootstrap,
-    williams,
-    williams_from_correlations,
-)
+from eyechart.metrics.scoring.statistics.significance import bootstrap_srcc_difference, holm, mcnemar, paired_bootstrap
 
 
 def test_mcnemar_against_a_hand_computation() -> None:
@@ -39,49 +32,6 @@ def test_mcnemar_agrees_with_its_large_sample_form() -> None:
 
 def test_mcnemar_without_a_difference() -> None:
     assert mcnemar([True, False], [True, False]).p_value == 1.0
-
-
-# Printed by the R package cocor 1.1 (Diedenhofen and Musch, PLOS ONE 2015) from correlations rounded to 4 digits:
-# r(first, y), r(second, y), r(first, second), n, Williams' t.
-COCOR = [
-    (0.8066, 0.2383, 0.2255, 177, 9.3823),
-    (-0.1741, 0.2015, 0.3734, 646, -9.0340),
-    (0.5447, 0.8, 0.0729, 70, -2.8114),
-]
-
-
-@pytest.mark.parametrize(("r_first", "r_second", "r_between", "n", "t"), COCOR)
-def test_correlations_against_published_output(r_first, r_second, r_between, n, t) -> None:
-    assert williams_from_correlations(r_first, r_second, r_between, n).statistic == pytest.approx(t, abs=4e-3)
-
-
-def test_p_values_against_published_output() -> None:
-    assert williams_from_correlations(0.5447, 0.8, 0.0729, 70).p_value == pytest.approx(0.0065, abs=5e-5)
-
-
-def test_the_example_of_steiger() -> None:
-    """Case A, N = 103: T2 = -.89, which psych::r.test documents too."""
-    assert round(williams_from_correlations(0.4, 0.5, 0.1, 103).statistic, 2) == -0.89
-
-
-def test_arrays_and_order() -> None:
-    rng = np.random.default_rng(3)
-    first, second, y = rng.normal(size=(3, 60)) + rng.normal(size=60)
-    r = np.corrcoef([first, second, y])
-    expected = williams_from_correlations(r[0, 2], r[1, 2], r[0, 1], 60)
-    found, swapped = williams(first, second, y), williams(second, first, y)
-    assert found.statistic == pytest.approx(expected.statistic)
-    assert swapped.statistic == pytest.approx(-found.statistic)
-    assert swapped.p_value == pytest.approx(found.p_value)
-
-
-def test_false_positives_of_correlations() -> None:
-    """Two equally good models, n = 100, 2,000 trials: 5 % within four standard errors."""
-    rng = np.random.default_rng(11)
-    shared = rng.normal(size=(2000, 100))
-    first, second, y = (shared + scale * rng.normal(size=(2000, 100)) for scale in (1.0, 1.0, 0.5))
-    rate = np.mean([williams(*rows).p_value < 0.05 for rows in zip(first, second, y, strict=True)])
-    assert 0.03 < rate < 0.07
 
 
 def test_false_positives_of_the_bootstrap() -> None:
@@ -155,17 +105,6 @@ BAD_INPUT = [
     (lambda: mcnemar([True], [True, False]), InputError, r"second_correct has 2 rows and first_correct has 1"),
     (lambda: mcnemar([], []), InputError, "first_correct is empty"),
     (lambda: mcnemar([0, 2], [0, 1]), InputError, r"first_correct\[1\] is 2; allowed: True and False"),
-    (lambda: williams([1, 2, 3], [3, 1, 2], [1, 3, 2]), UndefinedScoreError, "at least 4 items; there are 3"),
-    (lambda: williams([1] * 5, range(5), range(5)), UndefinedScoreError, "all 5 values of first are equal"),
-    (
-        lambda: williams(range(5), [2, 1, 4, 3, 5], range(5)),
-        UndefinedScoreError,
-        r"have correlation 1 \(r_first\); correlations of 1",
-    ),
-    (lambda: williams([1, 2, 3, np.nan], range(4), range(4)), InputError, r"first\[3\] is nan"),
-    (lambda: williams_from_correlations(0.4, 1.5, 0.1, 50), InputError, "r_second is 1.5"),
-    (lambda: williams_from_correlations(0.9, -0.9, 0.9, 50), InputError, "no data can have the correlations"),
-    (lambda: williams_from_correlations(0.4, 0.5, 0.1, 0), InputError, "n is 0"),
     (lambda: holm([]), InputError, "p_values is empty"),
     (lambda: holm([0.1, 1.5]), InputError, r"p_values\[1\] is 1.5"),
     (lambda: holm([0.1, float("nan")]), InputError, r"p_values\[1\] is nan"),
