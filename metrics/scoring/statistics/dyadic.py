@@ -2,16 +2,11 @@
 
 Source: Aronow, Samii and Assenova, "Cluster-Robust Variance Estimation for Dyadic Data", Political Analysis, 2015, for
 the mean (a regression on a constant): the variance includes the products of residuals of all pairs with a common image.
-Their correction n / (n - 1) for few units is used, and Student's t with n - 1 degrees of freedom, where n is the number
-of images. Shares have Wilson's interval at the effective number of pairs, as in `shares`.
-
-With fewer than `FEW_CLUSTERS` images, or if all pairs have the same result, the effective number of pairs is computed
-from the images only: n pairs count as 2 n^2 / (sum of d^2) independent pairs, where d is the number of pairs that an
-image is in. If d is equal for all images, that is half the number of images.
-
-If a share is near 0 or 1, its estimated variance depends on few images: those of the rarer pairs, correct or incorrect.
-The degrees of freedom of the share's interval come from the same formula over these pairs only, minus one. If this
-amounts to fewer than `FEW_ALIKE` images, the variance is too uncertain, and the formula over all images is used.
+It is divided by what the residuals of independent pairs would give, which makes it unbiased for these. Student's t has
+one degree of freedom less than there are images. Shares have Wilson's interval at the effective number of pairs, with
+the rules of `shares`: degrees of freedom from the images of the rarer pairs, correct or incorrect; and never wider than
+if n pairs were 2 n^2 / (sum of d^2) independent pairs, where d is the number of pairs that an image is in. If d is
+equal for all images, that is half the number of images.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -26,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
-from eyechart.metrics.scoring.statistics.shares import FEW_ALIKE, FEW_CLUSTERS
+from eyechart.metrics.scoring.statistics.shares import RARE
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
 _IndexArray = NDArray[np.int64]
@@ -53,15 +48,15 @@ def dyadic_share_interval(right: ArrayLike, first_ids: Sequence[Hashable], secon
     first, second, n_images = _numbered(first_ids, second_ids)
     if not len(values):
         return Interval.undefined(0)
-    share, by_image = float(values.mean()), _by_image(first, second)
-    # The rarer outcome; a share of replies counts in part.
-    rarer = _by_image(first, second, values if share < 0.5 else 1 - values)
-    # The variance is 0 if all pairs have the same value.
-    is_unsure = 2 * by_image < FEW_CLUSTERS or 2 * rarer < FEW_ALIKE
-    if is_unsure or not (variance := dyadic_variance(values, first, second)):
-        return Interval(*wilson_of_share(share, by_image), "dyadic-by-image", n_images)
-    effective = share * (1 - share) / variance
-    return Interval(*wilson_of_share(share, effective, student(min(2 * by_image, rarer))), "dyadic", n_images)
+    share, pairs = float(values.mean()), _by_image(first, second)
+    by_image = Interval(*wilson_of_share(share, pairs), "dyadic-by-image", n_images)
+    if n_images == 2 or share in (0, 1) or not (variance := dyadic_variance(values, first, second)):
+        return by_image
+    # A share of replies counts in part.
+    rarer = 2 * _by_image(first, second, values if share < 0.5 else 1 - values)
+    units = min(2 * pairs, max(2.0, RARE * rarer))
+    low, high = wilson_of_share(share, share * (1 - share) / variance, student(units))
+    return min(Interval(low, high, "dyadic", n_images), by_image, key=lambda one: one.high - one.low)
 
 
 def _by_image(first: _IndexArray, second: _IndexArray, weights: FloatArray | None = None) -> float:
@@ -84,17 +79,24 @@ def dyadic_variance(values: FloatArray, first: _IndexArray, second: _IndexArray)
 
     Examples:
         >>> dyadic_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 2, 2]), np.array([1, 3, 1, 3]))
-        0.08333333333333333
+        0.25
     """
-    n_images = 1 + int(max(first.max(), second.max()))
-    residuals = values - values.mean()
-    by_image = np.bincount(first, residuals, n_images) + np.bincount(second, residuals, n_images)
+    n, n_images = len(values), 1 + int(max(first.max(), second.max()))
     _, pair = np.unique(np.minimum(first, second) * n_images + np.maximum(first, second), return_inverse=True)
-    by_pair = np.bincount(pair, residuals)
-    # Two answers about the same pair share both images, so the squares by image count them twice.
-    shared = float(np.einsum("i,i", by_image, by_image) - np.einsum("i,i", by_pair, by_pair))
+
+    def of_common_images(weights: FloatArray) -> float:
+        """The sum of products over all pairs with a common image."""
+        by_image = np.bincount(first, weights, n_images) + np.bincount(second, weights, n_images)
+        by_pair = np.bincount(pair, weights)
+        # Two answers about the same pair share both images, so the squares by image count them twice.
+        return float(np.einsum("i,i", by_image, by_image) - np.einsum("i,i", by_pair, by_pair))
+
+    residuals = values - values.mean()
     independent = float(np.einsum("i,i", residuals, residuals))
-    return max(shared * n_images / (n_images - 1), independent) / len(values) ** 2
+    # All residuals sum to 0, so independent pairs give this part of the sum of squares.
+    part = 1 - of_common_images(np.ones(n)) / n**2
+    shared = of_common_images(residuals) / part if part > 0 else 0.0
+    return max(shared, independent) / n**2
 
 
 def dyadic_mean_difference(
@@ -127,8 +129,6 @@ def dyadic_mean_difference(
     images = images_for_test(first_ids, second_ids)
     differences = one - other
     variance = dyadic_variance(differences, images.first, images.second)
-    if images.effective < FEW_CLUSTERS:
-        variance = max(variance, float(differences.var()) * 2 / images.effective)
     return student_test(float(differences.mean()), math.sqrt(variance), n, images.effective)
 
 

@@ -11,9 +11,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eyechart.metrics.scoring.inputs import check_lengths, check_numbers
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import NORMAL, Interval, student
-from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS, Clusters, clustered_variance
+from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_variance
 
 
 def paired_share_interval(first: ArrayLike, second: ArrayLike, clusters: Clusters | None = None) -> Interval:
@@ -40,17 +40,20 @@ def paired_share_interval(first: ArrayLike, second: ArrayLike, clusters: Cluster
     n = check_lengths(first=one, second=other)
     clusters = clusters or Clusters.of(None, n)
     difference, n_clusters = one - other, clusters.n_clusters
-    effective, quantile = clusters.effective, NORMAL
     if n_clusters == n:
-        kind = "paired" if clusters.are_known else "paired-unread"
-    elif effective < FEW_CLUSTERS or not (variance := clustered_variance(difference, clusters.numbers)):
-        kind = "paired-by-cluster"
-    else:
-        kind, quantile = "paired-clustered", student(effective)
-        effective = float(difference.var()) / max(variance, float(difference.var()) / n)
-    gained, lost = (
-        (effective * float(np.mean(side)) + 1) / (effective + 2) for side in (difference > 0, difference < 0)
-    )
+        return Interval(*_bonett_price(difference, n), "paired" if clusters.are_known else "paired-unread", n)
+    by_cluster = Interval(*_bonett_price(difference, clusters.effective), "paired-by-cluster", n_clusters)
+    independent = float(difference.var()) / n
+    if n_clusters == 1 or not independent:
+        return by_cluster
+    variance, freedom = clustered_variance(difference, clusters.numbers)
+    effective = n * independent / max(variance, independent)
+    found = Interval(*_bonett_price(difference, effective, student(freedom + 1)), "paired-clustered", n_clusters)
+    return min(found, by_cluster, key=lambda one: one.high - one.low)
+
+
+def _bonett_price(difference: FloatArray, n: float, quantile: float = NORMAL) -> tuple[float, float]:
+    gained, lost = ((n * float(np.mean(side)) + 1) / (n + 2) for side in (difference > 0, difference < 0))
     middle = gained - lost
-    reach = quantile * math.sqrt((gained + lost - middle**2) / (effective + 2))
-    return Interval(max(-1.0, middle - reach), min(1.0, middle + reach), kind, n_clusters)
+    reach = quantile * math.sqrt((gained + lost - middle**2) / (n + 2))
+    return max(-1.0, middle - reach), min(1.0, middle + reach)

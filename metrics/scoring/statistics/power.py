@@ -16,7 +16,6 @@ from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.statistics.intervals import NORMAL
-from eyechart.metrics.scoring.statistics.shares import FEW_CLUSTERS
 
 POWER = 0.8
 LEVEL = 0.05
@@ -31,14 +30,13 @@ class PairedDesign:
 
     Attributes:
         n: Number of items.
-        units: Number of independent units among them: items, clusters or images. Clusters of different sizes count as
-            fewer, as in the tests.
+        units: Number of independent units among them, one more than the test's degrees of freedom.
         variance: For a mean, the variance of one item's difference; for a correlation, n times the variance of the
             difference.
         discordant: For shares, the share of items on which only one of the models is correct; nan for other scores.
         design_effect: Variance of the mean difference, divided by the variance for independent items.
         least_units: Minimum number of units for a test.
-        cautious_effect: Design effect that the tests use below `FEW_CLUSTERS` units, if it is larger.
+        is_clustered: Whether items share images.
     """
 
     n: int
@@ -47,12 +45,12 @@ class PairedDesign:
     discordant: float = math.nan
     design_effect: float = 1.0
     least_units: int = 2
-    cautious_effect: float = 1.0
+    is_clustered: bool = False
 
     @property
     def is_exact(self) -> bool:
         """Whether the models are compared by McNemar's exact test."""
-        return self.discordant == self.discordant and self.units == self.n and self.cautious_effect == 1
+        return self.discordant == self.discordant and not self.is_clustered
 
     @property
     def largest(self) -> float:
@@ -86,8 +84,6 @@ class PairedDesign:
         # If all units have the same difference, the test is a sign test over them.
         found = 1.0 if deviation else float(2 * 0.5**units <= LEVEL)
         bound = student_t.ppf(1 - LEVEL / 2, units - 1)
-        if units < FEW_CLUSTERS:
-            bound *= math.sqrt(max(1.0, self.cautious_effect / self.design_effect))
         if deviation and abs(difference) / deviation < _CERTAIN * bound / NORMAL:
             shift = abs(difference) / deviation
             # At large shifts, the other side is negligible, and SciPy's cdf is sometimes nan.

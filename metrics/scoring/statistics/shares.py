@@ -2,14 +2,16 @@
 
 Answers about one image depend on each other, so n of them carry less information than n answers about n images. The
 variance of their share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error
-Bars to Evals", arXiv 2411.00640, Sec. 2.2), with the factor G / (G - 1) for G clusters. It is never taken to be smaller
-than the variance for independent items. The variance for independent items, divided by the estimated variance, gives an
-effective number of items (Kish). The interval is Wilson's at this number, with Student's t with G - 1 degrees of
-freedom in place of the normal quantile (Korn and Graubard, Survey Methodology, 1998).
+Bars to Evals", arXiv 2411.00640, Sec. 2.2) with the correction CR2, which makes it unbiased for independent items, and
+Satterthwaite's degrees of freedom (Bell and McCaffrey, Survey Methodology, 2002). It is never taken to be smaller than
+the variance for independent items. The variance for independent items, divided by the estimated variance, gives an
+effective number of items (Kish). The interval is Wilson's at this number, with Student's t in place of the normal
+quantile (Korn and Graubard, Survey Methodology, 1998).
 
-With fewer than `FEW_CLUSTERS` clusters, or fewer than `FEW_ALIKE` clusters with a correct (or an incorrect) answer, the
-estimated variance is too uncertain. Then each cluster counts as one item, which gives the widest interval that could be
-necessary. G clusters of different sizes m count as (sum of m)^2 / (sum of m^2) clusters.
+If a share is near 0 or 1, its estimated variance depends on few clusters: those with the rarer answer, correct or
+incorrect. So there are at most `RARE` times as many degrees of freedom as clusters with it, minus one. The interval is
+never wider than if each cluster were a single item, all of whose answers agree. G clusters of different sizes m count
+as (sum of m)^2 / (sum of m^2) clusters.
 
 Coverage by simulation: `docs/coverage.md`.
 """
@@ -28,9 +30,8 @@ from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_num
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
 from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
 
-FEW_CLUSTERS = 40
-FEW_ALIKE = 10
-"""Minimum number of clusters with a correct answer, and of clusters with an incorrect one."""
+RARE = 1.5
+"""Degrees of freedom for each cluster with the rarer answer; chosen by simulation."""
 
 
 @dataclass(frozen=True)
@@ -132,18 +133,21 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     if n_clusters == n:
         kind = "wilson" if clusters.are_known else "wilson-unread"
         return Interval(*wilson_of_share(share, n), kind, n)
-    kinds = [len(np.unique(clusters.numbers[side])) for side in (values > 0, values < 1)]
-    variance = clustered_variance(values, clusters.numbers) if n_clusters > 1 else 0.0
-    if clusters.effective < FEW_CLUSTERS or min(kinds) < FEW_ALIKE or variance == 0:
-        return Interval(*wilson_of_share(share, clusters.effective), "wilson-by-cluster", n_clusters)
+    by_cluster = Interval(*wilson_of_share(share, clusters.effective), "wilson-by-cluster", n_clusters)
+    if n_clusters == 1 or share in (0, 1):
+        return by_cluster
+    variance, freedom = clustered_variance(values, clusters.numbers)
     # It can be far too small if correct and incorrect answers balance out within images.
-    variance = max(variance, share * (1 - share) / n)
-    effective = share * (1 - share) / variance
-    return Interval(*wilson_of_share(share, effective, student(clusters.effective)), "wilson-clustered", n_clusters)
+    effective = share * (1 - share) / max(variance, share * (1 - share) / n)
+    rarer = np.bincount(clusters.numbers, weights=values if share < 0.5 else 1 - values)
+    freedom = min(freedom, max(1.0, RARE * float(rarer.sum() ** 2 / (rarer @ rarer)) - 1))
+    low, high = wilson_of_share(share, effective, student(freedom + 1))
+    found = Interval(low, high, "wilson-clustered", n_clusters)
+    return min(found, by_cluster, key=lambda one: one.high - one.low)
 
 
-def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float:
-    """Cluster-robust variance of a mean, CR1: squares of the clusters' sums of residuals, times G / (G - 1).
+def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> tuple[float, float]:
+    """Cluster-robust variance of a mean, CR2, and Satterthwaite's degrees of freedom for independent items.
 
     Args:
         values: Value of each item, shape (n,).
@@ -151,23 +155,27 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> float
 
     Examples:
         >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
-        0.25
+        (0.25, 1.0)
     """
     n = len(values)
+    _, numbers = np.unique(clusters, return_inverse=True)
+    sizes = np.bincount(numbers)
+    others = 1 - sizes / n
     # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0, without rounding
     # errors.
-    sums = np.bincount(clusters, weights=n * values - values.sum())
-    n_clusters = len(np.unique(clusters))
-    return float(np.einsum("i,i", sums, sums) * n_clusters / (n_clusters - 1) / n**4)
+    sums = np.bincount(numbers, weights=n * values - values.sum())
+    squares, products = sizes**2, sizes**2 / others
+    between = (products.sum() ** 2 - products @ products) / n**2
+    return float(np.sum(sums**2 / others)) / n**4, n**2 / float(squares.sum() + between)
 
 
 def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:
     """Interval for the mean of two shares of different items, such as balanced accuracy.
 
     It combines the distances of the shares from the ends of their intervals, with the correlation due to common
-    clusters (Zou and Donner, Statistics in Medicine, 2008, Eq. 6). If there are common clusters, but fewer than
-    `FEW_CLUSTERS` clusters or no variation to estimate the correlation from, the correlation is taken to be 1, its
-    maximum. A negative correlation is taken to be 0, because at -1 the interval would be a point.
+    clusters (Zou and Donner, Statistics in Medicine, 2008, Eq. 6). If there are common clusters, but no variation to
+    estimate the correlation from, it is taken to be 1, its maximum. A negative correlation is taken to be 0, because at
+    -1 the interval would be a point.
 
     Args:
         first: Whether each item of the first share is correct, shape (n,).
@@ -197,8 +205,7 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     spread = math.sqrt(float(sums[0] @ sums[0]) * float(sums[1] @ sums[1]))
     correlation = 0.0
     if not names[0].isdisjoint(names[1]):
-        is_estimated = spread > 0 and units >= FEW_CLUSTERS
-        correlation = max(float(sums[0] @ sums[1]) / spread, 0.0) if is_estimated else 1.0
+        correlation = max(float(sums[0] @ sums[1]) / spread, 0.0) if spread > 0 else 1.0
     middle = sum(shares) / 2
 
     def reach(one: float, other: float) -> float:
@@ -212,8 +219,8 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
 def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:
     """The difference of two models' means over items that belong to clusters, by Student's t.
 
-    If all items have the same difference, there is no variance, and the p-value is that of the sign test; see
-    `student_test`.
+    The variance is never taken to be smaller than for independent items. If all items have the same difference, it is
+    0, and the p-value is that of the sign test; see `student_test`.
 
     Args:
         first: Score of the first model for each item, shape (n,); 0 for incorrect and 1 for correct.
@@ -234,7 +241,6 @@ def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clu
     n = check_lengths(first=one, second=other, clusters=clusters.numbers)
     clusters.check_for_test()
     differences = one - other
-    variance = clustered_variance(differences, clusters.numbers)
-    if clusters.effective < FEW_CLUSTERS:
-        variance = max(variance, float(differences.var()) / clusters.effective)
-    return student_test(float(differences.mean()), math.sqrt(variance), n, clusters.effective)
+    variance, freedom = clustered_variance(differences, clusters.numbers)
+    deviation = math.sqrt(max(variance, float(differences.var()) / n))
+    return student_test(float(differences.mean()), deviation, n, freedom + 1)

@@ -12,6 +12,7 @@ from scipy.stats import ttest_rel
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference, dyadic_share_interval, dyadic_variance
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.shares import RARE
 from eyechart.metrics.scoring.statistics.significance import mcnemar
 
 
@@ -29,28 +30,19 @@ def test_the_variance_is_the_sum_over_pairs_of_pairs_with_an_image_in_common() -
     residuals = first - first.mean()
     pairs = [{*pair} for pair in zip(first_ids, second_ids, strict=True)]
     common = np.array([[bool(one & other) for other in pairs] for one in pairs])
-    deviation = math.sqrt(residuals @ common @ residuals * 40 / 39) / 120
+    # What independent pairs would give: each residual with the residuals of the pairs with a common image.
+    deviation = math.sqrt(residuals @ common @ residuals / (1 - common.sum() / 120**2)) / 120
     assert found.n == 120
     assert found.difference == pytest.approx(first.mean())
     # The 97.5 % quantile of Student's t with 39 degrees of freedom.
     assert found.interval[1] - found.difference == pytest.approx(2.022691 * deviation, rel=1e-6)
 
 
-def test_few_images_decide_alone() -> None:
-    # Ten images with equal use say no more than five pairs.
-    rng = np.random.default_rng(0)
-    first_ids, second_ids = pairs_of(10, 6, rng)
-    values = rng.choice([-1, 0, 1], 30)
-    found = dyadic_mean_difference(values, np.zeros(30), first_ids.tolist(), second_ids.tolist())
-    least = 2.262157 * math.sqrt(values.var() / 5)
-    assert found.interval[1] - found.difference >= least * (1 - 1e-6)
-
-
 def test_the_variance_is_at_least_that_of_pairs_without_a_common_image() -> None:
     # In a circle of four images with differences of 1 and -1 in turn, what each image has adds up to 0.
     found = dyadic_mean_difference([1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 2, 3], [1, 2, 3, 0])
-    # The 97.5 % quantile of Student's t with 3 degrees of freedom, and a variance as of half as many pairs as images.
-    assert found.interval == pytest.approx((-3.182446 / 2**0.5, 3.182446 / 2**0.5), rel=1e-6)
+    # The 97.5 % quantile of Student's t with 3 degrees of freedom, and the variance of four independent pairs.
+    assert found.interval == pytest.approx((-3.182446 / 2, 3.182446 / 2), rel=1e-6)
 
 
 def test_pairs_without_a_common_image_give_the_t_test() -> None:
@@ -103,12 +95,12 @@ def test_the_variance_is_a_double_sum_over_pairs(n_images: int) -> None:
         effects = rng.normal(size=n_images)
         values = effects[first] + effects[second] + 0.3 * rng.normal(size=len(first))
         residuals = values - values.mean()
-        total = 0.0
+        total, common = 0.0, 0
         for one, pair in enumerate(zip(first, second, strict=True)):
             for other, more in enumerate(zip(first, second, strict=True)):
                 if {*pair} & {*more}:
-                    total += residuals[one] * residuals[other]
-        expected = max(total * n_images / (n_images - 1), np.square(residuals).sum()) / len(first) ** 2
+                    total, common = total + residuals[one] * residuals[other], common + 1
+        expected = max(total / (1 - common / len(first) ** 2), np.square(residuals).sum()) / len(first) ** 2
         assert dyadic_variance(values, first, second) == pytest.approx(expected, rel=1e-12)
 
 
@@ -119,7 +111,8 @@ def test_a_share_by_hand() -> None:
     right = effects[first] + effects[second] + rng.normal(size=360) > 0
     rarer = right == (right.mean() < 0.5)
     uses = np.bincount(np.concatenate([first[rarer], second[rarer]]))
-    share, t = right.mean(), stats.t.ppf(0.975, 2 * np.sum(rarer) ** 2 / np.sum(uses**2) - 1)
+    images = 2 * 2 * np.sum(rarer) ** 2 / np.sum(uses**2)
+    share, t = right.mean(), stats.t.ppf(0.975, min(59, RARE * images - 1))
     n = share * (1 - share) / dyadic_variance(right.astype(float), first, second)
     centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
     half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
@@ -128,21 +121,21 @@ def test_a_share_by_hand() -> None:
     assert (found.kind, found.units) == ("dyadic", 60)
 
 
-def test_pairs_without_a_common_image_are_hardly_wider_than_independent_ones() -> None:
+def test_pairs_without_a_common_image_have_wilsons_interval() -> None:
     right = np.random.default_rng(0).random(400) < 0.7
     found = dyadic_share_interval(right, range(400), range(400, 800))
     low, high = wilson_interval(int(right.sum()), 400)
-    assert (found.kind, found.units) == ("dyadic", 800)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-3)
+    assert (found.kind, found.units) == ("dyadic-by-image", 800)
+    assert (found.low, found.high) == pytest.approx((low, high))
 
 
-@pytest.mark.parametrize("n_images", [2, 10, 38])
-def test_few_images_decide(n_images: int) -> None:
+@pytest.mark.parametrize("n_images", [2, 4, 20])
+def test_the_interval_is_never_wider_than_by_images_alone(n_images: int) -> None:
     first, second = pairs_of(n_images, 6, np.random.default_rng(1))
     right = np.arange(len(first)) % 3 > 0
     found = dyadic_share_interval(right, first.tolist(), second.tolist())
-    assert (found.kind, found.units) == ("dyadic-by-image", n_images)
-    assert (found.low, found.high) == pytest.approx(wilson_of_share(right.mean(), n_images / 2))
+    low, high = wilson_of_share(right.mean(), n_images / 2)
+    assert found.high - found.low <= high - low + 1e-12 and found.units == n_images
 
 
 def test_an_image_in_all_pairs_decides_alone() -> None:
@@ -152,14 +145,30 @@ def test_an_image_in_all_pairs_decides_alone() -> None:
     assert found.high - found.low > 0.6
 
 
-@pytest.mark.parametrize("is_share", [False, True])
-def test_few_images_with_the_rarer_outcome_decide(is_share: bool) -> None:
-    """Whether that outcome is right or wrong; with eight images in four wrong pairs, all images decide."""
-    first, second = np.arange(0, 400, 2), np.arange(1, 400, 2)
-    few, enough = (np.arange(200) < n for n in (4, 5))
-    for right, kind in ((few, "dyadic-by-image"), (enough, "dyadic")):
-        found = dyadic_share_interval(~right if is_share else right, first.tolist(), second.tolist())
-        assert (found.kind, found.units) == (kind, 400)
+def test_more_images_never_change_the_width_by_a_jump() -> None:
+    """Mean widths of runs with one image more, from 20 to 60 images with 12 rounds."""
+    widths = []
+    for images in range(20, 61, 2):
+        rng, found = np.random.default_rng(3), []
+        for _ in range(40):
+            first, second = pairs_of(images, 12, rng)
+            found.append(dyadic_share_interval(rng.random(len(first)) < 0.7, first.tolist(), second.tolist()))
+        widths.append(np.mean([one.high - one.low for one in found]))
+    assert np.all(np.abs(np.diff(np.log(widths))) < 0.15)
+
+
+def test_thirty_images_detect_a_difference() -> None:
+    """30 images of 12 rounds, 75 % against 60 %; a test that knows the correlation detects it in most of 200 runs."""
+    rng, detected, differences = np.random.default_rng(7), 0, []
+    for _ in range(200):
+        first, second = pairs_of(30, 12, rng)
+        ease = rng.normal(size=30)
+        right = [rng.random(180) < 1 / (1 + np.exp(-(place + ease[first] + ease[second]))) for place in (1.4, 0.5)]
+        found = dyadic_mean_difference(*right, first.tolist(), second.tolist())
+        detected += found.p_value < 0.05
+        differences.append(found.difference)
+    oracle = np.mean(np.abs(differences) > 1.96 * np.std(differences))
+    assert oracle > 0.5 and detected / 200 > oracle / 2
 
 
 @pytest.mark.parametrize(("images", "log_odds", "truth"), [(60, 2.88, 0.9), (60, 1.867, 0.8), (160, 4.35, 0.97)])
@@ -172,7 +181,7 @@ def test_high_shares_are_covered(images: int, log_odds: float, truth: float) -> 
         chance = 1 / (1 + np.exp(-(log_odds + effects[first] + effects[second])))
         found = dyadic_share_interval(rng.random(len(first)) < chance, first.tolist(), second.tolist())
         hits += found.low <= truth <= found.high
-    assert hits >= 0.935 * 600
+    assert hits >= 0.92 * 600
 
 
 def test_all_alike() -> None:

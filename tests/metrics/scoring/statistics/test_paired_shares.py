@@ -40,16 +40,25 @@ def test_the_other_way_round_is_the_mirrored_interval() -> None:
 def test_copies_of_items_count_once() -> None:
     first, second = (np.repeat(side, 3) for side in flags(20, 15, 5, 20))
     found = paired_share_interval(first, second, Clusters(np.repeat(np.arange(60), 3)))
-    # The variance of G clusters of copies is that of G items times G / (G - 1), so that they count as G - 1.
-    assert (found.low, found.high) == pytest.approx(by_hand(59 * 15 / 60, 59 * 5 / 60, 59, t.ppf(0.975, 59)))
-    assert (found.kind, found.units) == ("paired-clustered", 60)
+    assert (found.low, found.high) == pytest.approx(by_hand(15, 5, 60, norm.ppf(0.975)))
+    assert (found.kind, found.units) == ("paired-by-cluster", 60)
 
 
-def test_few_clusters_or_items_that_are_all_alike_count_as_the_clusters() -> None:
-    first, second = (np.repeat(side, 3) for side in flags(5, 4, 1, 5))
-    found = paired_share_interval(first, second, Clusters(np.repeat(np.arange(15), 3)))
-    assert (found.low, found.high) == pytest.approx(by_hand(4, 1, 15, norm.ppf(0.975)))
-    assert (found.kind, found.units) == ("paired-by-cluster", 15)
+def test_clusters_by_hand() -> None:
+    """20 images with three questions, one of them alike in all."""
+    numbers = np.repeat(np.arange(20), 3)
+    first = np.random.default_rng(4).random(60) < 0.7
+    second = np.where(numbers % 2, first, np.arange(60) % 3 == 0)
+    gap = first.astype(float) - second
+    sums = np.bincount(numbers, gap - gap.mean())
+    n = 60 * gap.var() / max(np.sum(sums**2) * 20 / 19 / 60, gap.var())
+    found = paired_share_interval(first, second, Clusters(numbers))
+    shares = [n * np.mean(gap == sign) for sign in (1, -1)]
+    assert (found.low, found.high) == pytest.approx(by_hand(*shares, n, t.ppf(0.975, 19)))
+    assert (found.kind, found.units) == ("paired-clustered", 20)
+
+
+def test_items_that_are_all_alike_count_as_the_clusters() -> None:
     same = np.ones(120, dtype=bool)
     found = paired_share_interval(same, same, Clusters(np.repeat(np.arange(60), 2)))
     assert (found.low, found.high) == pytest.approx(by_hand(0, 0, 60, norm.ppf(0.975)))

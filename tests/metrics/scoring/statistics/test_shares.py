@@ -13,7 +13,6 @@ from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
 from eyechart.metrics.scoring.statistics.shares import (
-    FEW_CLUSTERS,
     Clusters,
     balanced_interval,
     clustered_mean_difference,
@@ -42,8 +41,27 @@ def test_the_variance_is_that_of_statsmodels(sizes: list[int]) -> None:
     groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     for values in ((rng.random(len(groups)) < 0.4).astype(float), rng.normal(size=len(groups))):
         fitted = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-        # statsmodels' factor has (n - 1) / (n - k) as well, which is 1 for a constant alone.
-        assert math.sqrt(clustered_variance(values, groups)) == pytest.approx(fitted.bse[0], rel=1e-12)
+        # statsmodels has CR1; for clusters of equal size, CR2 is the same.
+        if len(set(sizes)) == 1:
+            assert clustered_variance(values, groups)[0] ** 0.5 == pytest.approx(fitted.bse[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[3] * 20, [1, 2, 3, 4, 30], [1] * 10 + [7, 9]])
+def test_the_variance_and_its_degrees_of_freedom_are_those_of_cr2(sizes: list[int]) -> None:
+    """By its definition, residuals times (I - H)^(-1/2) of their cluster, for a regression on a constant."""
+    groups, n = np.repeat(np.arange(len(sizes)), sizes), sum(sizes)
+    values = np.random.default_rng(1).normal(size=n)
+    hat = np.full((n, n), 1 / n)
+    rest, columns = np.eye(n) - hat, []
+    for number, size in enumerate(sizes):
+        own = np.eye(size) - 1 / n
+        roots, axes = np.linalg.eigh(own)
+        columns.append(rest[:, groups == number] @ (axes / np.sqrt(roots)) @ axes.T @ np.ones(size) / n)
+    products = np.stack(columns).T
+    gram = products.T @ products
+    variance, freedom = clustered_variance(values, groups)
+    assert variance == pytest.approx(np.sum((products.T @ values) ** 2))
+    assert freedom == pytest.approx(np.trace(gram) ** 2 / np.sum(gram**2))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
@@ -54,10 +72,14 @@ def test_clusters_that_are_all_alike_have_no_variance(size: int) -> None:
         groups = np.repeat(np.arange(60), size)
         if size == 1:
             continue
-        assert clustered_variance(values, groups) == 0
+        assert clustered_variance(values, groups)[0] == 0
         found = share_interval(values, Clusters(groups))
-        assert (found.kind, found.units) == ("wilson-by-cluster", 60)
-        assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60))
+        if n_right in (0, size):
+            assert (found.kind, found.units) == ("wilson-by-cluster", 60)
+            assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60))
+        else:
+            assert (found.kind, found.units) == ("wilson-clustered", 60)
+            assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60 * size, student(60)))
 
 
 @given(st.integers(1, 400), st.data())
@@ -75,7 +97,9 @@ def test_clustered_interval_by_hand() -> None:
     share = right.mean()
     sums = [(right[clusters.numbers == number] - share).sum() for number in range(80)]
     variance = 80 / 79 * np.sum(np.square(sums)) / 240**2
-    n, t = share * (1 - share) / variance, stats.t.ppf(0.975, 79)
+    rarer = np.bincount(clusters.numbers, weights=right if share < 0.5 else ~right)
+    freedom = min(79, 1.5 * rarer.sum() ** 2 / np.sum(rarer**2) - 1)
+    n, t = share * (1 - share) / variance, stats.t.ppf(0.975, freedom)
     centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
     half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
     found = share_interval(right, clusters)
@@ -91,11 +115,42 @@ def test_repeating_every_item_changes_hardly_anything() -> None:
     assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high), abs=1e-3)
 
 
-def test_few_clusters_count_as_one_item_each() -> None:
-    right, clusters = _drawn(FEW_CLUSTERS - 1, 4, 1.0, 1)
-    found = share_interval(right, clusters)
-    assert (found.kind, found.units) == ("wilson-by-cluster", FEW_CLUSTERS - 1)
-    assert (found.low, found.high) == pytest.approx(wilson_of_share(right.mean(), FEW_CLUSTERS - 1))
+def test_one_cluster_more_never_changes_the_width_by_a_jump() -> None:
+    """Mean widths of runs with ten independent questions about each of 20 to 60 images."""
+    rng = np.random.default_rng(0)
+    widths = []
+    for images in range(20, 61):
+        numbers = Clusters(np.repeat(np.arange(images), 10))
+        widths.append(np.mean([_width(share_interval(rng.random(10 * images) < 0.7, numbers)) for _ in range(60)]))
+    assert np.all(np.abs(np.diff(np.log(widths))) < 0.15)
+
+
+@pytest.mark.parametrize("images", [20, 39, 60])
+@pytest.mark.parametrize(("questions", "correlation"), [(4, 0.3), (10, 0.0), (10, 0.3), (10, 0.7)])
+def test_few_clusters_are_covered(images: int, questions: int, correlation: float) -> None:
+    """In 600 runs; the table in `docs/coverage.md` counts 2,000."""
+    rng, hits = np.random.default_rng(1), 0
+    numbers = Clusters(np.repeat(np.arange(images), questions))
+    size = 1 / correlation - 1 if correlation else 1e9
+    for _ in range(600):
+        chance = np.repeat(rng.beta(0.7 * size, 0.3 * size, images), questions)
+        found = share_interval(rng.random(images * questions) < chance, numbers)
+        hits += found.low <= 0.7 <= found.high
+    assert 0.92 <= hits / 600 <= 0.985
+
+
+@pytest.mark.parametrize(("images", "questions"), [(25, 4), (20, 10)])
+def test_few_clusters_detect_a_difference(images: int, questions: int) -> None:
+    """At least half as often as a test that knows the correlation."""
+    rng, found = np.random.default_rng(2), []
+    numbers = np.repeat(np.arange(images), questions)
+    for _ in range(300):
+        ease = rng.normal(size=images)[numbers]
+        right = [rng.random(len(numbers)) < 1 / (1 + np.exp(-(place + ease))) for place in (1.4, 0.4)]
+        found.append(clustered_mean_difference(*right, Clusters(numbers)))
+    differences = np.array([one.difference for one in found])
+    oracle = np.mean(np.abs(differences) > 1.96 * differences.std())
+    assert oracle > 0.5 and np.mean([one.p_value < 0.05 for one in found]) > oracle / 2
 
 
 def test_a_cluster_that_outweighs_the_others_decides_alone() -> None:
@@ -214,11 +269,9 @@ def test_a_balanced_share_of_paired_questions() -> None:
     assert (together.units, apart.units) == (100, 200)
 
 
-@pytest.mark.parametrize(
-    ("yes", "no"), [([True] * 50, [True] * 50), ([True, False] * 15, [False, True] * 15), ([True], [False])]
-)
+@pytest.mark.parametrize(("yes", "no"), [([True] * 50, [True] * 50), ([True], [False])])
 def test_a_balanced_share_of_pairs_that_tell_nothing_of_their_dependence(yes: list[bool], no: list[bool]) -> None:
-    """All right, or few clusters: the ends are then no nearer than if the two were always alike."""
+    """All right, or one cluster: the ends are then no nearer than if the two were always alike."""
     image = Clusters(np.arange(len(yes)))
     found, one, other = balanced_interval(yes, no, image, image), share_interval(yes), share_interval(no)
     assert found.low == pytest.approx((one.low + other.low) / 2)
@@ -255,8 +308,8 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
     alike = clustered_mean_difference([1, 0, 0] * 20, [0] * 60, clusters)
     assert (same.difference, same.p_value) == (0.0, 1.0) and (whole.difference, whole.p_value) == (1.0, 2 * 0.5**20)
     assert all(map(math.isnan, (*same.interval, *whole.interval)))
-    # Twenty clusters say no more than twenty items, of which a third differ.
-    assert alike.interval[1] - alike.difference == pytest.approx(student(20) * math.sqrt(2 / 9 / 20))
+    # The variance of 60 independent items, of which a third differ, with the degrees of freedom of 20 clusters.
+    assert alike.interval[1] - alike.difference == pytest.approx(student(20) * math.sqrt(2 / 9 / 60))
 
 
 @pytest.mark.parametrize(
