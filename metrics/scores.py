@@ -243,6 +243,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     _count("judge_asked", "replies sent to the judge", *_CHOICES),
     _count("judge_failed_rounds", "failed judge rounds", *_CHOICES),
     _count("judge_unscored", "replies for which every judge round failed", *_CHOICES),
+    _count("judge_ties", "replies for which the judge's rounds tied", *_CHOICES),
     _count("n_scored", "answers with a judge score", ANSWER),
     _count("failed_rounds", "failed judge rounds", *_JUDGED),
     _count("unscored", "images without a score in at least one dimension", DESCRIPTION),

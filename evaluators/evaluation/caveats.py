@@ -226,7 +226,10 @@ def _unscored(count: int, scores: Mapping[str, Any]) -> str:
     if "judge_asked" not in scores:
         texts = f"{count} text{'s' if count > 1 else ''}"
         return f"no usable judge reply for {texts} in a dimension, which is scored from the other texts only"
-    become = "replaced by a random choice" if scores["fallback"] == "random" else "counted as incorrect"
+    if scores.get("judge_reads") == "all":
+        become = "scored as without a judge"
+    else:
+        become = "replaced by a random choice" if scores["fallback"] == "random" else "counted as incorrect"
     return f"{count} of the {scores['judge_asked']} replies put to it have no usable round and are {become}"
 
 

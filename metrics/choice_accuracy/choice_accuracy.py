@@ -58,7 +58,8 @@ Args:
         so is incorrect) or "q_bench_vote" (the judge votes correct or incorrect).
     rounds (`int`): Number of judge replies per row; the most frequent one counts. Default 5.
     judge_reads (`str`): Which replies the judge reads: "unmatched" (default), only those in which no choice was found,
-        or "all", as in Q-Bench, A.2.1. It has no effect without a judge.
+        or "all", as in Q-Bench, A.2.1. With "all", a row without a verdict (only unusable judge replies, or a tie)
+        counts as without a judge. It has no effect without a judge.
     fallback (`str`): What an undecided row counts as: "wrong" (default), or "random", a random choice among the options
         and X.
     seed (`int`): Seed of the random choice. Default 0.
@@ -85,6 +86,7 @@ Returns:
     by_<group name> (`dict`): The same scores for each group value.
     judge_asked, judge_failed_rounds (`int`, with a judge): Rows the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Rows for which the judge gave no usable reply in any round.
+    judge_ties (`int`, with a judge): Rows for which the judge's usable replies tied.
     judge, judge_template, judge_template_version, judge_reads ("all"), rounds, fallback, seed, extraction_mode (the
         argument `extraction`): The settings in use.
     items (`dict` of `list`, with `return_items`): For each row, `choice`, a letter or `None`; `step`, its key in

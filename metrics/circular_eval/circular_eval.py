@@ -102,6 +102,7 @@ Returns:
     by_<group name> (`dict`): The same scores for each group value.
     judge_asked, judge_failed_rounds (`int`, with a judge): Passes the judge was asked about, and its unusable replies.
     judge_unscored (`int`, with a judge): Passes for which the judge gave no usable reply in any round.
+    judge_ties (`int`, with a judge): Passes for which the judge's usable replies tied.
     missing, judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
         `extraction`): The settings in use.
     items (`dict` of `list`, with `return_items`): For each pass, `choice`, a letter or `None`; `step`, its key in

@@ -100,6 +100,7 @@ Returns:
     judge_asked, judge_failed_rounds (`int`, with a judge): Replies the judge was asked about, and unusable judge
         replies.
     judge_unscored (`int`, with a judge): Replies for which the judge gave no usable reply in any round.
+    judge_ties (`int`, with a judge): Replies for which the judge's usable replies tied.
     judge, judge_template, judge_template_version, rounds, fallback, seed, extraction_mode (the argument
         `extraction`), unreadable_forced ("wrong"): The settings in use.
     items (`dict` of `list`, with `return_items`): For each question, `choice` and, if refused, `forced_choice`, letters

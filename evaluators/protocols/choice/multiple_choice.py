@@ -83,7 +83,8 @@ class MultipleChoice(ChoiceProtocol):
     fallback: Fallback = "wrong"
     """How a reply that names no option is scored: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
-    """Which replies the judge reads: those that could not be parsed, or all of them (Q-Bench, A.2.1)."""
+    """Which replies the judge reads: those that could not be parsed, or all of them (Q-Bench, A.2.1), where a reply
+    without a verdict counts as it was parsed."""
     rounds: Count = 5
     """Replies requested from the judge for each of the model's replies."""
 

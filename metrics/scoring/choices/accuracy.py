@@ -142,7 +142,7 @@ def choice_scores(
         for found in values.values():
             if "yes_no" in found and not (found["yes_no"]["n_yes"] and found["yes_no"]["n_no"]):
                 del found["yes_no"], found["intervals"]["yes_no.mean"]
-    return scores | by_group | settings.applying(items["judge_failed_rounds"])
+    return scores | by_group | settings.applying(items["judge_failed_rounds"], items["step"])
 
 
 def _scores_of(

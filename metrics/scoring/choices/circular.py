@@ -230,7 +230,7 @@ def circular_scores(
     whole = part("overall", range(len(passes.of_row)))
     whole["distribution_over"] = "all passes" if complete else "rotation 0"
     settings = settings or ExtractionSettings()
-    applying = settings.applying(items["judge_failed_rounds"])
+    applying = settings.applying(items["judge_failed_rounds"], items["step"])
     return whole | map_groups(groups or {}, part) | {"missing": missing} | applying
 
 

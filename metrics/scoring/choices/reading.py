@@ -7,7 +7,7 @@ no step decides counts as incorrect.
 
 Departures: if exact matching finds no choice, an answer that the reply declares counts, unless `extraction` is
 "strict". The judge is asked only if neither finds a choice, unless `judge_reads` is "all". With several rounds, the
-judge's most frequent letter or X counts. The random choice is off by default.
+judge's most frequent letter or X counts; a tie is no verdict. The random choice is off by default.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from eyechart.metrics.scoring.choices.extraction import check_options, right_text
-from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNPARSEABLE, UNREAD, Extraction, read_reply
+from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member
 from eyechart.metrics.scoring.items import Items
@@ -58,7 +58,7 @@ class ExtractionSettings:
         judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes correct or incorrect).
         judge_reads: Which replies the judge reads: "unmatched", those in which neither exact matching nor a declaration
             gives a choice, or "all", as in Q-Bench, Appendix A.2.1. With "all", the judge decides every row for which
-            it gives a verdict.
+            it gives a verdict; the other rows are read as without a judge.
         rounds: Number of judge replies per row.
         fallback: What an undecided row counts as: "wrong", or "random", a random choice among the options and X.
         seed: Seed of the random choice.
@@ -92,14 +92,15 @@ class ExtractionSettings:
         """
         return choice is None and not (step == "judge" and self.judge_template == "q_bench_vote")
 
-    def applying(self, failed_rounds: Iterable[int | None]) -> dict[str, Any]:
-        """The settings that a result depends on, and how often the judge was asked.
+    def applying(self, failed_rounds: Iterable[int | None], steps: Iterable[str | None]) -> dict[str, Any]:
+        """The settings that a result depends on, and how often the judge was asked and decided nothing.
 
         Args:
             failed_rounds: The column `judge_failed_rounds` of the items; None for rows without a judge.
+            steps: The column `step` of the items.
 
         Examples:
-            >>> ExtractionSettings(fallback="random", seed=3).applying([])
+            >>> ExtractionSettings(fallback="random", seed=3).applying([], [])
             {'extraction_mode': 'declared', 'fallback': 'random', 'seed': 3}
         """
         # The key "extraction" already has the shares of the steps.
@@ -107,7 +108,8 @@ class ExtractionSettings:
         if self.fallback == "random":
             settings["seed"] = self.seed
         if self.judge is not None:
-            failed = [rounds for rounds in failed_rounds if rounds is not None]
+            asked = [(lost, step) for lost, step in zip(failed_rounds, steps, strict=True) if lost is not None]
+            failed = [lost for lost, _ in asked]
             settings |= {
                 "judge": self.judge,
                 "judge_template": self.judge_template,
@@ -116,6 +118,7 @@ class ExtractionSettings:
                 "judge_asked": len(failed),
                 "judge_failed_rounds": sum(failed),
                 "judge_unscored": failed.count(self.rounds),
+                "judge_ties": sum(lost < self.rounds and step != "judge" for lost, step in asked),
             }
             if self.judge_reads != JUDGE_READS[0]:
                 settings["judge_reads"] = self.judge_reads
@@ -184,19 +187,15 @@ def read_choices(
         asked = [settings.judge_reads == "all" or letter is None for letter in letters]
         rows = [row for row, text in enumerate(answers) if asked[row] and text.strip()]
         verdicts = _judged(rows, answers, references, choices, questions, judge, settings)
-    for row, step in enumerate(steps):
-        if letters[row] is not None and row not in verdicts:
-            continue
+    for row in range(len(predictions)):
         verdict = verdicts[row].verdict if row in verdicts else None
         if verdict is not None:
             letters[row], correct[row], steps[row] = *verdict, "judge"
-        elif settings.fallback == "random":
+        elif letters[row] is None and settings.fallback == "random":
             source = row if ids is None else ids[row]
             rotation = 0 if rotations is None else rotations[row]
             letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
             correct[row], steps[row] = (letters[row] or "X") in references[row], "random"
-        else:
-            letters[row], correct[row], steps[row] = None, False, step if step in UNREAD else UNPARSEABLE
     failed = [verdicts[row].failed_rounds if row in verdicts else None for row in range(len(predictions))]
     return {"choice": letters, "step": steps, "correct": correct, "judge_failed_rounds": failed}
 

@@ -248,7 +248,7 @@ def self_awareness_scores(
         }
 
     failed_rounds = [*items["judge_failed_rounds"], *items["forced_judge_failed_rounds"]]
-    applying = settings.applying(failed_rounds)
+    applying = settings.applying(failed_rounds, [*items["step"], *items["forced_step"]])
     if unreadable_forced == "wrong":
         applying["unreadable_forced"] = "wrong"
     return part("overall", range(len(references))) | map_groups(groups or {}, part) | applying

@@ -97,10 +97,11 @@ def test_the_judge_reads_every_reply_five_times(questions):
     assert "as_published" not in idle.settings and "judge_reads" not in idle.scores
 
 
-def test_a_judge_without_a_usable_reply_leaves_a_read_reply_undecided(questions):
-    found = run("q_bench/perception", lambda messages: "A", questions, Judge("well"))
-    assert (found.scores["accuracy"], found.scores["judge_unscored"]) == (0.0, 6)
-    assert found.scores["extraction"]["unmatched"] == 1.0 and not found.complete
+def test_a_reply_that_the_judge_does_not_decide_counts_as_it_was_read(questions):
+    found = run("q_bench/perception", lambda messages: "C. Poor", questions, Judge("well"))
+    assert (found.scores["accuracy"], found.scores["judge_unscored"]) == (pytest.approx(1 / 3), 6)
+    assert found.scores["extraction"]["exact"] == 1.0 and not found.complete
+    assert "6 of the 6 replies put to it have no usable round and are scored as without a judge." in found.caveats[-1]
 
 
 def test_what_the_judge_cannot_read_is_drawn_in_mmbench():

@@ -48,3 +48,14 @@ def test_random_guess_of_llvisionqa(metric, reference: Path) -> None:
     assert scores["by_type"]["0"]["n"] == 550
     # Yes and no by the answer's text: 546 of type 0 and three of type 1.
     assert scores["yes_no"]["n_yes"] + scores["yes_no"]["n_no"] == 549
+
+
+@pytest.mark.parametrize(("votes", "ties", "lost"), [("1100?", 3, 0), ("?????", 0, 3)])
+def test_ties_and_lost_rounds_of_a_judge_change_no_score_and_are_counted(metric, votes, ties, lost) -> None:
+    rows = {name: values[:3] for name, values in ROWS.items()} | {"questions": ["How bright?"] * 3}
+    judged = {"judge": lambda messages, n: list(votes), "judge_template": "q_bench_vote", "judge_reads": "all"}
+    scores, alone = metric.compute(**rows, **judged), metric.compute(**rows)
+    assert {name: scores[name] for name in ("accuracy", "extraction", "choice_distribution")} == {
+        name: alone[name] for name in ("accuracy", "extraction", "choice_distribution")
+    }
+    assert (scores["judge_asked"], scores["judge_ties"], scores["judge_unscored"]) == (3, ties, lost)

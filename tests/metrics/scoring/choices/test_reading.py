@@ -99,6 +99,25 @@ def test_lost_rounds_are_counted_and_never_a_score() -> None:
     assert _failed("1", "0", "?", "?", "?") == (3, "unparseable"), "votes, though a draw"
 
 
+@pytest.mark.parametrize("fallback", ["wrong", "random"])
+@pytest.mark.parametrize(
+    ("reply", "template", "votes", "decided"),
+    [
+        ("C", "q_bench_vote", ("1", "1", "0", "0", "?"), ("C", "exact", True)),
+        ("C", "q_bench_vote", ("?",) * 5, ("C", "exact", True)),
+        ("C", "q_bench_vote", ("0",), ("C", "exact", True)),
+        ("C", "q_bench_vote", ("0", "0", "1", "?", "?"), (None, "judge", False)),
+        ("B", "mmbench_choice", ("A", "A", "C", "C", "X"), ("B", "exact", False)),
+        ("B", "mmbench_choice", ("A", "A", "C", "C", "C"), ("C", "judge", True)),
+        ("(A) is too much, (B) too little. The answer is (C).", "mmbench_choice", ("?",) * 5, ("C", "declared", True)),
+    ],
+)
+def test_a_judge_without_a_verdict_leaves_what_the_rules_read(reply, template, votes, decided, fallback) -> None:
+    settings = {"judge_template": template, "judge_reads": "all", "fallback": fallback}
+    found = _read([reply], judge=FakeJudge(*votes), **settings)
+    assert (found["choice"][0], found["step"][0], found["correct"][0]) == decided
+
+
 def test_random_fallback_depends_on_seed_and_row_alone() -> None:
     few, many = _read([VAGUE] * 3, fallback="random"), _read([VAGUE] * 9, fallback="random")
     assert many["choice"][:3] == few["choice"] and few["step"] == ["random"] * 3
@@ -118,9 +137,10 @@ def test_rows_of_a_question_need_not_stand_together() -> None:
 
 
 def test_settings_that_apply() -> None:
-    assert ExtractionSettings().applying([None]) == {"extraction_mode": "declared", "fallback": "wrong"}
+    assert ExtractionSettings().applying([None], ["exact"]) == {"extraction_mode": "declared", "fallback": "wrong"}
     judged = ExtractionSettings("me", "q_bench_vote", "all", rounds=3, fallback="random", seed=2)
-    assert judged.applying([0, None, 3, 1]) == {
+    steps = ["judge", "exact", "exact", "declared", "unparseable", "judge"]
+    assert judged.applying([0, None, 3, 1, 0, 2], steps) == {
         "extraction_mode": "declared",
         "fallback": "random",
         "seed": 2,
@@ -128,9 +148,10 @@ def test_settings_that_apply() -> None:
         "judge_template": "q_bench_vote",
         "judge_template_version": 1,
         "rounds": 3,
-        "judge_asked": 3,
-        "judge_failed_rounds": 4,
+        "judge_asked": 5,
+        "judge_failed_rounds": 6,
         "judge_unscored": 1,
+        "judge_ties": 2,
         "judge_reads": "all",
     }
 
