@@ -6,7 +6,7 @@ option matches the reply, by its letter or by its text. The paper leaves the mat
 - Case, surrounding punctuation, Markdown, HTML tags and closed reasoning blocks do not matter.
 - An answer container (`<answer>...</answer>`, `\boxed{...}`) speaks for the whole reply.
 - A letter needs a word boundary. If it may be a word, it also needs a cue or punctuation: "A blurry image" does not
-  name A.
+  name A. Departure: the paper skips every "A", because it may be an article (footnote 1).
 - An option's text matches only as a complete phrase. If one matched option is part of another, the longer one wins.
 - A mention after not, no, never, n't or without in the same clause does not count, unless the option itself contains
   the negation.
