@@ -194,7 +194,7 @@ def _judged_difference(
     clusters: Clusters,
     rng: np.random.Generator,
 ) -> Difference:
-    """The difference in a judge's sum over dimensions, pooled over rounds as the metric does, or in a mean."""
+    """The difference in a judge's sum over dimensions, computed as the metric does, or in a mean."""
     one, other = (list(zip(*items, strict=True)) for items in (a, b))
     divisor = len(one) if key == "mean" else 1
     score, also = (summed_score(columns) / divisor for columns in (one, other))

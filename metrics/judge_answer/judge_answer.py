@@ -50,9 +50,10 @@ Args:
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
-    mean_score (`float`): Mean judge score over all usable rounds of all rows, from 1 to 5; higher is better.
+    mean_score (`float`): Mean over rows of each row's mean judge score over its usable rounds, from 1 to 5; higher is
+        better.
     mean_score_ci95 (`list` of two `float`): Its 95 % interval.
-    score_distribution (`dict`): Share of each score, "1" to "5".
+    score_distribution (`dict`): Share of each score, "1" to "5", averaged in the same way.
     exact_match (`float`): Share of answers that equal the correct answer, ignoring case, surrounding blanks and
         Markdown, and final punctuation; from 0 to 1, higher is better. No judge is involved.
     exact_match_ci95 (`list` of two `float`): Its 95 % interval.

@@ -62,8 +62,9 @@ Args:
 
 Returns:
     completeness, preciseness, relevance ("q_bench"), or relevance, precision, completeness ("aesbench") (`dict`):
-        `score`, the mean over all usable rounds of all images, from 0 to 2, higher is better; `score_ci95`; `p0`, `p1`,
-        `p2`, the frequencies of the three scores; `n`, the number of images with a usable round; `failed_rounds`.
+        `score`, the mean over images of each image's mean over its usable rounds, from 0 to 2, higher is better;
+        `score_ci95`; `p0`, `p1`, `p2`, the frequencies of the three scores, averaged in the same way; `n`, the number
+        of images with a usable round; `failed_rounds`.
     sum (`float`): Sum of the three scores, from 0 to 6.
     mean (`float`): Their mean, from 0 to 2; AesBench's overall score.
     sum_ci95, mean_ci95 (`list` of two `float`): Their 95 % intervals.

@@ -1,11 +1,11 @@
 """Scores of free-text descriptions, given by a judge that compares them with golden descriptions.
 
 Protocols: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181): completeness, preciseness
-and relevance, each 0, 1 or 2, averaged over rounds, and their sum. AesBench, Sec. 3.4 and Table 5
-(https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its judge
-prompts are not published; `aesbench` is our own wording. Departures: intervals are an addition; an empty description
-gets 0 in every dimension; a row without a golden description is left out. A description that was cut off or refused is
-judged as it is; the result contains the shares of such descriptions.
+and relevance, each 0, 1 or 2, averaged over the rounds of an image, then over images, and their sum. AesBench, Sec. 3.4
+and Table 5 (https://arxiv.org/abs/2401.08276): relevance, precision and completeness in [0, 2] and their mean; its
+judge prompts are not published; `aesbench` is our own wording. Departures: intervals are an addition; an empty
+description gets 0 in every dimension; a row without a golden description is left out. A description that was cut off or
+refused is judged as it is; the result contains the shares of such descriptions.
 """
 
 import warnings

@@ -1,12 +1,12 @@
 """Scores of a judge over several rounds: asking the judge, frequencies and means.
 
-Protocol: Q-Bench, Sec. 2.3.2 and Table 3 (https://arxiv.org/abs/2309.14181): P_i is the frequency of score i over all
-(image, round) pairs, and the score is the sum of i * P_i. A failed round does not count as a pair, so an item is not
-scored if all its rounds failed. Departure: an empty text is not sent to the judge; it gets the lowest score.
+Protocol: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181): an item's score is the
+mean over its rounds, and the score is the mean over items. P_i is the frequency of score i, averaged in the same way,
+so the score is the sum of i * P_i. Failed rounds do not count, so an item is not scored if all its rounds failed.
+Departure: an empty text is not sent to the judge; it gets the lowest score.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -97,7 +97,7 @@ def mean_score(rounds: Rounds) -> float | None:
 
 
 def score_frequencies(items: Sequence[Rounds], scale: Sequence[float]) -> dict[float, float]:
-    """Frequency of each score over all pairs of an item and a round that did not fail.
+    """Frequency of each score: the mean over items of its share of the item's rounds that did not fail.
 
     Args:
         items: Scores of each item in each round.
@@ -110,14 +110,13 @@ def score_frequencies(items: Sequence[Rounds], scale: Sequence[float]) -> dict[f
         UndefinedScoreError: Every round failed.
 
     Examples:
-        >>> score_frequencies([[2, 2], [1, None], [0, 2]], (0, 1, 2))
-        {0: 0.2, 1: 0.2, 2: 0.6}
+        >>> score_frequencies([[2, 2], [1, None], [0, 2], [0, 0]], (0, 1, 2))
+        {0: 0.375, 1: 0.25, 2: 0.375}
     """
-    given = [score for rounds in items for score in rounds if score is not None]
+    given = [[score for score in rounds if score is not None] for rounds in items if is_scored(rounds)]
     if not given:
         raise UndefinedScoreError("the judge gave no score in any round")
-    counts = Counter(given)
-    return {score: counts[score] / len(given) for score in scale}
+    return {score: math.fsum(of.count(score) / len(of) for of in given) / len(given) for score in scale}
 
 
 def mean_of_frequencies(frequencies: Mapping[float, float]) -> float:
@@ -141,7 +140,7 @@ def summed_score(columns: Sequence[Sequence[Rounds]]) -> float:
 
     Examples:
         >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]])
-        2.1666666666666665
+        2.0
     """
     given = [{score for rounds in items for score in rounds if score is not None} for items in columns]
     return sum(
@@ -180,8 +179,8 @@ def bootstrap_scores(
         Replicates, shape (resamples, k), one row per resample; nan if a resample contains no score. Also the number of
         resampled units (items or clusters) with a score in each column, length k.
     """
-    sums = [[sum(score for score in rounds if score is not None) for rounds in items] for items in columns]
-    counts = [[sum(score is not None for score in rounds) for rounds in items] for items in columns]
+    sums = [[mean_score(rounds) or 0 for rounds in items] for items in columns]
+    counts = [[is_scored(rounds) for rounds in items] for items in columns]
     numbers = np.arange(len(columns[0])) if clusters is None else np.unique(clusters.numbers, return_inverse=True)[1]
     n_units = 1 + int(numbers.max(initial=-1))
     above, below = (np.array([np.bincount(numbers, of, n_units) for of in side]).T for side in (sums, counts))
@@ -228,7 +227,7 @@ def bootstrap_difference(
 
     Examples:
         >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], np.random.default_rng(0)).difference
-        1.0
+        1.25
     """
     if clusters is not None and clusters.n_clusters < min(3, len(first[0])):
         raise UndefinedScoreError(f"a test over clusters needs at least 3 clusters; there are {clusters.n_clusters}")

@@ -52,6 +52,15 @@ def test_mean_pooling_over_images_and_rounds() -> None:
     assert len(judge.conversations) == 6
 
 
+def test_each_image_weighs_the_same_however_many_of_its_rounds_failed() -> None:
+    """Q-Bench, A.2.2: the mean over five replies is an image's score. (1 + 3/4) / 2 is 0.875; all nine rounds, 8/9."""
+    replies = {"a": ["1", "1", "1", "1", "1"], "b": ["1", "1", "1", "0", "two"]}
+    found = _scores(["a", "b"], ["r"] * 2, lambda messages, n: replies[read_fields(messages)[1]["description"]])
+    for dimension in DIMENSIONS["q_bench"]:
+        assert [found[dimension][name] for name in ("score", "p0", "p1", "p2")] == [0.875, 0.125, 0.875, 0.0]
+    assert (found["sum"], found["mean"], found["failed_rounds"]) == (3 * 0.875, 0.875, 3)
+
+
 @pytest.mark.parametrize("template", DIMENSIONS)
 def test_each_dimension_has_its_prompt_and_relevance_sees_no_reference(template: str) -> None:
     judge = FakeJudge()

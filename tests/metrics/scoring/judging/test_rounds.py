@@ -82,16 +82,16 @@ def test_frequencies_give_the_scores_of_table_3(model: str) -> None:
 
 
 @given(st.lists(rounds_of, min_size=1, max_size=8))
-def test_mean_pooling_is_the_mean_over_pairs(items: list[list[int | None]]) -> None:
-    given_scores = [score for rounds in items for score in rounds if score is not None]
-    assert count_failed(items) == sum(map(len, items)) - len(given_scores)
-    if not given_scores:
+def test_a_score_is_the_mean_of_the_items_means(items: list[list[int | None]]) -> None:
+    scored = [[score for score in rounds if score is not None] for rounds in items]
+    assert count_failed(items) == sum(map(len, items)) - sum(map(len, scored))
+    if not any(scored):
         with pytest.raises(UndefinedScoreError, match="no score in any round"):
             score_frequencies(items, SCALE)
         return
     frequencies = score_frequencies(items, SCALE)
     assert sum(frequencies.values()) == pytest.approx(1)
-    assert mean_of_frequencies(frequencies) == pytest.approx(np.mean(given_scores))
+    assert mean_of_frequencies(frequencies) == pytest.approx(np.mean([np.mean(rounds) for rounds in scored if rounds]))
 
 
 def test_scored_items() -> None:
@@ -197,11 +197,13 @@ def test_differences_of_images_with_several_texts() -> None:
         bootstrap_difference(one, other, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
 
 
-def test_differences_pool_rounds_as_the_score_does() -> None:
-    """An image with one readable round of five weighs a fifth: 10 / 6 in the first model, 11 / 6 in the second."""
+def test_failed_rounds_do_not_change_the_weight_of_an_image_in_a_difference() -> None:
+    """(2 + 0) / 2 in the first model, (2 + 1) / 2 in the second."""
     first, second = [[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]]
     found = bootstrap_difference([first], [second], np.random.default_rng(0))
-    assert (summed_score([first]), found.difference) == pytest.approx((10 / 6, -1 / 6))
+    assert (summed_score([first]), found.difference) == (1.0, -0.5)
+    replicates, _ = bootstrap_scores([first], 50, np.random.default_rng(0))
+    assert set(replicates[:, 0]) == {0.0, 1.0, 2.0}
     assert all(map(math.isnan, found.interval)), "two images are too few for an interval"
     with pytest.raises(UndefinedScoreError, match="no score in any round"):
         bootstrap_difference([[[None]]], [[[1]]], np.random.default_rng(0))
