@@ -97,7 +97,7 @@ def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSetting
 def _ranks(pool: Pool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
     """Scores of a pool's images; nan if they cannot be ranked."""
     try:
-        return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed)
+        return rank_pool(pool, winner[list(pool.rows)], settings.aggregator, settings.order_seed, settings.ridge)
     except UndefinedScoreError:
         return np.full(len(pool.image_ids), np.nan)
 

@@ -24,7 +24,7 @@ from eyechart.metrics.scoring.pairs.preferences import preference_scores, winner
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled
 from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import check_seed, part_generator
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 
 CORRELATIONS = ("srcc", "plcc", "krcc", "plcc_fitted")
@@ -62,9 +62,11 @@ class PairSettings:
         check_member("aggregator", self.aggregator, AGGREGATORS)
         check_member("pool_weights", self.pool_weights, ("equal", "images"))
         check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
-        if self.order_seed is not None and self.aggregator != "trueskill":
-            raise InputError(f"order_seed is {self.order_seed!r}; it can be set only with aggregator='trueskill'")
-        if not 0 < self.ridge < math.inf:
+        if self.order_seed is not None:
+            if self.aggregator != "trueskill":
+                raise InputError(f"order_seed is {self.order_seed!r}; it can be set only with aggregator='trueskill'")
+            check_seed(self.order_seed, "order_seed")
+        if not isinstance(self.ridge, int | float) or not 0 < self.ridge < math.inf:
             raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
         # Its checks run here, before anything is computed.
         self.quality()

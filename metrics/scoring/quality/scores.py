@@ -25,7 +25,7 @@ from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled, PoolingSettings
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, check_seed, part_generator
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval, percentile_interval
 from eyechart.metrics.scoring.statistics.pearson import plcc_interval
 
@@ -58,6 +58,7 @@ class QualitySettings:
         """Check the settings that do not depend on the data."""
         check_member("fit", self.fit, ("logistic4", "logistic5"))
         check_count("resamples", self.resamples)
+        check_seed(self.seed)
 
     def applying(self) -> dict[str, Any]:
         """The settings that a result depends on."""

@@ -20,14 +20,14 @@ RESAMPLES = 1000
 _PRODUCT = 1 << 15
 
 
-def check_seed(seed: object) -> None:
+def check_seed(seed: object, argument: str = "seed") -> None:
     """Check that a seed is valid for NumPy.
 
     Raises:
         InputError: It is not a whole number of at least 0.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed is {seed!r}; it must be a whole number of at least 0")
+        raise InputError(f"{argument} is {seed!r}; it must be a whole number of at least 0")
 
 
 def part_generator(seed: int, part: str) -> np.random.Generator:

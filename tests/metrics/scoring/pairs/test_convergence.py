@@ -60,8 +60,7 @@ def test_its_end_is_the_score_of_all_rounds(drawn) -> None:
     replies = [["A" if is_first else "B" for is_first in side] for side in (better, ~better)]
     items = read_pairs(*replies, pairs)
     assert winners(items).tolist() == by_scores(scores[first], scores[second]).tolist()
-    for aggregator in ("map", "trueskill"):
-        settings = PairSettings(aggregator)
+    for settings in (PairSettings("map"), PairSettings("trueskill"), PairSettings("mle_ridge", ridge=100.0)):
         whole = pair_scores(items, pairs, settings)
         end = convergence(winners(items), pairs, rounds, settings)[-1]
         assert {name: end[name] for name in end if name != "rounds"} == {
