@@ -5,7 +5,7 @@ import stat
 import unicodedata
 from collections.abc import Sequence
 from errno import EINVAL
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
@@ -83,14 +83,9 @@ def first_file(folder: str, names: Sequence[str]) -> str | None:
 
 def is_inside(name: str) -> bool:
     """Whether a file name from an annotation stays inside the folder to which it is joined."""
-    path = PurePosixPath(name.replace("\\", "/"))
-    return (
-        bool(name)
-        and "\0" not in name
-        and not path.is_absolute()
-        and ".." not in path.parts
-        and not any(":" in part for part in path.parts[:1])
-    )
+    # Windows rules also cover POSIX names: they know both separators, and drives.
+    path = PureWindowsPath(name)
+    return bool(name) and "\0" not in name and not path.anchor and ".." not in path.parts
 
 
 def is_image(name: str) -> bool:

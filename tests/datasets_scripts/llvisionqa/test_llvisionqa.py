@@ -68,6 +68,12 @@ def test_text_is_composed_and_stripped(llvisionqa: Folder, qa_row: Row) -> None:
     assert (row["options"], row["answer"], row["images"][0].size) == (["Blur", "Noise"], "B", (10, 8))
 
 
+def test_an_image_may_be_named_after_a_time(llvisionqa: Folder, qa_row: Row) -> None:
+    name = "10:30.png"
+    folder = llvisionqa(dev=[qa_row(0, img_path=name)], test="absent", images=[name])
+    assert load_dataset("llvisionqa", data_dir=folder, split="dev")["id"][:] == ["dev-10:30.png"]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -78,6 +84,11 @@ def test_text_is_composed_and_stripped(llvisionqa: Folder, qa_row: Row) -> None:
         ({"img_path": 7}, r"field 'img_path' must be text, found 7"),
         ({"img_path": "../secret.png"}, r"'\.\./secret\.png' points outside the image folder"),
         ({"img_path": "/etc/secret.png"}, r"points outside the image folder"),
+        ({"img_path": "C:/secret.png"}, r"'C:/secret\.png' points outside the image folder"),
+        ({"img_path": "C:secret.png"}, r"points outside the image folder"),
+        ({"img_path": "a\\..\\..\\secret.png"}, r"points outside the image folder"),
+        ({"img_path": "\\\\server\\secret.png"}, r"points outside the image folder"),
+        ({"img_path": "a\0.png"}, r"points outside the image folder"),
         ({"candidates": []}, r"expected 1 to 26 non-empty options"),
         ({"candidates": ["Noise", " "]}, r"expected 1 to 26 non-empty options"),
         ({"candidates": "Noise"}, r"options must be a list of texts, found 'Noise'"),
