@@ -261,16 +261,16 @@ def _design(
     try:
         if first.images:
             images = images_for_test(*zip(*(first.images[item] for item in shared), strict=True))
-            variance, units = dyadic_variance(values, images.first, images.second), images.effective
+            variance, effective = dyadic_variance(values, images.first, images.second), images.effective
             n_units, alike = images.n_images, 2 * n / images.effective
         elif clusters.n_clusters < n:
             clusters.check_for_test()
             variance, freedom = clustered_variance(values, clusters.numbers)
-            n_units, units, alike = clusters.n_clusters, freedom + 1, n / clusters.effective
+            n_units, effective, alike = clusters.n_clusters, freedom + 1, n / clusters.effective
         else:
             return n, alone
     except UndefinedScoreError as error:
         raise DataError(str(error)) from None
     # If all items differ alike, the correlation within units is unknown.
     effect = max(1.0, variance / independent) if independent else alike
-    return n_units, replace(alone, units=units, design_effect=effect, is_clustered=True)
+    return n_units, replace(alone, units=effective, design_effect=effect, least_units=3, is_clustered=True)

@@ -93,7 +93,7 @@ class Description(Protocol):
             return Scored(flat_items(answered), files=files)
         names = (*DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
         columns = columns_of([one.responses[0].item for one in public], *names)
-        settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds, seed=self.seed)
+        settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds)
         clusters = clusters_of(one.row for one in public)
         scores = description_scores(columns, self._groups(public) or None, settings, self.template, clusters)
         return Scored(flat_items(answered), scores)

@@ -68,6 +68,5 @@ def score_answers(protocol: Protocol, answered: Sequence[RowResponses]) -> Score
         (protocol.scorer.low, protocol.scorer.high),
         known_groups(rows, protocol.groups),
         clusters_of(rows),
-        protocol.seed,
     )
     return Scored(flat_items(answered), scores)

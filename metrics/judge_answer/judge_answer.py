@@ -45,8 +45,6 @@ Args:
         depend on each other, and the intervals account for that. By default, rows count as independent.
     judge (callable, optional): `judge(messages, n)`, which returns n replies. Default: the `lexical` baseline.
     rounds (`int`): Number of judge replies per row, which are averaged. Default 1, as in the paper.
-    resamples (`int`): Bootstrap resamples of the interval of `mean_score`. Default 1000.
-    seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
@@ -64,7 +62,7 @@ Returns:
     without_reference (`int`): Rows left out because they have no correct answer.
     intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
-    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "eyechart",
+    judge, template, template_version, wording, rounds: The settings. `wording` is "eyechart",
         because the paper does not print its judge prompt.
     items (`dict` of `list`, with `return_items`): For each row, `judge_score`, the mean over usable rounds; `rounds`, a
         list that contains one list with the score of each round, `None` for a failed round; `exact_match`; and
@@ -113,13 +111,11 @@ class JudgeAnswer(CheckedColumns, evaluate.Metric):
         clusters: Sequence[Any] | None = None,
         judge: Judge | None = None,
         rounds: int = 1,
-        resamples: int = 1000,
-        seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
         check_gathered(self.num_process, list(self.features), groups=groups, clusters=clusters)
         judge = lexical if judge is None else judge
-        settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
+        settings = JudgeSettings(judge_name(judge), rounds)
         checked = check_groups(groups, len(predictions))
         items = read_answers(predictions, references, questions, judge, rounds)
         scores = answer_scores(items, checked, settings, clusters)

@@ -56,8 +56,6 @@ Args:
     judge (callable, optional): `judge(messages, n)`, which returns n replies. Default: the `lexical` baseline.
     rounds (`int`): Number of judge replies per image and dimension. Default 5.
     template (`str`): "q_bench" (default, the published judge prompts) or "aesbench" (our own judge prompts).
-    resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
-    seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 
 Returns:
@@ -77,7 +75,7 @@ Returns:
     without_reference (`int`): Rows left out because they have no golden description.
     intervals (`dict`): For each score with an interval, its `kind` and its number of independent `units`.
     by_<group name> (`dict`): The same scores for each group value.
-    judge, template, template_version, wording, rounds, resamples, seed: The settings. `wording` is "published" or
+    judge, template, template_version, wording, rounds: The settings. `wording` is "published" or
         "eyechart".
     items (`dict` of `list`, with `return_items`): For each prediction and dimension, the mean over usable rounds;
         `rounds`, for each dimension (in the order above) the score of each round, `None` for a failed round; and
@@ -127,14 +125,12 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         judge: Judge | None = None,
         rounds: int = 5,
         template: str = "q_bench",
-        resamples: int = 1000,
-        seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
         columns = {"groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
         check_gathered(self.num_process, list(self.features), **columns)
         judge = lexical if judge is None else judge
-        settings = JudgeSettings(judge_name(judge), rounds, resamples, seed)
+        settings = JudgeSettings(judge_name(judge), rounds)
         checked = check_groups(groups, len(predictions))
         items = read_descriptions(predictions, references, judge, rounds, template, finish_reasons)
         scores = description_scores(items, checked, settings, template, clusters)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.metrics.scoring.inputs import check_lengths, check_numbers, map_groups
-from eyechart.metrics.scoring.judging.rounds import bootstrap_scores, score_interval
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, part_generator
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
+from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 
@@ -15,7 +14,6 @@ def own_scores(
     limits: tuple[float, float],
     groups: Mapping[str, Sequence[str]] | None = None,
     clusters: Sequence[str | None] | None = None,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """Mean scores, overall and by group.
 
@@ -24,11 +22,10 @@ def own_scores(
         limits: The lowest and the highest number that the function may return.
         groups: Group name to one value per item.
         clusters: Cluster of each item, such as its image; None if items are independent.
-        seed: Seed of the bootstrap.
 
     Returns:
         `own_score`, within the limits; `own_score_ci95`, Wilson's interval if the limits are 0 and 1 and there are no
-        other numbers, else from the bootstrap over items or clusters; `n`; `by_<group name>` for each group; and
+        other numbers, else that of `bounded_mean_interval`; `n`; `by_<group name>` for each group; and
         `own_score_range`, the limits.
 
     Raises:
@@ -47,10 +44,8 @@ def own_scores(
         if tuple(limits) == (0, 1) and set(own.tolist()) <= {0, 1}:
             interval = share_interval(own, together)
         else:
-            rounds = [[value] for value in own.tolist()]
-            replicates, units = bootstrap_scores([rounds], RESAMPLES, part_generator(seed, where), together)
-            interval = score_interval(replicates[:, 0], units[0], together)
+            interval = bounded_mean_interval(own, limits, together)
         return {"own_score": float(own.mean()), **listed_intervals({"own_score": interval}), "n": len(own)}
 
     whole = part("overall", range(len(numbers)))
-    return {**whole, **map_groups(groups or {}, part), "own_score_range": list(limits), "seed": seed}
+    return {**whole, **map_groups(groups or {}, part), "own_score_range": list(limits)}

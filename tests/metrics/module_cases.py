@@ -171,15 +171,15 @@ CASES: dict[str, tuple[str, dict[str, Any], Callable[..., dict[str, Any]], dict[
     ),
     "judge_description, aesbench": (
         "judge_description",
-        TEXTS | {"template": "aesbench", "rounds": 2, "resamples": 10},
+        TEXTS | {"template": "aesbench", "rounds": 2},
         _descriptions,
-        {"judge": "lexical", "template": "aesbench", "rounds": 2, "resamples": 10},
+        {"judge": "lexical", "template": "aesbench", "rounds": 2},
     ),
     "judge_answer": (
         "judge_answer",
-        TEXTS | {"questions": ["How is it?"] * 5, "judge": votes, "rounds": 3, "seed": 2},
+        TEXTS | {"questions": ["How is it?"] * 5, "judge": votes, "rounds": 3},
         _answers,
-        {"judge": "votes", "rounds": 3, "seed": 2},
+        {"judge": "votes", "rounds": 3},
     ),
     "paired_comparison": ("paired_comparison", COMPARED, _pairs, {"resamples": 20}),
     "paired_comparison, pools": (

@@ -43,8 +43,8 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     CIRCULAR: ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
     AWARENESS: ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
     QUALITY: ("temperature", "strategy", "ties", "fit", "fit_parameters", "average_over", *RESAMPLED),
-    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
-    ANSWER: ("judge", "template", "template_version", "wording", "rounds", *RESAMPLED),
+    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds"),
+    ANSWER: ("judge", "template", "template_version", "wording", "rounds"),
     PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
 }
 """What each module returns that is no score: settings, texts about them, and what the fit is."""

@@ -285,7 +285,7 @@ class CircularEval(ChoiceProtocol):
         if self.grade_open_answers:
             rows = [one.row for one in answered]
             columns = columns_of([_of_open(one).item for one in answered], *_GRADE_COLUMNS)
-            judge = JudgeSettings(judge_name(self._grader), self.rounds, seed=self.seed)
+            judge = JudgeSettings(judge_name(self._grader), self.rounds)
             groups = known_groups(rows, self.groups) or None
             found[GRADES] = answer_scores(columns, groups, judge, clusters_of(rows))
         return found

@@ -23,7 +23,6 @@ from eyechart.metrics.scoring.judging.rounds import (
     JudgeSettings,
     Rounds,
     ask_scores,
-    bootstrap_scores,
     count_failed,
     is_scored,
     mean_of_frequencies,
@@ -33,7 +32,6 @@ from eyechart.metrics.scoring.judging.rounds import (
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import split_reasoning
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
@@ -140,7 +138,7 @@ def answer_scores(
         whole
         | map_groups(kept, part)
         | {"judge": settings.judge, "template": TEMPLATE, "template_version": template_version(TEMPLATE)}
-        | {"wording": "eyechart", "rounds": settings.rounds, "resamples": settings.resamples, "seed": settings.seed}
+        | {"wording": "eyechart", "rounds": settings.rounds}
     )
 
 
@@ -160,9 +158,8 @@ def _part(
     except UndefinedScoreError as error:
         warnings.warn(f"{where}: nan for mean_score: {error}", UndefinedScoreWarning, stacklevel=6)
         frequencies = dict.fromkeys(SCALE, float("nan"))
-    replicates, (units,) = bootstrap_scores([items], settings.resamples, part_generator(settings.seed, where), clusters)
     intervals = {
-        "mean_score": score_interval(replicates[:, 0], units, clusters),
+        "mean_score": score_interval([items], (SCALE[0], SCALE[-1]), clusters),
         "exact_match": share_interval(matched, clusters),
     }
     return {

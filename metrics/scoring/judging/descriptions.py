@@ -10,7 +10,6 @@ refused is judged as it is; the result contains the shares of such descriptions.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from eyechart.metrics.scoring.judging.rounds import (
     JudgeSettings,
     Rounds,
     ask_scores,
-    bootstrap_scores,
     count_failed,
     is_scored,
     mean_of_frequencies,
@@ -36,7 +34,6 @@ from eyechart.metrics.scoring.judging.rounds import (
 )
 from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import REASONING, split_reasoning
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
@@ -177,7 +174,7 @@ def description_scores(
         | map_groups(kept, part)
         | {"judge": settings.judge}
         | wording_settings(template)
-        | {"rounds": settings.rounds, "resamples": settings.resamples, "seed": settings.seed}
+        | {"rounds": settings.rounds}
     )
 
 
@@ -203,22 +200,15 @@ def _part(
 ) -> dict[str, Any]:
     """Scores of the images in `rows`; `where` names them in warnings."""
     columns = {dimension: [scores[row] for row in rows] for dimension, scores in judged.items()}
-    rng = part_generator(settings.seed, where)
-    replicates, units = bootstrap_scores(list(columns.values()), settings.resamples, rng, clusters)
-    intervals = {
-        dimension: score_interval(values, scored, clusters)
-        for dimension, values, scored in zip(columns, replicates.T, units, strict=True)
-    }
+    limits = SCALE[0], SCALE[-1]
+    intervals = {dimension: score_interval([items], limits, clusters) for dimension, items in columns.items()}
     found: dict[str, Any] = {dimension: _dimension(items, intervals[dimension]) for dimension, items in columns.items()}
     undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
     if undefined:
         message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
         warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
     total = float("nan") if undefined else summed_score(list(columns.values()))
-    summed = score_interval(replicates.sum(axis=1), min(units), clusters)
-    if summed.kind.startswith("bootstrap") and any(interval.kind == "constant" for interval in intervals.values()):
-        # The resamples treat the constant dimension as certain.
-        summed = replace(Interval.undefined(summed.units), kind="constant-part")
+    summed = score_interval(list(columns.values()), limits, clusters)
     listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
     listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
     return found | {

@@ -8,7 +8,7 @@ Departure: an empty text is not sent to the judge; it gets the lowest score.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_ratios, check_seed
-from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_ratios
+from eyechart.metrics.scoring.statistics.intervals import Interval
+from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
@@ -27,13 +28,11 @@ Rounds = Sequence[float | None]
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """The judge, its number of rounds, and the bootstrap of the intervals.
+    """The judge and its number of rounds.
 
     Attributes:
         judge: The judge's name.
         rounds: Number of judge replies per item.
-        resamples: Bootstrap resamples of the intervals.
-        seed: Seed of the bootstrap.
 
     Raises:
         InputError: A setting is not allowed.
@@ -41,14 +40,10 @@ class JudgeSettings:
 
     judge: str
     rounds: int = 5
-    resamples: int = 1000
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Check the settings before a judge is asked, which may cost money."""
         check_count("rounds", self.rounds)
-        check_count("resamples", self.resamples)
-        check_seed(self.seed)
 
 
 def ask_scores(
@@ -187,22 +182,34 @@ def bootstrap_scores(
     return bootstrap_ratios(above, below, rng, resamples), np.count_nonzero(below, axis=0).tolist()
 
 
-def score_interval(replicates: FloatArray, units: int, clusters: Clusters) -> Interval:
-    """Interval of a mean score.
+def score_interval(columns: Sequence[Sequence[Rounds]], limits: tuple[float, float], clusters: Clusters) -> Interval:
+    """Interval of the sum of the mean scores for k questions to the judge.
 
     Args:
-        replicates: Its replicates from `bootstrap_scores`, shape (resamples,).
-        units: Number of units with a score, from `bootstrap_scores`.
+        columns: For each question to the judge, the scores of the same n items in each round.
+        limits: The lowest and the highest possible score of one question.
         clusters: Which items belong together.
 
     Returns:
-        The interval from `percentile_interval`, but of kind "bootstrap-clustered" if items share a cluster, and of kind
-        "bootstrap-unread" if clusters are not known.
+        The interval from `bounded_mean_interval`. It is of kind "constant-part" if all items have the same score for
+        one of several questions.
     """
-    found = percentile_interval(replicates, units)
-    if found.kind != "bootstrap" or (clusters.are_known and clusters.n_clusters == len(clusters.numbers)):
-        return found
-    return replace(found, kind="bootstrap-clustered" if clusters.are_known else "bootstrap-unread")
+    scores = np.array([[math.nan if (mean := mean_score(one)) is None else mean for one in of] for of in columns])
+    known = ~np.isnan(scores)
+    rows = known.any(axis=0)
+    if not known.any(axis=1).all():
+        return Interval.undefined(clusters.select(rows).n_clusters)
+    means = np.nanmean(scores, axis=1, keepdims=True)
+    # What each item adds to the mean of each question.
+    added = np.where(known, scores - means, 0) * rows.sum() / known.sum(axis=1, keepdims=True)
+    low, high = (len(columns) * limit for limit in limits)
+    values = np.clip(means.sum() + added.sum(axis=0)[rows], low, high)
+    found = bounded_mean_interval(values, (low, high), clusters.select(rows))
+    is_constant = np.nanmax(scores, axis=1) == np.nanmin(scores, axis=1)
+    if len(columns) > 1 and not math.isnan(found.low) and is_constant.any():
+        # The constant question would count as certain.
+        return Interval(math.nan, math.nan, "constant-part", found.units)
+    return found
 
 
 def bootstrap_difference(

@@ -22,25 +22,27 @@ KINDS: Mapping[str, str] = {
     "wilson-unread": "Wilson score interval; images were not read, so questions that share an image count as "
     "independent",
     "wilson-clustered": "Wilson score interval with a cluster-robust variance (effective number of items)",
-    "wilson-by-cluster": "Wilson score interval, each cluster counted as one item (few clusters, few correct or "
-    "incorrect answers, or equal shares)",
+    "wilson-by-cluster": "Wilson score interval, each cluster counted as one item (few clusters, or few correct or "
+    "incorrect answers)",
     "dyadic": "Wilson score interval with a variance that is robust to shared images (effective number of pairs)",
     "dyadic-by-image": "Wilson score interval, two images counted as one pair (few images, few correct or incorrect "
-    "answers, or equal results)",
+    "answers, or each image in one pair)",
     "paired": "Bonett and Price's interval for a difference of two proportions of the same independent items",
     "paired-unread": "Bonett and Price's interval; images were not read, so questions that share an image count as "
     "independent",
     "paired-clustered": "Bonett and Price's interval with a cluster-robust variance (effective number of items)",
-    "paired-by-cluster": "Bonett and Price's interval, each cluster counted as one item (few clusters or equal "
+    "paired-by-cluster": "Bonett and Price's interval, each cluster counted as one item (few clusters, or few "
     "differences)",
     "mean": "intervals of several scores, combined into an interval of their mean",
     "jackknife": "jackknife over items on Fisher's z, with Student's t",
     "jackknife-few": "jackknife over items on Fisher's z, with Student's t; a few items decide the correlation, so the "
     "interval may be too narrow",
     "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
-    "bootstrap-clustered": "percentile bootstrap over clusters of items, widened for few clusters with Student's t",
-    "bootstrap-unread": "percentile bootstrap over items; images were not read, so texts about the same image count as "
-    "independent",
+    "bounded": "Wilson score interval of a mean between two ends (effective number of items)",
+    "bounded-clustered": "Wilson score interval of a mean between two ends, with a cluster-robust variance (effective "
+    "number of items)",
+    "bounded-unread": "Wilson score interval of a mean between two ends; images were not read, so texts about the same "
+    "image count as independent",
     "calibration": "bootstrap over units that bounds how much chance adds to the calibration error",
     "finite-population": "interval of the score on all items, estimated from a random sample of them",
     "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
@@ -49,7 +51,7 @@ KINDS: Mapping[str, str] = {
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }
 """Kinds of 95 % intervals: the name in results, and its explanation."""
-PLAIN = ("wilson", "paired", "mean", "jackknife", "bootstrap")
+PLAIN = ("wilson", "paired", "mean", "bounded", "jackknife", "bootstrap")
 """Kinds in which items do not belong to clusters."""
 
 

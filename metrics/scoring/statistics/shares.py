@@ -139,11 +139,22 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
     variance, freedom = clustered_variance(values, clusters.numbers)
     # It can be far too small if correct and incorrect answers balance out within images.
     effective = share * (1 - share) / max(variance, share * (1 - share) / n)
-    rarer = np.bincount(clusters.numbers, weights=values if share < 0.5 else 1 - values)
-    freedom = min(freedom, max(1.0, RARE * float(rarer.sum() ** 2 / (rarer @ rarer)) - 1))
+    freedom = min(freedom, rare_freedom(values, share, clusters))
     low, high = wilson_of_share(share, effective, student(freedom + 1))
     found = Interval(low, high, "wilson-clustered", n_clusters)
     return min(found, by_cluster, key=lambda one: one.high - one.low)
+
+
+def rare_freedom(values: FloatArray, share: float, clusters: Clusters) -> float:
+    """The most degrees of freedom that the clusters with the rarer answer allow, at least 1.
+
+    Args:
+        values: From 0 to 1, shape (n,).
+        share: Their mean, not 0 or 1.
+        clusters: Which items belong together.
+    """
+    rarer = np.bincount(clusters.numbers, weights=values if share < 0.5 else 1 - values)
+    return max(1.0, RARE * float(rarer.sum() ** 2 / (rarer @ rarer)) - 1)
 
 
 def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> tuple[float, float]:

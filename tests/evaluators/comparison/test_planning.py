@@ -76,10 +76,10 @@ def test_too_few_clusters_for_a_test_are_passed_over(tmp_path: Path, marks: Sequ
 def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) -> None:
     sizes = [40, *[6] * 10]
     (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), difference=0.1).plans
-    assert plan.units == 11 and plan.effective_units == pytest.approx(100**2 / (40**2 + 10 * 6**2))
+    assert plan.units == 11 and plan.effective_units == pytest.approx(5.59, abs=0.01)
     done = CliRunner().invoke(app, ["plan", str(tmp_path / "0"), str(tmp_path / "1")], env={"COLUMNS": "200"})
-    assert "the 100 items are about 11 images or clusters (effective number: 5); the plan assumes" in done.output
-    (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], difference=0.1, n=58).plans
+    assert "the 100 items are about 11 images or clusters (effective number: 6); the plan assumes" in done.output
+    (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], difference=0.1, n=50).plans
     assert few.power == 0, "fewer than three clusters have no test"
 
 
@@ -93,8 +93,8 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
 
 
 def test_as_many_pairs_as_images_are_not_independent() -> None:
-    design = PairedDesign(60, 60.0, 0.3, 0.3, cautious_effect=2.0)
-    assert not design.is_exact and replace(design, cautious_effect=1.0).is_exact
+    design = PairedDesign(60, 60.0, 0.3, 0.3, is_clustered=True)
+    assert not design.is_exact and replace(design, is_clustered=False).is_exact
 
 
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:

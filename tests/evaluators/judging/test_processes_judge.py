@@ -31,7 +31,7 @@ def test_one_process_asks_and_all_have_the_replies(script, options, tmp_path):
             answers = [f"dim {i}" for i in range(ROWS)]
             try:
                 items = read_answers(answers, ["dark"] * ROWS, ["How?"] * ROWS, judge, rounds=2)
-                scores = answer_scores(items, None, JudgeSettings(judge.name, rounds=2, resamples=10))
+                scores = answer_scores(items, None, JudgeSettings(judge.name, rounds=2))
             except ModelError as error:
                 return str(error)
             return scores, judge.settings()["requests"], judge.timings()["judge_replies_from_store"]

@@ -306,7 +306,7 @@ def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     assert [row["own_score"] for row in rows] == values
     assert found["own_score"] == pytest.approx(sum(values) / 44) and found["own_score_range"] == [-10, 0]
     assert found["by_camera"].keys() == {"a", "b"} and found["n"] == 44
-    # The rows share six images, too few clusters for a bootstrap.
+    # The rows share six images, too few clusters for an interval.
     assert found["intervals"]["own_score"] == {"kind": "none", "units": N}
     assert one.settings["score"].startswith("closeness/") and "judge" not in one.settings and one.complete
     assert one.headline == "own_score" and "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
@@ -328,7 +328,7 @@ def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
     assert found["own_score"] == 4 / 44 and found["intervals"]["own_score"]["kind"] == "wilson"
     path.write_text(path.read_text().replace('in tuple("1357")', 'in tuple("1357") and 0.5'))
     found = evaluate(path, "A").scores
-    assert found["own_score"] == 2 / 44 and found["intervals"]["own_score"]["kind"] == "bootstrap"
+    assert found["own_score"] == 2 / 44 and found["intervals"]["own_score"]["kind"] == "bounded"
     low, high = found["own_score_ci95"]
     assert low < 2 / 44 < high and spec("own_score").limits(found) == (0, 1)
 

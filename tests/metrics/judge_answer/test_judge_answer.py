@@ -13,8 +13,6 @@ SETTINGS = {
     "template_version": 1,
     "wording": "eyechart",
     "rounds": 1,
-    "resamples": 1000,
-    "seed": 0,
 }
 
 

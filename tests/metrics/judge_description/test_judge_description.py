@@ -14,8 +14,6 @@ SETTINGS = {
     "template_version": 1,
     "wording": "published",
     "rounds": 5,
-    "resamples": 1000,
-    "seed": 0,
 }
 
 
@@ -50,7 +48,6 @@ def test_how_texts_ended_changes_no_score_of_the_judge(metric) -> None:
     [
         ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
         ({"rounds": 0}, "rounds is 0"),
-        ({"seed": -1}, "seed is -1"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"predictions": ["a", None]}, r"predictions\[1\] is None"),
         ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows and predictions has 2; row 1 is the first"),

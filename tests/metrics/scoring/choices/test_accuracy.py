@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, choice_scores, random_guess, yes_no_scores
 from eyechart.metrics.scoring.choices.reading import read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
+from eyechart.metrics.scoring.statistics.intervals import student, wilson_of_share
 
 
 def test_random_guess_by_hand() -> None:
@@ -74,9 +74,9 @@ def test_questions_about_one_image() -> None:
     images = [f"{number // 2}.jpg" for number in range(n)]
     found = choice_scores(items, references, choices, kinds, clusters=images)
     assert (found["accuracy"], found["yes_no"]["mean"]) == (0.5, 0.5)
-    # Half of each image is right, so nothing tells how much images differ: they count as one answer each.
-    assert found["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
-    assert found["accuracy_ci95"] == pytest.approx(list(wilson_of_share(0.5, 60)))
+    # Half of each image is right, so images do not differ; the interval is not narrower than for independent answers.
+    assert found["intervals"]["accuracy"] == {"kind": "wilson-clustered", "units": 60}
+    assert found["accuracy_ci95"] == pytest.approx(list(wilson_of_share(0.5, 120, student(60))))
     assert found["intervals"]["yes_no.mean"] == {"kind": "mean", "units": 60}
     # A group of one is a share of one, however many others have its image.
     one = found["by_kind"]["odd one"]

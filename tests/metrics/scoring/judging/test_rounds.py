@@ -16,9 +16,10 @@ from eyechart.metrics.scoring.judging.rounds import (
     is_scored,
     mean_of_frequencies,
     score_frequencies,
+    score_interval,
     summed_score,
 )
-from eyechart.metrics.scoring.statistics.intervals import percentile_interval
+from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 SCALE = (0, 1, 2)
@@ -124,17 +125,25 @@ def test_a_judge_that_raises_loses_its_rounds_only() -> None:
 
 
 def test_intervals_are_over_items_and_not_over_rounds() -> None:
-    rng = np.random.default_rng(0)
-    once = [[int(score)] for score in rng.integers(0, 3, 100)]
-    repeated = [rounds * 5 for rounds in once]
-    of_once, of_repeated = (
-        percentile_interval(bootstrap_scores([items], 2000, np.random.default_rng(1))[0][:, 0], 100)
-        for items in (once, repeated)
-    )
+    once = [[int(score)] for score in np.random.default_rng(0).integers(0, 3, 100)]
+    alone = Clusters.of(None, 100)
+    found, again = (score_interval([items], (0, 2), alone) for items in (once, [rounds * 5 for rounds in once]))
     # Five equal rounds of an image tell no more than one.
-    assert (of_once.low, of_once.high) == pytest.approx((of_repeated.low, of_repeated.high))
-    half = 1.96 * np.std(once) / math.sqrt(100)
-    assert of_once.high - of_once.low == pytest.approx(2 * half, rel=0.1)
+    assert found == again == bounded_mean_interval([rounds[0] for rounds in once], (0, 2))
+
+
+def test_the_interval_of_a_sum_counts_what_each_item_adds_to_every_question() -> None:
+    """Of items with a score, the interval of the items' sums; failed rounds and items leave the others' weight."""
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, 3, (60, 2)).tolist() for _ in range(3)]
+    alone = Clusters.of(None, 60)
+    sums = np.sum([np.mean(items, axis=1) for items in columns], axis=0)
+    found = score_interval(columns, (0, 2), alone)
+    assert found.rounded() == bounded_mean_interval(sums, (0, 6)).rounded()
+    columns[0][0], columns[1][:5] = [None, 2], [[None, None]] * 5
+    partly = score_interval(columns, (0, 2), alone)
+    assert partly.low < summed_score(columns) < partly.high and partly.units == 60
+    assert partly.high - partly.low > found.high - found.low
 
 
 def test_items_of_a_cluster_are_resampled_together() -> None:
@@ -216,8 +225,6 @@ def test_failed_rounds_do_not_change_the_weight_of_an_image_in_a_difference() ->
     [
         ({"rounds": 0}, "rounds is 0"),
         ({"rounds": 2.5}, "rounds is 2.5"),
-        ({"resamples": True}, "resamples is True"),
-        ({"seed": -1}, "seed is -1"),
     ],
 )
 def test_bad_settings(settings: dict, message: str) -> None:
