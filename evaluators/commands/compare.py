@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.comparison.differences import Difference
     from eyechart.evaluators.comparison.ranking import RankedRun
 
+_FLIPS = "flips: correct only in A / correct only in B"
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are correct or incorrect; only these can flip."""
 
@@ -137,8 +138,8 @@ def _say_many(found: "ManyRuns") -> None:
     if found.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
         _say(
-            "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted, "
-            f"{counts} tests)"
+            "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
+            f"over {counts} pairs)"
         )
         _say(
             "rank probability: how often the run has this rank when the items are resampled; runs with equal scores "
@@ -148,11 +149,11 @@ def _say_many(found: "ManyRuns") -> None:
         _say(f"not ranked: {task.title}: {task.reason}")
     for pair in found.pairs:
         if pair.differences:
-            console().print(_table(pair))
+            console().print(_table(pair, is_adjusted=True))
     _say_settings(found.pairs)
     _say_synthetic(found.pairs)
-    tests = [one for pair in found.pairs for one in pair.differences if not math.isnan(one.p_value)]
-    _say(f"p (Holm): Holm-adjusted ({len(tests)} tests); flips: correct only in A / correct only in B")
+    _say(f"p (Holm): Holm-adjusted over the {len(found.pairs)} pairs of runs, for each score by itself")
+    _say(_FLIPS)
     _say_methods(found.pairs)
     for pair in found.pairs:
         _say_notes(pair.differences)
@@ -181,9 +182,9 @@ def _say_two(found: "Comparison", out: Path | None) -> None:
         for title, causes in found.causes.items():
             _say(f"{title}: {describe_causes(causes)}")
         _say_synthetic([found])
-        tests = sum(not math.isnan(one.p_value) for one in found.differences)
-        adjusted = f"Holm-adjusted ({tests} test{'' if tests == 1 else 's'})"
-        _say(f"p (Holm): {adjusted}; flips: correct only in A / correct only in B")
+        if sum(one.has_test for one in found.differences) > 1:
+            _say("p: each score by itself; of 20 equal scores, one has p < 0.05 by chance")
+        _say(_FLIPS)
     _say_methods([found])
     _say_notes(found.differences)
     if out is None and any(one.only_first or one.only_second for one in found.differences):
@@ -194,12 +195,12 @@ def _say_two(found: "Comparison", out: Path | None) -> None:
         _say(f"not compared: {refused.title}: {'; '.join(refused.reasons)}")
 
 
-def _table(found: "Comparison") -> "Table":
+def _table(found: "Comparison", *, is_adjusted: bool = False) -> "Table":
     from eyechart.evaluators.comparison.difference import shown_p, signed
     from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
-    columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)", "flips", "n")
+    columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)" if is_adjusted else "p", "flips", "n")
     table = scores_table(f"A: {found.first}; B: {found.second}", "score", columns)
     task = ""
     for one in found.differences:
@@ -212,7 +213,7 @@ def _table(found: "Comparison") -> "Table":
             one.score,
             f"{spec(one.key).shown(one.first)}\n{spec(one.key).shown(one.second)}",
             f"{signed(one.key, one.difference)}\n{_interval(one)}",
-            f"{shown_p(one.p_value)}\n{shown_p(one.p_holm)}",
+            f"{shown_p(one.p_value)}\n{shown_p(one.p_holm)}" if is_adjusted else shown_p(one.p_value),
             flips,
             f"{one.n:,}",
         )

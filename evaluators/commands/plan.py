@@ -1,5 +1,6 @@
 """`eyechart plan`: how many items are needed to detect a difference between two models."""
 
+from math import comb
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,9 @@ def plan(
     ] = None,
     n: Annotated[int | None, typer.Option("--n", help="Number of items (default: those of the runs).")] = None,
     power: Annotated[float, typer.Option(help="Probability of detecting the difference.")] = 0.8,
+    models: Annotated[
+        int, typer.Option(help="Number of models that you will compare in pairs, with adjusted p-values.")
+    ] = 2,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Plan even if this setting differs. Repeatable.")
     ] = None,
@@ -37,7 +41,7 @@ def plan(
     def work() -> "Plans":
         from eyechart.evaluators.comparison.planning import plan_runs
 
-        given: Any = {"n": n, "power": power, "allowed": allow or [], "seed": seed}
+        given: Any = {"n": n, "power": power, "models": models, "allowed": allow or [], "seed": seed}
         return plan_runs(runs, task or [], difference=difference, **given)
 
     from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
@@ -45,7 +49,9 @@ def plan(
 
     found = checked(work)
     title = f"What a paired test at the 5 % level can detect with power {100 * power:g} %"
-    table = scores_table(title, "score", ("items", "detectable", "difference", "power", "items needed"))
+    is_observed = any(one.needed_ci95 for one in found.plans)
+    last = "items needed\n95 % interval" if is_observed else "items needed"
+    table = scores_table(title, "score", ("items", "detectable", "difference", "power", last))
     for one in found.plans:
         shown = spec(one.key).shown
         add_heading(table, one.title)
@@ -56,10 +62,18 @@ def plan(
             "nothing" if one.detectable is None else shown(one.detectable),
             shown(abs(one.difference)),
             f"{100 * one.power:.0f} %",
-            "none" if one.difference == 0 else "over 10,000,000" if one.needed is None else f"{one.needed:,}",
+            ("none" if one.difference == 0 else _items(one.needed))
+            + ("\n" + " to ".join(map(_items, one.needed_ci95)) if one.needed_ci95 else ""),
         )
     console().print(table)
     _say(f"detectable: the smallest true difference that this number of items detects with power {100 * power:g} %")
+    if models > 2:
+        _say(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
+    if is_observed:
+        _say(
+            "items needed: for the observed differences, which are uncertain; to plan a study, set --difference to the "
+            "smallest difference that matters"
+        )
     if len(runs) == 1:
         _say(
             "one run: the other model is unknown, so its answers are assumed to be independent of this model's answers"
@@ -83,6 +97,10 @@ def plan(
             )
     for left in found.passed_over:
         _say(f"not planned: {left.title}: {left.reason}")
+
+
+def _items(needed: int | None) -> str:
+    return "over 10,000,000" if needed is None else f"{needed:,}"
 
 
 def _say(text: str) -> None:

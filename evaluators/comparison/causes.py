@@ -4,7 +4,7 @@ Parsing is the only cause that can be separated afterwards: run A's replies are 
 rest of the difference comes from all other differing settings together.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,11 +102,15 @@ def describe_causes(causes: Causes) -> str:
 def differing(causes: Causes) -> str:
     """What differs, such as "parsing (extraction) and the prompt"; the model itself is left out."""
     parsing = [f"parsing ({', '.join(causes.reading_settings)})"] if causes.reading_settings else []
-    return " and ".join([*parsing, *(other for other in causes.others if other != "the model")])
+    return _listed([*parsing, *(other for other in causes.others if other != "the model")])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _parts(causes: Causes) -> Iterator[str]:
-    others = f"{' and '.join(causes.others) or 'the replies'}{' together' if len(causes.others) > 1 else ''}"
+    others = f"{_listed(causes.others) or 'the replies'}{' together' if len(causes.others) > 1 else ''}"
     names = ", ".join(causes.reading_settings)
     if causes.reading is None:
         unread = f"parsing ({names}; the replies cannot be parsed again) and " if names else ""

@@ -57,9 +57,9 @@ class ManyRuns:
     runs: tuple[str, ...]
     """Their labels."""
     pairs: tuple[Comparison, ...]
-    """The comparison of each pair; `p_holm` is adjusted over all scores, tasks and pairs."""
+    """The comparison of each pair; `p_holm` is adjusted over the pairs, for each score of each task by itself."""
     rankings: tuple[Ranking, ...]
-    """Places by p-values that are adjusted over the pairs of the ranking, as on the leaderboard."""
+    """Places by these adjusted p-values, as on the leaderboard."""
     unranked: tuple[Unranked, ...]
     """Tasks without a ranking, and why."""
 
@@ -84,7 +84,8 @@ def compare(
         seed: Seed of the bootstrap intervals, at least 0.
 
     Returns:
-        The differences of all tasks that can be compared, Holm-adjusted together, and why other tasks cannot.
+        The differences of all tasks that can be compared, and why other tasks cannot. With one pair of runs, `p_holm`
+        is the p-value.
 
     Raises:
         UsageError: No run has a task, the runs have no task in common, or an allowed setting does not exist.
@@ -165,8 +166,8 @@ def compare_many(
         seed: Seed of the bootstrap.
 
     Returns:
-        The comparison of each pair, Holm-adjusted together, and a ranking by the headline of each task that all runs
-        have and that can be compared, or why a task has no ranking.
+        The comparison of each pair, Holm-adjusted over the pairs, and a ranking by the headline of each task that all
+        runs have and that can be compared, or why a task has no ranking.
 
     Raises:
         UsageError: As for `compare`, or there are fewer than two runs.
@@ -227,7 +228,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     p_values = np.full((len(runs), len(runs)), np.nan)
     scores: dict[int, float] = {}
     for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
-        p_values[i, j] = one.p_value
+        p_values[i, j] = p_values[j, i] = one.p_holm
         scores |= {i: one.first, j: one.second}
     return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
 

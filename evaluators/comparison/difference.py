@@ -58,7 +58,7 @@ class Difference(ComparedScore):
     """Items that are correct only in the first run."""
     only_second: tuple[str, ...] = ()
     p_holm: float = math.nan
-    """The p-value, Holm-adjusted for all tests of the comparison."""
+    """The p-value, Holm-adjusted over all pairs of runs for this score of this task."""
     note: str = ""
     """Why the difference is undefined, or why a defined difference has neither test nor interval."""
 

@@ -8,7 +8,7 @@
 | a judge's scores, SRCC | paired bootstrap |
 | PLCC | permutation test that swaps the models |
 
-Holm's adjustment is over all tests of a comparison.
+Holm's adjustment is over the pairs of runs, for each score of each task by itself.
 """
 
 import math
@@ -96,10 +96,16 @@ def _lacks_test(one: Difference) -> bool:
 
 
 def corrected(found: Sequence[Difference]) -> list[Difference]:
-    """Add Holm-adjusted p-values to the differences that have a p-value."""
-    tested = [one.p_value for one in found if one.has_test]
-    adjusted = iter(holm(tested) if tested else ())
-    return [replace(one, p_holm=next(adjusted)) if one.has_test else one for one in found]
+    """Add Holm-adjusted p-values: the tests of one score of one task, one for each pair of runs, are a family."""
+    families: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(found):
+        if one.has_test:
+            families.setdefault((one.title, one.key), []).append(place)
+    adjusted = list(found)
+    for places in families.values():
+        for place, p_holm in zip(places, holm([found[place].p_value for place in places]), strict=True):
+            adjusted[place] = replace(found[place], p_holm=p_holm)
+    return adjusted
 
 
 def share_test(

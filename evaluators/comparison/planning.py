@@ -49,6 +49,9 @@ class Plan(ComparedScore):
     """The difference to detect: given, or observed."""
     needed: int | None
     """The number of items that detects it; None if more than ten million are needed."""
+    needed_ci95: tuple[int | None, int | None] | None
+    """The same for the ends of the 95 % interval of an observed difference, None if more than ten million are needed;
+    None for a given difference, or without an interval."""
     power: float
     """The probability that `at` items detect it."""
     exceeds_discordance: bool
@@ -81,6 +84,7 @@ def plan_runs(
     difference: float | None = None,
     n: int | None = None,
     power: float = POWER,
+    models: int = 2,
     allowed: Collection[str] = (),
     seed: int = 0,
 ) -> Plans:
@@ -95,6 +99,7 @@ def plan_runs(
             that between the two runs.
         n: Number of items. Default: that of the runs.
         power: Probability of detecting the difference.
+        models: Number of models that will be compared in pairs, with Holm-adjusted p-values.
         allowed: Names of settings that may differ between the runs.
         seed: Seed of the bootstrap.
 
@@ -116,15 +121,18 @@ def plan_runs(
         raise UsageError(f"--power {power:g} is not allowed; it must be above 0.05 and below 1")
     if n is not None and n < 2:
         raise UsageError(f"--n {n} is not allowed; it must be at least 2")
+    if models < 2:
+        raise UsageError(f"--models {models} is not allowed; it must be at least 2")
     runs = read_runs(folders)
     tasks = chosen_tasks(runs, tasks)
+    wanted = _Wanted(difference, n, power, math.comb(models, 2), seed)
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
     plans, passed_over = [], []
     for key in merged_keys(runs):
         if key.task not in tasks:
             continue
         try:
-            plans.append(_plan(key, runs, difference, n, power, allowed, seed))
+            plans.append(_plan(key, runs, wanted, allowed))
         except DataError as error:
             passed_over.append(PassedOver(key.title, error.reason))
     if not plans:
@@ -133,15 +141,18 @@ def plan_runs(
     return Plans(tuple(plans), tuple(passed_over))
 
 
-def _plan(
-    key: TaskKey,
-    runs: Sequence[Run],
-    difference: float | None,
-    n: int | None,
-    power: float,
-    allowed: Collection[str],
-    seed: int,
-) -> Plan:
+@dataclass(frozen=True)
+class _Wanted:
+    """What every task is planned for."""
+
+    difference: float | None
+    n: int | None
+    power: float
+    pairs: int
+    seed: int
+
+
+def _plan(key: TaskKey, runs: Sequence[Run], wanted: _Wanted, allowed: Collection[str]) -> Plan:
     """Plan one task.
 
     Raises:
@@ -166,7 +177,7 @@ def _plan(
     if len(shared) < 2:
         count = "1 item has" if len(shared) == 1 else f"{len(shared)} items have"
         raise DataError(f"{count} a score; a plan needs at least 2")
-    return _planned(key, headline, items, shared, difference, n, power, seed)
+    return _planned(key, headline, items, shared, wanted)
 
 
 def _shared_items(items: Sequence[ItemScores]) -> list[str]:
@@ -184,27 +195,29 @@ def _shared_items(items: Sequence[ItemScores]) -> list[str]:
 
 
 def _planned(
-    key: TaskKey,
-    headline: ScoreSpec,
-    items: Sequence[ItemScores],
-    shared: Sequence[str],
-    difference: float | None,
-    n: int | None,
-    power: float,
-    seed: int,
+    key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], wanted: _Wanted
 ) -> Plan:
     place = (key.task, key.dataset, key.split)
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
-    observed = math.nan
+    observed, ends = math.nan, (math.nan, math.nan)
     if len(items) == 2:
-        tests = differences(place, items[0], items[1], shared, seed)
-        observed = next(one.difference for one in tests if one.key == headline.key) / scale
-    wanted = observed if difference is None else difference
-    if not math.isfinite(wanted):
+        tests = differences(place, items[0], items[1], shared, wanted.seed)
+        found = next(one for one in tests if one.key == headline.key)
+        observed, ends = found.difference / scale, (found.difference_ci95[0] / scale, found.difference_ci95[1] / scale)
+    difference = observed if wanted.difference is None else wanted.difference
+    if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
-    n_units, design = _design(headline, items, shared, wanted, part_generator(seed, "/".join(place)))
-    at = len(shared) if n is None else n
-    least = design.detectable(at, power)
+    n_units, design = _design(headline, items, shared, difference, part_generator(wanted.seed, "/".join(place)))
+    design = replace(design, pairs=wanted.pairs)
+    at = len(shared) if wanted.n is None else wanted.n
+    least = design.detectable(at, wanted.power)
+
+    def needed(true: float) -> int | None:
+        return design.needed(true, wanted.power) if true else None
+
+    # An interval with 0 inside does not bound the number of items.
+    farther, nearer = max(map(abs, ends)), 0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
+    is_observed = wanted.difference is None and math.isfinite(farther)
     return Plan(
         *place,
         headline.key,
@@ -215,10 +228,11 @@ def _planned(
         scale * observed,
         at,
         None if least is None else scale * least,
-        scale * wanted,
-        design.needed(wanted, power) if wanted else None,
-        design.power(wanted, at),
-        len(items) == 2 and abs(wanted) > design.discordant + _ROUNDING,
+        scale * difference,
+        needed(difference),
+        (needed(farther), needed(nearer)) if is_observed else None,
+        design.power(difference, at),
+        len(items) == 2 and abs(difference) > design.discordant + _ROUNDING,
     )
 
 

@@ -16,13 +16,7 @@ from eyechart.metrics.scoring.statistics.bootstrap import (
     bootstrap_srcc_columns,
     part_generator,
 )
-from eyechart.metrics.scoring.statistics.ranking import (
-    adjusted_pairs,
-    dyadic_replicates,
-    places,
-    rank_probabilities,
-    share_replicates,
-)
+from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
 
 
 @dataclass(frozen=True)
@@ -72,21 +66,19 @@ def rank_runs(
         names: Labels of the k runs.
         key: The score's key in the table of scores.
         scores: Scores of the runs on the items that all runs have.
-        p_values: Unadjusted p-values of the paired tests, shape (k, k); only values above the diagonal are used; nan
-            if there is no test.
+        p_values: Holm-adjusted p-values of the paired tests, shape (k, k), symmetric; nan if there is no test.
         items: The item scores of each run.
         seed: Seed of the bootstrap.
     """
     shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
     replicates = score_replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
     chances = rank_probabilities(replicates)
-    adjusted = adjusted_pairs(p_values)
     runs = [
         RankedRun(name, score, at, tuple(chance))
-        for name, score, at, chance in zip(names, scores, places(scores, adjusted), chances.tolist(), strict=True)
+        for name, score, at, chance in zip(names, scores, places(scores, p_values), chances.tolist(), strict=True)
     ]
     runs.sort(key=lambda run: (run.place, -run.score))
-    tests = int(np.sum(~np.isnan(adjusted))) // 2
+    tests = int(np.sum(~np.isnan(p_values))) // 2
     return Ranking(*place, key, spec(key).label, len(shared), tuple(runs), tests)
 
 

@@ -60,8 +60,8 @@ class RunDifferences:
 
     verdicts: list[Verdict]
     rows: list[DifferenceRow]
-    count: int
-    """Number of tests in the Holm adjustment."""
+    pairs: int
+    """Number of pairs of runs, over which p-values are Holm-adjusted."""
     against_best: AgainstBest
 
 
@@ -95,7 +95,7 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
         (Verdict(*item) for item in by_text.items()), key=lambda one: " scored higher than " not in one.text
     )
     tests = [(*place, one) for place, pair in zip(places, pairs, strict=True) for one in pair.differences]
-    return RunDifferences(verdicts, rows, sum(one.has_test for _, _, one in found), _against_best(runs, tests))
+    return RunDifferences(verdicts, rows, len(pairs), _against_best(runs, tests))
 
 
 def _against_best(runs: Sequence[Run], found: Sequence[tuple[int, int, Difference]]) -> AgainstBest:

@@ -148,9 +148,9 @@ def _tested(scores: Sequence[ScoreOfRun], tests: RunDifferences | None) -> str:
     is_any_lower = any(map(tests.against_best.is_lower, scores))
     begin = "*: lower" if is_any_lower else "No score is significantly lower"
     names = "; ".join(f"{', '.join(labels)} by {test}" for test, labels in by_test.items())
-    adjusted = f"Holm-adjusted for {tests.count:,} test{'' if tests.count == 1 else 's'}"
+    adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""
     level = f"p {'<' if is_any_lower else 'at least'} {LEVEL}"
-    return f"{begin} than the best of the runs ({level}). Tested on all items: {names}; {adjusted}."
+    return f"{begin} than the best of the runs ({level}). Tested on all items: {names}{adjusted}."
 
 
 def _value(text: str, mark: str | None, is_lower: bool) -> str:

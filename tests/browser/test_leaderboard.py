@@ -158,7 +158,7 @@ def test_tests_and_where_items_differ_are_said(open_page):
     driver.find_element(By.CSS_SELECTOR, "#entry-notes summary").click()
     assert f"org-1/model-01: {note}; ?" in [found.text for found in find(driver, "#entry-notes li")]
     # Twelve models have 66 pairs.
-    assert "(p < 0.05, Holm-adjusted over 66 tests)" in driver.find_element(By.ID, "legend").text
+    assert "(p < 0.05, Holm-adjusted over 66 pairs of models)" in driver.find_element(By.ID, "legend").text
 
 
 def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):

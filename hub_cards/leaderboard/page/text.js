@@ -45,7 +45,7 @@ export function showBoardText(board) {
   at("key").replaceChildren(...marks(board));
   const items = board.items ? `, ${board.items.toLocaleString("en")} items` : "";
   const tests = [...new Set(board.rows.map((row) => row.tests))].filter(Boolean);
-  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} test${String(tests) === "1" ? "" : "s"})` : "";
+  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} pair${String(tests) === "1" ? "" : "s"} of models)` : "";
   const ranked =
     `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
     `paired test of their replies finds a significant difference${adjusted}. If replies are missing, the intervals are compared instead. ` +

@@ -5,6 +5,9 @@ the models is correct on them (Duffy, "Asymptotic and exact power for the McNema
 cases (clusters, pairs that share images, correlations, judged scores) it is the power of Student's t test, from the
 noncentral t distribution. The variance is assumed to shrink as 1 / n: further items are like the known ones, with
 clusters of the same size.
+
+Several models are compared in pairs, with Holm's adjustment. A single real difference is then tested at nearly the 5 %
+level divided by the number of pairs; a plan uses this level, so its power is at least the stated one.
 """
 
 import math
@@ -37,6 +40,7 @@ class PairedDesign:
         design_effect: Variance of the mean difference, divided by the variance for independent items.
         least_units: Minimum number of units for a test.
         is_clustered: Whether items share images.
+        pairs: Number of pairs of models whose tests are Holm-adjusted together.
     """
 
     n: int
@@ -46,6 +50,7 @@ class PairedDesign:
     design_effect: float = 1.0
     least_units: int = 2
     is_clustered: bool = False
+    pairs: int = 1
 
     @property
     def is_exact(self) -> bool:
@@ -53,12 +58,17 @@ class PairedDesign:
         return self.discordant == self.discordant and not self.is_clustered
 
     @property
+    def level(self) -> float:
+        """The level of a single test."""
+        return LEVEL / self.pairs
+
+    @property
     def largest(self) -> float:
         """The largest possible difference with these answers."""
         return self.discordant if self.discordant == self.discordant else 2.0
 
     def power(self, difference: float, n: int) -> float:
-        """The probability that a test at the 5 % level detects a true difference on n items.
+        """The probability that a test detects a true difference on n items.
 
         Args:
             difference: The true difference, in the unit of the score; its sign has no effect.
@@ -70,7 +80,7 @@ class PairedDesign:
             (0.835, 0.304)
         """
         if self.is_exact:
-            return mcnemar_power(difference, max(self.discordant, abs(difference)), n)
+            return mcnemar_power(difference, max(self.discordant, abs(difference)), n, self.level)
         units = self.units * n / self.n
         if units < self.least_units:
             return 0.0
@@ -80,10 +90,10 @@ class PairedDesign:
             variance = max(self.discordant, abs(difference)) - difference**2
         deviation = math.sqrt(variance * self.design_effect / n)
         if deviation == 0 and difference == 0:
-            return LEVEL
+            return self.level
         # If all units have the same difference, the test is a sign test over them.
-        found = 1.0 if deviation else float(2 * 0.5**units <= LEVEL)
-        bound = student_t.ppf(1 - LEVEL / 2, units - 1)
+        found = 1.0 if deviation else float(2 * 0.5**units <= self.level)
+        bound = student_t.ppf(1 - self.level / 2, units - 1)
         if deviation and abs(difference) / deviation < _CERTAIN * bound / NORMAL:
             shift = abs(difference) / deviation
             # At large shifts, the other side is negligible, and SciPy's cdf is sometimes nan.
@@ -91,7 +101,7 @@ class PairedDesign:
             found = float(nct.sf(bound, units - 1, shift) + other)
         if self.discordant == self.discordant:
             # A comparison of runs uses the larger of both p-values.
-            return min(found, mcnemar_power(difference, max(self.discordant, abs(difference)), n))
+            return min(found, mcnemar_power(difference, max(self.discordant, abs(difference)), n, self.level))
         return found
 
     def needed(self, difference: float, power: float = POWER) -> int | None:
@@ -134,13 +144,14 @@ class PairedDesign:
         return high
 
 
-def mcnemar_power(difference: float, discordant: float, n: int) -> float:
-    """Power of McNemar's exact test at the 5 % level.
+def mcnemar_power(difference: float, discordant: float, n: int, level: float = LEVEL) -> float:
+    """Power of McNemar's exact test.
 
     Args:
         difference: Difference of the two shares of correct answers.
         discordant: Share of the items on which only one of the models is correct, at least the difference, at most 1.
         n: Number of items.
+        level: Level of the test.
 
     Examples:
         >>> round(mcnemar_power(0.2, 0.3, 50), 3)
@@ -150,10 +161,10 @@ def mcnemar_power(difference: float, discordant: float, n: int) -> float:
         return 0.0
     spread = 8 * math.sqrt(n * discordant * (1 - discordant)) + 1
     counts = np.arange(max(0, math.floor(n * discordant - spread)), min(n, math.ceil(n * discordant + spread)) + 1)
-    # The largest number of wins of the rarer winner with a two-sided p-value of at most 5 %; -1 if 0 is already too
-    # many.
-    bound = binom.ppf(LEVEL / 2, counts, 0.5)
-    bound = np.where(binom.cdf(bound, counts, 0.5) <= LEVEL / 2, bound, bound - 1)
+    # The largest number of wins of the rarer winner with a two-sided p-value of at most the level; -1 if 0 is
+    # already too many.
+    bound = binom.ppf(level / 2, counts, 0.5)
+    bound = np.where(binom.cdf(bound, counts, 0.5) <= level / 2, bound, bound - 1)
     chance = (1 + abs(difference) / discordant) / 2
     found = binom.cdf(bound, counts, chance) + binom.sf(counts - bound - 1, counts, chance)
     return float(np.sum(binom.pmf(counts, n, discordant) * np.where(bound >= 0, found, 0.0)))

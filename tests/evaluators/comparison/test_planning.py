@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
+from eyechart.metrics.scoring.statistics.significance import holm
 from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
 from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
@@ -37,6 +40,35 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     assert mcnemar_power(0.05, 0.1, plan.needed) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1)
     assert plan.detectable is not None
     assert mcnemar_power(plan.detectable, 0.1, 1000) == pytest.approx(0.8, abs=0.01)
+
+
+def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path) -> None:
+    """Of ten pairs, one differs: simulated with Holm's adjustment."""
+    both = folders(tmp_path, choices(FIRST), choices(SECOND))
+    (plan,) = plan_runs(both, difference=0.05, models=5).plans
+    assert plan.needed is not None
+    assert mcnemar_power(0.05, 0.1, plan.needed, 0.005) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1, 0.005)
+    rng, detected = np.random.default_rng(0), 0
+    for _ in range(500):
+        discordant = rng.binomial(plan.needed, 0.1)
+        real = binomtest(rng.binomial(discordant, 0.75), discordant).pvalue
+        detected += holm([real, *rng.random(9)])[0] < 0.05
+    assert 0.76 <= detected / 500 <= 0.87
+
+
+def test_items_needed_for_an_observed_difference_have_an_interval(tmp_path: Path) -> None:
+    both = folders(tmp_path, choices(FIRST), choices(SECOND))
+    (plan,) = plan_runs(both).plans
+    low, high = compare(*both).differences[0].difference_ci95
+    design = PairedDesign(100, 100, 0.1, 0.1)
+    assert plan.needed_ci95 == (design.needed(high), design.needed(low))
+    (plan,) = plan_runs(both, difference=0.1).plans
+    assert plan.needed_ci95 is None
+    close = folders(tmp_path / "close", choices(FIRST), choices("1" * 88 + "01" * 6))
+    (plan,) = plan_runs(close).plans
+    assert plan.needed_ci95 is not None and plan.needed_ci95[1] is None
+    shown = CliRunner().invoke(app, ["plan", *map(str, close)], env={"COLUMNS": "140"}).output
+    assert "to over 10,000,000" in shown and "to plan a study, set --difference" in shown
 
 
 def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Path) -> None:

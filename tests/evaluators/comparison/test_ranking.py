@@ -68,8 +68,8 @@ def test_correlations_of_many_runs_are_told_apart(tmp_path: Path) -> None:
     assert [(run.run, run.place) for run in ranking.runs[:4]] == [("m0", 1), ("m1", 2), ("m2", 3), ("m3", 4)]
 
 
-def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> None:
-    """Seven items apart: p = 2 / 2^7, below 0.05 over the three pairs of a ranking, above it over all six tests."""
+def test_places_and_p_values_are_adjusted_over_the_pairs_of_a_score(tmp_path: Path) -> None:
+    """Seven items apart: p = 2 / 2^7, below 0.05 over the three pairs of a task, above it over the six of both."""
     runs = {"a": "1" * 7 + "0" * 13, "b": "0" * 20, "c": "0" * 20}
     made = [
         write(tmp_path / name, [choices(marks, model=name, split=split) for split in ("dev", "test")])
@@ -77,16 +77,15 @@ def test_places_are_adjusted_over_the_pairs_of_their_ranking(tmp_path: Path) -> 
     ]
     found = compare_many(made)
     raw = stats.binomtest(7, 7).pvalue
-    assert min(one.p_holm for pair in found.pairs for one in pair.differences) == pytest.approx(6 * raw)
+    assert min(one.p_holm for pair in found.pairs for one in pair.differences) == pytest.approx(3 * raw)
     assert 3 * raw < 0.05 < 6 * raw
     for ranking in found.rankings:
         assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
         assert ranking.tests == 3
     shown = call(*made)
-    assert (
-        "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted, 3 tests)" in shown
-    )
-    assert "p (Holm): Holm-adjusted (6 tests)" in shown
+    assert "unless a paired test finds a difference (p < 0.05, Holm-adjusted over 3 pairs)" in shown
+    assert "p (Holm): Holm-adjusted over the 3 pairs of runs, for each score by itself" in shown
+    assert "p: each score by itself" in call(*made[:2])
 
 
 def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
@@ -245,7 +244,7 @@ def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path
     lines = done.output.splitlines()
     assert any("1=" in line and "good" in line and "90.00 %" in line for line in lines)
     assert any(line.split()[:2] == ["3", "poor"] and line.rstrip().endswith(" 3: 100 %") for line in lines)
-    assert "A: also; B: poor" in done.output and "Holm-adjusted (3 tests)" in done.output
+    assert "A: also; B: poor" in done.output and "Holm-adjusted over the 3 pairs" in done.output
     written = json.loads(out.read_text())
     assert [run["run"] for run in written["rankings"][0]["runs"]] == ["good", "also", "poor"]
     assert len(written["pairs"]) == 3

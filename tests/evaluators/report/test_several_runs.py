@@ -34,7 +34,7 @@ def test_tests_say_which_runs_differ(three):
     (verdict,) = found.verdicts
     assert verdict.tasks == ["Q-Bench A1 Perception (LLVisionQA, dev)"]
     assert verdict.text == "good scored higher than poor (p < 0.0001); fair scored higher than poor (p < 0.0001)"
-    assert found.count == 3
+    assert found.pairs == 3
     row = found.rows[1]
     assert row.pair == "good \N{MINUS SIGN} poor"
     assert row.cells[:3] == ("90.00 %", "25.00 %", "+65.00 %") and row.cells[-2:] == ("26 / 0", "40")
@@ -50,7 +50,7 @@ def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best
     assert below.endswith(r"{\scriptsize {[}65.00, 85.00]} \\ \addlinespace")
     (caption,) = (line for line in lines if "caption" in line)
     assert r"In brackets: 95\,\% intervals. {*}: lower than the best of the runs (p \textless{} 0.05)." in caption
-    assert "Tested on all items: accuracy by McNemar's exact test; Holm-adjusted for 3 tests." in caption
+    assert "Tested on all items: accuracy by McNemar's exact test; Holm-adjusted over 3 pairs of runs." in caption
 
 
 def test_latex_says_if_no_difference_is_significant(three):
