@@ -83,6 +83,19 @@ def test_perfect_logits_give_perfect_correlations(photographs):
     assert result["intervals"]["srcc"] == {"kind": "constant", "units": 40}
 
 
+@pytest.mark.parametrize(("outlier", "kind"), [(False, "jackknife"), (True, "jackknife-few")])
+def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind):
+    logits = [
+        {**one, "good": 40.0, "poor": -40.0} if outlier and not place else one
+        for place, one in enumerate(random_logits())
+    ]
+    found = run(says(logits), photographs, temperature=1000.0)
+    assert found.scores["intervals"]["plcc"]["kind"] == kind
+    assert [text for text in found.caveats if "decide the PLCC" in text] == (
+        ["A few images, such as outliers, decide the PLCC; its 95 % interval may be too narrow."] if outlier else []
+    )
+
+
 def test_positive_is_the_first_word(photographs):
     calls = iter(range(40))
     reversed_words = lambda messages, words: {"good": 0.0, "poor": float(next(calls))}  # noqa: E731
