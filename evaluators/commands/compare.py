@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
     from eyechart.evaluators.comparison.differences import Difference
-    from eyechart.evaluators.comparison.ranking import RankedRun
 
 _FLIPS = "flips: correct only in A / correct only in B"
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
@@ -129,21 +128,15 @@ def _say_many(found: "ManyRuns") -> None:
         table.add_column("place", justify="right", no_wrap=True)
         table.add_column("run", overflow="fold")
         table.add_column(ranking.score, justify="right", no_wrap=True)
-        # One column for all ranks: one column per rank does not fit.
-        table.add_column("rank probability")
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
-            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score), _chances(run))
+            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score))
         console().print(table)
     if found.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
         _say(
             "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
             f"over {counts} pairs)"
-        )
-        _say(
-            "rank probability: how often the run has this rank when the items are resampled; runs with equal scores "
-            "share a rank; 0 % is not shown"
         )
     for task in found.unranked:
         _say(f"not ranked: {task.title}: {task.reason}")
@@ -164,23 +157,14 @@ def _say_many(found: "ManyRuns") -> None:
             _say(f"only in one of {pair.first} and {pair.second}: {', '.join(pair.only_in_one)}")
 
 
-def _chances(run: "RankedRun") -> str:
-    if any(map(math.isnan, run.probabilities)):
-        return "undefined"
-    shown = {rank: f"{100 * chance:.0f} %" for rank, chance in enumerate(run.probabilities, 1)}
-    return ", ".join(f"{rank}: {chance}" for rank, chance in shown.items() if chance != "0 %")
-
-
 def _say_two(found: "Comparison", out: Path | None) -> None:
-    from eyechart.evaluators.comparison.causes import describe_causes
     from eyechart.evaluators.comparison.verdicts import verdict_lines
 
     if found.differences:
         console().print(_table(found))
         for line in verdict_lines(found):
             _say(line)
-        for title, causes in found.causes.items():
-            _say(f"{title}: {describe_causes(causes)}")
+        _say_settings([found])
         _say_synthetic([found])
         if sum(one.has_test for one in found.differences) > 1:
             _say("p: each score by itself; of 20 equal scores, one has p < 0.05 by chance")
@@ -239,10 +223,8 @@ def _say_notes(differences: "Sequence[Difference]") -> None:
 
 def _say_settings(pairs: "Sequence[Comparison]") -> None:
     """Name what differs between the runs of each pair in addition to the model."""
-    from eyechart.evaluators.comparison.causes import differing
-
     for pair in pairs:
-        for words in dict.fromkeys(map(differing, pair.causes.values())):
+        for words in pair.also_differ:
             _say(f"{pair.first} and {pair.second} also differ in {words}, which can change scores.")
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.causes import Causes, find_causes
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
 from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
-from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
+from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
@@ -42,8 +41,8 @@ class Comparison:
     refused: tuple[Refused, ...]
     only_in_one: tuple[str, ...]
     """Tasks that only one of the runs has."""
-    causes: Mapping[str, Causes]
-    """Where a difference comes from, by the title of the task, if more than the model differs."""
+    also_differ: tuple[str, ...]
+    """What differs besides the model, each once, such as "the prompt and the backend"."""
     headlines: Mapping[str, str]
     """Key of each compared task's headline score, by the title of the task."""
     synthetic: tuple[str, ...]
@@ -120,32 +119,16 @@ def _compare_runs(
         if key not in rest.tasks and key.task in tasks
     ]
     compared = [key for key in wanted if key.title not in {each.title for each in refused}]
-    causes = {
-        key.title: find_causes(
-            one.tasks[key],
-            other.tasks[key],
-            one.answers(key),
-            other.answers(key),
-            _common_items(key, one, other) if common else None,
-        )
-        for key in compared
-    }
     return Comparison(
         one.label,
         other.label,
         tuple(found),
         tuple(refused),
         tuple(only_in_one),
-        {title: cause for title, cause in causes.items() if cause is not None},
+        tuple(dict.fromkeys(filter(None, (also_differ(one.tasks[key], other.tasks[key]) for key in compared)))),
         {key.title: score.key for key in compared if (score := one.tasks[key].headline_spec()) is not None},
         tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in (one, other))),
     )
-
-
-def _common_items(key: TaskKey, one: Run, other: Run) -> set[str] | None:
-    """Ids of the items that both runs have; None if both have the same."""
-    first, second = (set(items_of(run, key).references) for run in (one, other))
-    return None if first == second else first & second
 
 
 def compare_many(
@@ -180,7 +163,7 @@ def compare_many(
     pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
     adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
-    ranked = [_rank(key, runs, pairs, seed) for key in merged_keys(runs) if key.task in tasks]
+    ranked = [_rank(key, runs, pairs) for key in merged_keys(runs) if key.task in tasks]
     return ManyRuns(
         tuple(run.label for run in runs),
         tuple(pairs),
@@ -189,7 +172,7 @@ def compare_many(
     )
 
 
-def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: int) -> Ranking | Unranked:
+def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ranking | Unranked:
     """Rank runs by the headline of a task, if all pairs of runs were compared by it."""
     labels = [run.label for run in runs]
     missing = [run.label for run in runs if key not in run.tasks]
@@ -230,7 +213,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison], seed: 
     for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
         p_values[i, j] = p_values[j, i] = one.p_holm
         scores |= {i: one.first, j: one.second}
-    return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, items, seed)
+    return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, n_common)
 
 
 def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:

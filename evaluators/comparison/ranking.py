@@ -10,13 +10,8 @@ from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
 from eyechart.metrics.scores import Unit, spec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
-from eyechart.metrics.scoring.statistics.bootstrap import (
-    RESAMPLES,
-    bootstrap_plcc_columns,
-    bootstrap_srcc_columns,
-    part_generator,
-)
-from eyechart.metrics.scoring.statistics.ranking import dyadic_replicates, places, rank_probabilities, share_replicates
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_plcc_columns, bootstrap_srcc_columns
+from eyechart.metrics.scoring.statistics.ranking import places
 
 
 @dataclass(frozen=True)
@@ -27,8 +22,6 @@ class RankedRun:
     score: float
     place: int
     """One more than the number of significantly better runs; several runs can share a place."""
-    probabilities: tuple[float, ...]
-    """Probability of rank 1, 2, ... over bootstrap resamples of the items."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +44,7 @@ class Unranked:
 
 
 def rank_runs(
-    place: tuple[str, str, str],
-    names: Sequence[str],
-    key: str,
-    scores: Sequence[float],
-    p_values: FloatArray,
-    items: Sequence[ItemScores],
-    seed: int,
+    place: tuple[str, str, str], names: Sequence[str], key: str, scores: Sequence[float], p_values: FloatArray, n: int
 ) -> Ranking:
     """Rank runs.
 
@@ -67,28 +54,20 @@ def rank_runs(
         key: The score's key in the table of scores.
         scores: Scores of the runs on the items that all runs have.
         p_values: Holm-adjusted p-values of the paired tests, shape (k, k), symmetric; nan if there is no test.
-        items: The item scores of each run.
-        seed: Seed of the bootstrap.
+        n: Number of items that all runs have.
     """
-    shared = sorted(set.intersection(*(set(one.values[key]) for one in items)))
-    replicates = score_replicates(key, items, shared, part_generator(seed, "/".join((*place, key))))
-    chances = rank_probabilities(replicates)
-    runs = [
-        RankedRun(name, score, at, tuple(chance))
-        for name, score, at, chance in zip(names, scores, places(scores, p_values), chances.tolist(), strict=True)
-    ]
+    runs = [RankedRun(*one) for one in zip(names, scores, places(scores, p_values), strict=True)]
     runs.sort(key=lambda run: (run.place, -run.score))
-    tests = int(np.sum(~np.isnan(p_values))) // 2
-    return Ranking(*place, key, spec(key).label, len(shared), tuple(runs), tests)
+    return Ranking(*place, key, spec(key).label, n, tuple(runs), int(np.sum(~np.isnan(p_values))) // 2)
 
 
 def score_replicates(
     key: str, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
 ) -> FloatArray:
-    """Bootstrap replicates of the runs' scores on the same resamples of items, clusters or images.
+    """Bootstrap replicates of the runs' correlations or judged scores on the same resamples of items or clusters.
 
     Args:
-        key: The score's key in the table of scores.
+        key: The score's key in the table of scores; not that of a share.
         items: The item scores of each run.
         shared: The items that all runs have.
         rng: Source of the draws.
@@ -108,15 +87,6 @@ def score_replicates(
     if spec(key).unit is Unit.CORRELATION:
         human = [first.references[item] for item in shared]
         return {"srcc": bootstrap_srcc_columns, "plcc": bootstrap_plcc_columns}[key](columns, human, rng)
-    if spec(key).unit is Unit.POINTS:
-        judged = [list(zip(*column, strict=True)) for column in columns]
-        divisor = len(judged[0]) if key == "mean" else 1
-        sums = [bootstrap_scores(one, RESAMPLES, again(), clusters)[0].sum(axis=1) for one in judged]
-        return np.stack(sums) / divisor
-    values = np.array(columns, dtype=np.float64)
-    if first.images:
-        number: dict[str, int] = {}
-        pairs = [[number.setdefault(image, len(number)) for image in first.images[item]] for item in shared]
-        one, other = np.array(pairs, dtype=np.int64).T
-        return dyadic_replicates(values, one, other, rng)
-    return share_replicates(values, clusters.numbers, rng)
+    judged = [list(zip(*column, strict=True)) for column in columns]
+    divisor = len(judged[0]) if key == "mean" else 1
+    return np.stack([bootstrap_scores(one, RESAMPLES, again(), clusters)[0].sum(axis=1) for one in judged]) / divisor

@@ -1,4 +1,4 @@
-"""The settings that must agree for two results to be compared: all except those listed here."""
+"""The settings that must agree for two results to be compared, and what else differs between two runs."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -31,6 +31,33 @@ _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_te
 """Settings that only the metric records, in its scores."""
 _OF_OPTIONS: Mapping[str, str] = {"prompt_style": "prompt_id", "prompt": "prompt_id", "judge": "judge.name"}
 """Settings that results record under another name than the option of `eyechart run`."""
+
+_ASPECTS: Mapping[str, tuple[str, ...]] = {
+    "the parsing of replies": ("extraction", "fallback", "unreadable_forced", "judge_reads"),
+    "the prompt": ("prompt_id", "shuffle_seed"),
+    "the system prompt": ("model.system_prompt",),
+    "the chat template": ("model.chat_template",),
+    "the length of replies": ("max_new_tokens", "model.thinking"),
+    "the sampling": ("model.sampling", "model.decoding"),
+    "the image size": ("model.image_sizes", "model.processor", "model.downscaled_share"),
+    "the backend": ("model.backend", "model.dtype", "model.quantization", "model.attention", "model.extra_body"),
+}
+"""Settings that can change scores, by what they affect; those under `model` are settings of the backend."""
+
+
+def also_differ(first: TaskResult, second: TaskResult) -> str:
+    """What differs besides the model, such as "the prompt, the sampling and the backend"; "" if nothing does."""
+
+    def value(result: TaskResult, name: str) -> Any:
+        group, _, inner = name.rpartition(".")
+        return (result.settings.get(group) or {} if group else result.settings).get(inner)
+
+    names = [
+        aspect
+        for aspect, settings in _ASPECTS.items()
+        if any(value(first, name) != value(second, name) for name in settings)
+    ]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collection[str] = ()) -> list[str]:
