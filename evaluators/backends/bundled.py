@@ -1,4 +1,4 @@
-"""The bundled tiny model, a default that needs no network; `evaluators/tiny_vlm` has its weights and training code."""
+"""The bundled tiny model, a default that needs no network; `evaluators/tiny_vlm` has its weights and card."""
 
 from pathlib import Path
 

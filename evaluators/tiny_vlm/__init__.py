@@ -1,11 +1,8 @@
 """The bundled tiny model: a LLaVA-architecture model of one million parameters.
 
-`README.md` next to this file is its card; `train.py` trains it, `measure.py` measures it.
+`README.md` next to this file is its card; `tests/tiny_vlm` has the scripts that trained and measured it.
 """
 
 from eyechart.evaluators.backends.bundled import NAME, folder
 
-__all__ = ["IMAGE_SIZE", "NAME", "folder"]
-
-IMAGE_SIZE = 64
-"""Width and height of the images that the model sees, in pixels."""
+__all__ = ["NAME", "folder"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eyechart.evaluators.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
+from tests.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
 
 TEXTS = [
     "USER: What distortion degrades the quality of the image?\nASSISTANT: A",

@@ -11,7 +11,7 @@ from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS,
 from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS, PairQuestion, ask_pair
 from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
 from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
-from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
+from tests.tiny_vlm.architecture import IMAGE_SIZE
 
 TRAINING_SEED = 10_000_000
 HELD_OUT_SEED = 20_000_000

@@ -26,7 +26,7 @@ from eyechart.evaluators.tasks import aes_bench, mmbench
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.toolkit_prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
-from eyechart.evaluators.tiny_vlm.samples import Pair, Sample, known_facts
+from tests.tiny_vlm.samples import Pair, Sample, known_facts
 
 ENGLISH_SHARE = 0.65
 """Share of English among the questions of MMBench's synthetic demo data; the others are in Chinese."""

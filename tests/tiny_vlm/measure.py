@@ -1,4 +1,4 @@
-"""Measures the tiny model on held-out scenes: `python -m eyechart.evaluators.tiny_vlm.measure [FOLDER]`.
+"""Measures the tiny model on held-out scenes: `python -m tests.tiny_vlm.measure [FOLDER]`.
 
 Prints the values of the model's card. Every measure has its own scenes, from seeds that neither the training nor the
 synthetic demo data use; all ten distortions and five levels are equally likely.
@@ -22,12 +22,12 @@ from eyechart.evaluators.tasks.mmbench import choice_prompt
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
-from eyechart.evaluators.tiny_vlm.corpus import ask_ability
-from eyechart.evaluators.tiny_vlm.samples import HELD_OUT_SEED, Sample, draw_ability_sample, draw_pair, draw_samples
 from eyechart.metrics.scoring.choices.extraction import extract_choice
 from eyechart.metrics.scoring.quality.correlation import srcc
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval, wilson_interval
+from tests.tiny_vlm.corpus import ask_ability
+from tests.tiny_vlm.samples import HELD_OUT_SEED, Sample, draw_ability_sample, draw_pair, draw_samples
 
 _Asked = tuple[Image.Image, dict[str, Any], str]
 """An image, question and options as in a row, and the text of the correct option."""

@@ -10,16 +10,9 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from eyechart.evaluators.requests.types import IMAGE
-from eyechart.evaluators.tiny_vlm.architecture import IMAGE_TOKENS
-from eyechart.evaluators.tiny_vlm.corpus import Conversation, compare, converse, converse_on_ability, converse_on_pair
-from eyechart.evaluators.tiny_vlm.samples import (
-    TRAINING_SEED,
-    Pair,
-    Sample,
-    draw_ability_sample,
-    draw_pair,
-    draw_samples,
-)
+from tests.tiny_vlm.architecture import IMAGE_TOKENS
+from tests.tiny_vlm.corpus import Conversation, compare, converse, converse_on_ability, converse_on_pair
+from tests.tiny_vlm.samples import TRAINING_SEED, Pair, Sample, draw_ability_sample, draw_pair, draw_samples
 
 if TYPE_CHECKING:
     from transformers import LlavaProcessor, PreTrainedTokenizerFast

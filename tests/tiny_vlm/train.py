@@ -1,4 +1,4 @@
-"""Trains the bundled tiny model: `python -m eyechart.evaluators.tiny_vlm.train --out FOLDER`.
+"""Trains the bundled tiny model: `python -m tests.tiny_vlm.train --out FOLDER`.
 
 There are three phases, about an hour on two CPU cores: draw the images; train only the vision tower, to recognize the
 facts of a scene; freeze it and train the projector and the language model on conversations. A prototype that was
@@ -23,17 +23,9 @@ from torch.utils.data import DataLoader
 from eyechart.datasets_scripts.mini.ability_questions import FACTS
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES
-from eyechart.evaluators.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
-from eyechart.evaluators.tiny_vlm.lessons import (
-    BATCHES_AT_ONCE,
-    IGNORED,
-    Batches,
-    Example,
-    Lessons,
-    corpus_texts,
-    draw_lessons,
-)
-from eyechart.evaluators.tiny_vlm.samples import TRAINING_SEED, Sample
+from tests.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
+from tests.tiny_vlm.lessons import BATCHES_AT_ONCE, IGNORED, Batches, Example, Lessons, corpus_texts, draw_lessons
+from tests.tiny_vlm.samples import TRAINING_SEED, Sample
 
 if TYPE_CHECKING:
     from transformers import LlavaForConditionalGeneration, LlavaProcessor

@@ -7,11 +7,11 @@ Everything is a stock transformers class, so that the trained folder loads with 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from eyechart.evaluators.tiny_vlm import IMAGE_SIZE
-
 if TYPE_CHECKING:
     from transformers import LlavaForConditionalGeneration, LlavaProcessor, PreTrainedTokenizerFast
 
+IMAGE_SIZE = 64
+"""Width and height of the images that the model sees, in pixels."""
 PATCH_SIZE = 16
 WIDTH = 96
 VISION_LAYERS = 3
