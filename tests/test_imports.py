@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
-    *("published", "requests", "backends", "answer_files", "judging", "results", "protocols", "tasks", "evaluation"),
-    *("comparison", "report", "text_to_score", "runs", "tiny_vlm", "commands"),
+    *("tiny_vlm", "published", "requests", "backends", "answer_files", "judging", "results", "protocols", "tasks"),
+    *("evaluation", "comparison", "report", "text_to_score", "runs", "commands"),
 )
 """The rooms of `evaluators`, lowest first: a room imports only rooms before it."""
 WINGS = {

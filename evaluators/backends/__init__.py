@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.datasets_scripts.common.paths import check_not_empty
-from eyechart.evaluators.backends import bundled
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.requests.types import Backend
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def resolve_backend(
     if model is None or isinstance(model, str | Path):
         from eyechart.evaluators.backends.local.loading import LoadOptions, load_pipeline, model_fingerprint
 
-        name = str(model or bundled.NAME)
-        folder = str(bundled.folder()) if name == bundled.NAME else name
+        name = str(model or tiny_vlm.NAME)
+        folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
         options = options or LoadOptions()
         pipe = load_pipeline(folder, name, options)
         fingerprint = model_fingerprint(folder, pipe.model, options.adapter)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends import bundled
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import (
     DEFAULT_CONCURRENCY,
@@ -62,7 +62,7 @@ class ModelArguments:
             metavar="TEXT",
             help="Id or folder of a transformers model (image-text-to-text, or a dual encoder such as CLIP), or its "
             "name on a server. Repeatable: the models run one after the other and are then compared.",
-            show_default=bundled.NAME,
+            show_default=tiny_vlm.NAME,
         ),
     ] = None
     name: Annotated[str | None, typer.Option(help="Name to show in results instead of the model id.")] = None
@@ -265,7 +265,7 @@ def run(
     ] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
-    announce(model.name or ", ".join(model.model or [bundled.NAME]))
+    announce(model.name or ", ".join(model.model or [tiny_vlm.NAME]))
     from eyechart.evaluators.evaluation.repeats import check_repeats
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import check_blind, make_plan

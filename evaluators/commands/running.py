@@ -75,7 +75,7 @@ def execute_plan(
         use_store: Whether stored answers are used and new ones kept.
         images: "skip" if the models need only annotations.
     """
-    from eyechart.evaluators.backends import bundled
+    from eyechart.evaluators import tiny_vlm
     from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
@@ -86,8 +86,8 @@ def execute_plan(
     def check(store: "ResponseStore | None", options: "RunOptions") -> None:
         for one in models:
             if one.load_options is not None:
-                is_bundled = one.model in (None, bundled.NAME)
-                check_model(str(bundled.folder() if is_bundled else one.model), one.load_options)
+                is_bundled = one.model in (None, tiny_vlm.NAME)
+                check_model(str(tiny_vlm.folder() if is_bundled else one.model), one.load_options)
         check_inputs(plan, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
         for one in models:
             if one.model is not None and one.endpoint is not None:

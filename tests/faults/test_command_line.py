@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.backends import bundled
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.judging import JudgeOptions
 from eyechart.evaluators.report import write_report
@@ -272,7 +272,7 @@ def test_model_cards(metadata):
 )
 def test_models(tmp_path, name, content, message):
     folder = tmp_path / "model"
-    shutil.copytree(bundled.folder(), folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    shutil.copytree(tiny_vlm.folder(), folder, ignore=shutil.ignore_patterns("*.safetensors"))
     if name is not None and content is not None:
         (folder / name).write_bytes(content)
     elif name is not None:

@@ -22,7 +22,7 @@ from sysconfig import get_path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
-from eyechart.evaluators.backends import bundled
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.client import read_key
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, ServedModel
 from eyechart.evaluators.backends.endpoint.redaction import redact
@@ -93,7 +93,7 @@ class Server:
             _check_argument(argument)
         self.program = program
         self.log = log
-        self._path = str(bundled.folder()) if model == bundled.NAME else model
+        self._path = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
         if program == "llama.cpp" and not Path(self._path).is_file():
             raise UsageError(f"--model {model} is not a file; llama.cpp needs a GGUF file")
         self._arguments = tuple(arguments)

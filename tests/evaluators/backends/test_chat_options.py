@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
-from eyechart.evaluators.backends import bundled, resolve_backend
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
@@ -164,7 +165,7 @@ def test_settings_of_the_image_processor(llava_folder):
 
 def with_template(tmp_path, *options, **changes):
     """Run the bundled model with a changed chat template; the exit code, the output and the result's settings."""
-    template = (bundled.folder() / "chat_template.jinja").read_text(encoding="utf-8")
+    template = (tiny_vlm.folder() / "chat_template.jinja").read_text(encoding="utf-8")
     for old, new in changes.values():
         assert old in template
         template = template.replace(old, new)
