@@ -44,26 +44,6 @@ def part_generator(seed: int, part: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
 
 
-def bootstrap_mean(values: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
-    """Bootstrap replicates of a mean over items.
-
-    Args:
-        values: One number per item, shape (n,).
-        rng: Random generator.
-        resamples: Number of resamples.
-
-    Returns:
-        Replicates, shape (resamples,).
-
-    Examples:
-        >>> bootstrap_mean([1.0, 1.0], np.random.default_rng(0), resamples=3).tolist()
-        [1.0, 1.0, 1.0]
-    """
-    items = check_numbers("values", values)
-    n = check_lengths(values=items)
-    return np.array([np.einsum("i,i", counts, items) for counts in resampled_counts(n, rng, resamples)]) / n
-
-
 def bootstrap_ratios(
     numerators: ArrayLike, denominators: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:

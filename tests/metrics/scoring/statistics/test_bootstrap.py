@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.statistics.bootstrap import (
-    bootstrap_correlations,
-    bootstrap_mean,
-    bootstrap_ratios,
-    part_generator,
-)
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_ratios, part_generator
 from eyechart.metrics.scoring.statistics.resampling import resampled_counts
 
 
@@ -59,12 +54,6 @@ def test_ratios_equal_resampling_anew() -> None:
     for counts, ratios in zip(resampled_counts(8, np.random.default_rng(4), 30), found, strict=True):
         items = np.repeat(np.arange(8), counts.astype(int))
         assert ratios == pytest.approx(above[items].sum(axis=0) / below[items].sum(axis=0))
-
-
-def test_ratios_with_one_denominator_each_are_means() -> None:
-    values = np.random.default_rng(0).normal(size=50)
-    ratios = bootstrap_ratios(values[:, None], np.ones((50, 1)), np.random.default_rng(1), resamples=20)
-    assert ratios[:, 0] == pytest.approx(bootstrap_mean(values, np.random.default_rng(1), resamples=20))
 
 
 def test_a_part_draws_by_seed_and_name_alone() -> None:
