@@ -18,13 +18,11 @@ _ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
 _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
 
-def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float | None:
-    """The rating that a reply gives.
+def read_rating(text: str) -> float | None:
+    """The rating from 1 to 5 that a reply gives.
 
     Args:
         text: The reply; reasoning before it is ignored.
-        lowest: The lowest rating of the scale.
-        highest: The highest rating of the scale.
 
     Returns:
         The number at the beginning of the reply, otherwise the only number in it, not counting the scale itself. None
@@ -43,7 +41,7 @@ def read_rating(text: str, lowest: float = 1.0, highest: float = 5.0) -> float |
     if len(found) != 1:
         return None
     (rating,) = found
-    return rating if lowest <= rating <= highest else None
+    return rating if 1 <= rating <= 5 else None
 
 
 def _value(number: str) -> float:
