@@ -69,7 +69,6 @@ def read_self_awareness(
     *,
     questions: Sequence[str] | None = None,
     judge: Judge | None = None,
-    ids: Sequence[object] | None = None,
     finish_reasons: Sequence[str | None] | None = None,
     forced_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
@@ -84,7 +83,7 @@ def read_self_awareness(
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
         by_rule_items = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
         _check_refusals(by_rule_items, refusals, forced_predictions, references, choices)
-    shared: Any = {"questions": questions, "judge": judge, "ids": ids}
+    shared: Any = {"questions": questions, "judge": judge}
     first = read_choices(predictions, references, choices, settings, finish_reasons=finish_reasons, **shared)
     return read_forced(
         first,
