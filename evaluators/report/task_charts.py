@@ -20,18 +20,12 @@ from eyechart.evaluators.report.scores import (
     times,
 )
 from eyechart.evaluators.results.evaluation import AVERAGE
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import DIMENSIONS, QUALITY, headline, spec
-
-
-def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
-    """All charts of some runs, in the order of the runs' tasks."""
-    for key in merged_keys(runs):
-        yield from charts_of(key, runs)
 
 
 def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:

@@ -16,12 +16,12 @@ from eyechart import evaluators
 from eyechart.evaluators.report.charts import Chart, Series
 from eyechart.evaluators.report.drawing import draw
 from eyechart.evaluators.report.svg import inline_svg
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.metrics.scoring.choices.calibration import calibration_scores
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.finished_runs import dimension, evaluated, write
+from tests.evaluators.report.all_charts import task_charts
 from tests.evaluators.report.conftest import PERCEPTION
 
 SVG = "{http://www.w3.org/2000/svg}"

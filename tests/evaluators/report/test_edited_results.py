@@ -20,13 +20,13 @@ from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.report.sections import paper_parts
 from eyechart.evaluators.report.summary import summarise
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.choices.calibration import calibration_scores
 from eyechart.metrics.scoring.choices.risk_coverage import abstention_scores
 from eyechart.metrics.scoring.statistics.shares import Clusters
+from tests.evaluators.report.all_charts import task_charts
 
 EDITS = 400
 TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse", "mmbench/en")

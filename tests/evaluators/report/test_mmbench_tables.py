@@ -12,8 +12,8 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.report.all_charts import task_charts
 from tests.evaluators.report.conftest import NONE, scored
 
 WITHOUT = "without blind-solvable questions"

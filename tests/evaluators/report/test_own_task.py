@@ -7,8 +7,8 @@ import pytest
 
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.latex import to_latex
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.report.all_charts import task_charts
 from tests.evaluators.report.conftest import NONE, choice, scored
 
 

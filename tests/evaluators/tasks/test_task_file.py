@@ -16,7 +16,6 @@ from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.paper_tables import paper_tables
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.requests.types import IMAGE
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
@@ -24,6 +23,7 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.task_file import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from tests.evaluators.report.all_charts import task_charts
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"

@@ -16,12 +16,12 @@ from eyechart.evaluators.comparison.settings import breaking_differences
 from eyechart.evaluators.evaluation.data import LoadedData, load_data
 from eyechart.evaluators.protocols.choice.calibration import abstention_line
 from eyechart.evaluators.report.samples import read_samples
-from eyechart.evaluators.report.task_charts import task_charts
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.report.all_charts import task_charts
 
 REFUSAL = "I don't know"
 RIGHT = ("Good", "Fair", "Poor")
