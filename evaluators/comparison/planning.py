@@ -39,8 +39,6 @@ class Plan(ComparedScore):
     """Number of independent units: items, images or clusters."""
     effective_units: float
     """Effective number of units, which the tests use: units of equal size with the same information."""
-    observed: float
-    """The first run's score minus the second's; nan with only one run."""
     at: int
     """The planned number of items."""
     detectable: float | None
@@ -225,7 +223,6 @@ def _planned(
         len(shared),
         n_units,
         design.units,
-        scale * observed,
         at,
         None if least is None else scale * least,
         scale * difference,
