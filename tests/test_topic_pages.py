@@ -12,7 +12,6 @@ from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
 from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH
 from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scoring.choices.calibration import BINS
 from eyechart.metrics.scoring.choices.replies import UNREAD, read_reply
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, KINDS
 from eyechart.metrics.scoring.statistics.shares import FEW_ALIKE, FEW_CLUSTERS
@@ -80,7 +79,3 @@ def test_defaults_of_the_engine():
     assert {name.strip().lower().replace("-", "_").replace(" ", "_") for name in shown.split(",")} == {
         name for name in DUAL_ENCODERS if name != "siglip2"
     }
-
-
-def test_bins_of_the_calibration_error():
-    assert f"in {BINS} bins" in sentences("bias")

@@ -14,7 +14,6 @@ IGNORED: Mapping[str, str] = {
     "seed": "it affects intervals and random choices; the items are compared one by one",
     "early_stop": "it skips passes that cannot change whether a question is correct",
     "grade_open_answers": "it adds requests that change no score",
-    "letter_logits": "it adds calibration, which changes no score",
     "exclude_blind_solved": "it adds a second score",
     "blind_run": "it adds a second score",
     "human_labels": "it adds an agreement, which changes no score",

@@ -34,7 +34,6 @@ from eyechart.evaluators.evaluation.sampling import (
     sample_caveat,
 )
 from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
 from eyechart.evaluators.protocols.scorer import score_answers
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
@@ -124,7 +123,7 @@ def evaluate_rows(
         reasoning_caveat(planned, protocol),
         thinking_caveat(of_all, settings["model"]),
         sampling_caveat(protocol, settings),
-        sample_caveat(settings, CALIBRATION in scored.diagnostics) if scores is not None else "",
+        sample_caveat(settings) if scores is not None else "",
         *incomplete,
         "" if protocol.needs_whole_texts else cut,
         failed_caveat([one.scores or {} for one in scored_by_repeat], judge),

@@ -18,7 +18,6 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.choice.blind import GAIN
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION
 from eyechart.metrics.scores import INTERVALS, ScoreSpec, Unit, specs_in
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
@@ -109,11 +108,7 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
 
 
 def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Diagnostics whose intervals are corrected for all items: gain and leak, repeats, the benchmark's table, AURC.
-
-    Two intervals are not corrected. That of the calibration error bounds what chance adds to the error, and chance
-    adds to the error on all items too. That of abstaining depends on the few answers that differ; if it were narrowed,
-    it could exclude 0 although the resamples do not.
+    """Diagnostics whose intervals are corrected for all items: gain and leak, repeats, the benchmark's table.
 
     Args:
         diagnostics: The diagnostics of a result on the sample.
@@ -128,12 +123,6 @@ def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]
         found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
     if "table" in found:
         found["table"] = {name: _finite_part(part, fraction) for name, part in found["table"].items()}
-    if CALIBRATION in found and (about := found[CALIBRATION][INTERVALS]["aurc"])["kind"] not in _WITHOUT:
-        calibration = found[CALIBRATION]
-        low, high = calibration["aurc_ci95"]
-        interval = finite_interval(Interval(low, high, about["kind"], about["units"]), calibration["aurc"], fraction)
-        kinds = calibration[INTERVALS] | {"aurc": interval.described()}
-        found[CALIBRATION] = calibration | {"aurc_ci95": [interval.low, interval.high], INTERVALS: kinds}
     return found
 
 
@@ -169,12 +158,11 @@ def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     scores[last] = value
 
 
-def sample_caveat(settings: Mapping[str, Any], is_calibrated: bool = False) -> str:
+def sample_caveat(settings: Mapping[str, Any]) -> str:
     """The caveat that scores are of a sample; "" if they are not.
 
     Args:
         settings: The settings of the result.
-        is_calibrated: Whether its diagnostics contain a calibration error.
 
     Examples:
         >>> sample_caveat({"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}})
@@ -184,12 +172,7 @@ def sample_caveat(settings: Mapping[str, Any], is_calibrated: bool = False) -> s
     if sample is None:
         return ""
     by = f", by {' and '.join(sample['strata'])}" if sample["strata"] else ""
-    error = (
-        " The intervals of the ECE (to which chance adds on all items too) and of abstaining are for many more items."
-        if is_calibrated
-        else ""
-    )
     return (
         f"Sample of {sample['n']:,} from {sample['of']:,} items (seed {sample['seed']}{by}); intervals are for the "
-        f"score on all items.{error}"
+        "score on all items."
     )

@@ -260,8 +260,6 @@ def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
         return UNPARSEABLE
     if row["losses"]:
         return LOWEST_LOSS
-    if row["options"] and row["logits"]:
-        return SCORED
     if row["options"] or row["first_id"]:
         # Private questions have no step of their own.
         return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))

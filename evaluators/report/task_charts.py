@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from eyechart.evaluators.report.calibration_charts import reliability, risk_coverage
 from eyechart.evaluators.report.charts import WHISKERS, Chart, Scatter, Series, finite, readable
 from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
 from eyechart.evaluators.report.pair_charts import convergence, pair_shares
@@ -189,8 +188,6 @@ _MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
     choice_distribution,
     agreement_with_people,
     convergence,
-    reliability,
-    risk_coverage,
 )
 
 

@@ -18,7 +18,6 @@ from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import specs_in
-from eyechart.metrics.scoring.choices.calibration import BINS, COVERAGES
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
@@ -148,52 +147,6 @@ class _Repeats(BaseModel):
     choices: _Scores = {}
 
 
-class _Bin(BaseModel):
-    high: float
-    accuracy: float | None
-
-
-class _RiskPoint(BaseModel):
-    coverage: float
-    risk: float
-
-
-class _About(BaseModel):
-    kind: str
-    units: int
-
-
-class _CalibrationIntervals(BaseModel):
-    ece: _About
-    aurc: _About
-
-
-class _AbstentionIntervals(BaseModel):
-    difference: _About
-
-
-class _Abstention(BaseModel):
-    answer_rate: float
-    own_accuracy: float | None
-    by_probability: float | None
-    difference: float | None
-    difference_ci95: tuple[float | None, float | None] | None
-    intervals: _AbstentionIntervals
-
-
-class _Calibration(BaseModel):
-    ece: float
-    aurc: float
-    ece_ci95: tuple[float | None, float | None] | None
-    aurc_ci95: tuple[float | None, float | None] | None
-    intervals: _CalibrationIntervals
-    n: int
-    probabilities: str
-    bins: Annotated[list[_Bin], Field(min_length=BINS, max_length=BINS)]
-    risk_coverage: Annotated[list[_RiskPoint], Field(min_length=len(COVERAGES), max_length=len(COVERAGES))]
-    abstention: _Abstention | None = None
-
-
 class _Diagnostics(BaseModel):
     """The diagnostics that reports read."""
 
@@ -204,7 +157,6 @@ class _Diagnostics(BaseModel):
     exclude_blind_solved: dict[str, Any] = {}
     multimodal_gain: _Scores = {}
     repeats: _Repeats | None = None
-    calibration: _Calibration | None = None
 
 
 class _Numbers(BaseModel):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.protocols.choice.blind import GAIN
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, abstention_line, calibration_line
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import task_folder
@@ -78,10 +77,6 @@ def _texts(evaluation: Evaluation) -> Iterator[str]:
     blind = evaluation.diagnostics.get(GAIN, {}).get("model", evaluation.model)
     if blind != evaluation.model:
         yield f"The blind run is of the model {blind}, so the gain compares two models."
-    if calibration := evaluation.diagnostics.get(CALIBRATION):
-        yield f"Calibration: {calibration_line(calibration)}"
-        if "abstention" in calibration:
-            yield abstention_line(calibration["abstention"])
 
 
 def _not_to_be_submitted(evaluation: Evaluation) -> str:

@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.breakdown import crossed_groups, known_groups
 from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol, without_images
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, loss_calibration
 from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET, LOSSES, lowest_loss
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
@@ -175,7 +174,7 @@ class MultipleChoice(ChoiceProtocol):
         return items
 
     def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Accuracy, with prompt failures (Q-Bench, A.2.1) or calibration; the answer file if the labels are private."""
+        """Accuracy, with prompt failures (Q-Bench, A.2.1); the answer file if the labels are private."""
         public = [one for one in answered if not self.is_private(one.row)]
         items, diagnostics = flat_items(answered), self._diagnostics(answered)
         if not public:
@@ -186,8 +185,6 @@ class MultipleChoice(ChoiceProtocol):
         diagnostics |= self.gain([one.row for one in public], [one["correct"] for one in found], chances, "accuracy")
         others = [loss for loss in LOSSES if self.is_closed_set and loss != self.loss]
         variants = {f"loss={loss}": self._scores(public, self._items_by(loss, public)) for loss in others}
-        if self.is_closed_set:
-            diagnostics[CALIBRATION] = loss_calibration(public, self.loss, self.seed)
         return Scored(items, scores, variants, diagnostics, caveats=self.caveats())
 
     def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:

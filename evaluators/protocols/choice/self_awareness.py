@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.breakdown import known_groups
 from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol
-from eyechart.evaluators.protocols.choice.calibration import CALIBRATION, LETTERS, letter_calibration
 from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
 from eyechart.evaluators.protocols.choice.questions import (
     CHOICE_COLUMNS,
@@ -22,16 +21,7 @@ from eyechart.evaluators.protocols.choice.questions import (
     right_letter,
     shown_options,
 )
-from eyechart.evaluators.protocols.protocol import (
-    CONFIG,
-    Count,
-    Flag,
-    Scored,
-    Seed,
-    clusters_of,
-    columns_of,
-    flat_items,
-)
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Scored, Seed, clusters_of, columns_of, flat_items
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -69,8 +59,6 @@ class SelfAwareness(ChoiceProtocol):
     """Replies requested from the judge for each of the model's replies."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"
     """How a second reply that names no option is counted: separately ("apart"), or as wrong (Eq. 3)."""
-    letter_logits: Flag = False
-    """Also ask for the logits of the option letters, without the refusal option, to compute calibration."""
 
     @property
     def is_judged(self) -> bool:
@@ -90,13 +78,8 @@ class SelfAwareness(ChoiceProtocol):
         super().check(row)
 
     def requests(self, row: Row) -> list[Request]:
-        """The question with all options; with `letter_logits`, also a request for the logits of the letters."""
-        options = ordered_options(row, self.shuffle_seed)
-        requests = [self._request(row, options, "main")]
-        if self.letter_logits:
-            left = without_refusal(options, moved_letter(row["refusal"], row["options"], options))
-            requests.append(self._request(row, tuple(left), LETTERS))
-        return requests
+        """The question with all options."""
+        return [self._request(row, ordered_options(row, self.shuffle_seed), "main")]
 
     def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
         """The question without the refusal option, if it was refused."""
@@ -113,7 +96,7 @@ class SelfAwareness(ChoiceProtocol):
             {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
             for row, response in zip(rows, responses, strict=True)
         ]
-        first = [place for place, response in enumerate(responses) if _is_first(response)]
+        first = [place for place, response in enumerate(responses) if response.request.pass_name != FORCED]
         for place in first:
             items[place]["refusal"] = _refusal(rows[place], responses[place])
         add_choices(
@@ -151,10 +134,8 @@ class SelfAwareness(ChoiceProtocol):
             one.row["id"]: {name: columns[name][number] for name in _FORCED_COLUMNS}
             for number, one in enumerate(public)
         }
-        if calibration := letter_calibration(public, columns, self.seed):
-            diagnostics[CALIBRATION] = calibration
         items = [
-            {**response.item, **(forced.get(one.row["id"], {}) if _is_first(response) else {})}
+            {**response.item, **(forced.get(one.row["id"], {}) if response.request.pass_name != FORCED else {})}
             for one in answered
             for response in one.responses
         ]
@@ -213,15 +194,10 @@ class SelfAwareness(ChoiceProtocol):
             prompt=self.prompt_of({**row, "options": options}),
             images=self.images_of(row),
             options=options,
-            words=tuple(ascii_uppercase[: len(options)]) if pass_name == LETTERS else (),
-            max_new_tokens=0 if pass_name == LETTERS else self.reply_length,
+            max_new_tokens=self.reply_length,
             pass_name=pass_name,
-            optional=self.skip_bad and pass_name in (FORCED, LETTERS),
+            optional=self.skip_bad and pass_name == FORCED,
         )
-
-
-def _is_first(response: Response) -> bool:
-    return response.request.pass_name not in (FORCED, LETTERS)
 
 
 def _first_reply(response: Response, extraction: Extraction) -> str:

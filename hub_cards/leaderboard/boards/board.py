@@ -24,7 +24,7 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import spec
 
 FREE = (
-    *("seed", "judge", "early_stop", "grade_open_answers", "letter_logits"),
+    *("seed", "judge", "early_stop", "grade_open_answers"),
     *("blind_run", "exclude_blind_solved", "human_labels"),
 )
 """Settings that do not change a board's scores, and the judge, which the board shows."""

@@ -43,7 +43,6 @@ KINDS: Mapping[str, str] = {
     "number of items)",
     "bounded-unread": "Wilson score interval of a mean between two ends; images were not read, so texts about the same "
     "image count as independent",
-    "calibration": "bootstrap over units that bounds how much chance adds to the calibration error",
     "finite-population": "interval of the score on all items, estimated from a random sample of them",
     "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
     "constant": "no interval, as all items have the same score",

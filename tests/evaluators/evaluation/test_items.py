@@ -116,7 +116,7 @@ SETTINGS = [
     *((task, {"extraction": "strict"}) for task in ("q_bench/perception", "mmbench/en", "ql_bench/single")),
     ("mmbench/en", {"fallback": "random", "grade_open_answers": True, "early_stop": True}),
     ("ql_bench/single", {"fallback": "random", "unreadable_forced": "wrong", "shuffle_seed": 1}),
-    ("ql_bench/pair", {"letter_logits": True}),
+    ("ql_bench/pair", {"shuffle_seed": 2}),
     ("q_bench/assessment", {"word_pair": "good+fine/poor+bad", "temperature": 1.0, "ties": "paper-code"}),
     ("q_bench/description", {"rounds": 1}),
     ("two_afc/coarse", {"aggregator": "perron", "undefined_pools": "zero"}),

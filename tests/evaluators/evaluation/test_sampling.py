@@ -19,19 +19,12 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.evaluation.sampling import (
-    draw_sample,
-    finite_diagnostics,
-    finite_scores,
-    sample_caveat,
-    systematic_rows,
-)
+from eyechart.evaluators.evaluation.sampling import draw_sample, finite_diagnostics, finite_scores, systematic_rows
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.checks import misfits
 from eyechart.metrics.scores import value_at
-from eyechart.metrics.scoring.choices.calibration import calibration_scores
 from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.repeats import repeat_scores
 from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
@@ -122,35 +115,6 @@ def test_repeats_of_a_sample_are_about_all_items() -> None:
     found = finite_diagnostics({"repeats": {"count": 2, "choices": choices}}, {"n": 100, "of": 200})["repeats"]
     assert found["count"] == 2
     assert found["choices"]["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
-
-
-def test_calibration_of_a_sample() -> None:
-    rng = np.random.default_rng(0)
-    confidences = rng.uniform(0.3, 1, 200)
-    right = rng.random(200) < confidences
-    drawn = calibration_scores(confidences, right)
-    abstention = {
-        "difference": 0.1,
-        "difference_ci95": [0.0, 0.3],
-        "intervals": {"difference": {"kind": "bootstrap", "units": 200}},
-    }
-    about = {"n": 200, "of": 800}
-    found = finite_diagnostics({"calibration": drawn | {"abstention": abstention}}, about)["calibration"]
-    # An expected calibration error is above 0 by chance on all items too.
-    assert found["ece_ci95"] == drawn["ece_ci95"]
-    assert found["intervals"]["ece"] == {"kind": "calibration", "units": 200}
-    distances = np.subtract(drawn["aurc_ci95"], drawn["aurc"])
-    assert np.subtract(found["aurc_ci95"], drawn["aurc"]) == pytest.approx(distances * np.sqrt(0.75))
-    assert found["intervals"]["aurc"]["kind"] == "finite-population"
-    # One answer that differs would show a difference, were the end at 0 brought nearer.
-    assert found["abstention"] == abstention
-    few = calibration_scores([0.9] * 10, [True] * 10)
-    unshown = finite_diagnostics({"calibration": few}, about)["calibration"]
-    assert unshown["intervals"] == few["intervals"] and np.isnan(unshown["aurc_ci95"]).all()
-    line = sample_caveat({"sample": {**about, "seed": 0, "strata": []}}, True)
-    assert line.endswith(
-        "The intervals of the ECE (to which chance adds on all items too) and of abstaining are for many more items."
-    )
 
 
 def reply(messages: Any, words: Any = None) -> Any:

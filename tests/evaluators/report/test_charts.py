@@ -18,7 +18,6 @@ from eyechart.evaluators.report.drawing import draw
 from eyechart.evaluators.report.svg import inline_svg
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.metrics.scoring.choices.calibration import calibration_scores
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.finished_runs import dimension, evaluated, write
 from tests.evaluators.report.all_charts import task_charts
@@ -363,35 +362,6 @@ def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():
     assert "currentColor" in svg and "#010203" not in svg
     assert "<metadata" not in svg and "xlink" not in svg
     assert len(svg) < 40_000
-
-
-def calibrated(accuracy):
-    confidences, right = np.tile([0.9, 0.5], 50), np.arange(100) < 100 * accuracy
-    return {"calibration": {"probabilities": "softmax", **calibration_scores(confidences, right)}}
-
-
-def test_calibration_has_a_reliability_diagram_and_the_risk_coverage_curve(charts):
-    one = evaluation("q_bench/perception", "llvisionqa", {"accuracy": 0.7}, diagnostics=calibrated(0.7))
-    found = by_title(charts(one))
-    reliability, curve = found["reliability"], found["risk and coverage"]
-    assert (reliability.kind, reliability.label_axis, len(reliability.labels)) == ("lines", "confidence, in %", 15)
-    assert [series.name for series in reliability.series] == ["some/model", "perfect calibration"]
-    assert reliability.series[1].is_bound and reliability.series[1].values[7] == pytest.approx(50)
-    # 0.9 is in the bin from 13/15 on, 0.5 in that from 7/15 on; the other bins have no items.
-    assert reliability.series[0].values[13] == reliability.series[0].values[7] == pytest.approx(70)
-    assert sum(map(math.isfinite, reliability.series[0].values)) == 2
-    assert reliability.note.startswith("ECE 20.0 % (")
-    assert (curve.labels[0], curve.labels[-1], curve.label_axis) == ("10", "100", "items answered, in %")
-    assert curve.series[0].values == pytest.approx([30] * 10)
-    assert draw(reliability, files=False).svg and draw(curve, files=False).svg
-
-
-def test_two_calibrated_runs_are_named(charts):
-    one = evaluation("q_bench/perception", "llvisionqa", {"accuracy": 0.7}, diagnostics=calibrated(0.7))
-    found = charts(one, other=dataclasses.replace(one, model="other", diagnostics=calibrated(0.4)))
-    reliability, curve = (by_title(found)[name] for name in ("reliability", "risk and coverage"))
-    assert [series.name for series in curve.series] == ["some/model", "other"]
-    assert "some/model: ECE" in reliability.note and "other: ECE" in reliability.note
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import random
 import warnings
 
 import pytest
-from numpy.random import default_rng
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators import evaluator
@@ -23,22 +22,12 @@ from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scoring.choices.calibration import calibration_scores
-from eyechart.metrics.scoring.choices.risk_coverage import abstention_scores
-from eyechart.metrics.scoring.statistics.shares import Clusters
 from tests.evaluators.report.all_charts import task_charts
 
 EDITS = 400
 TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse", "mmbench/en")
 EXTRAS = {
     "extractor_agreement": {"all": {"agreement": 0.5, "agreement_ci95": [0.1, 0.9], "n": 2}, "after_exact": None},
-    "calibration": {
-        "probabilities": "softmax",
-        **calibration_scores([0.5, 0.9] * 50, [True, False, True, True] * 25),
-        "abstention": abstention_scores(
-            [True] * 30, [True] * 20 + [False] * 10, [0.5] * 30, [True] * 30, Clusters.of(None, 30), default_rng(0), 30
-        ),
-    },
     "without_blind": {"model": "gpt-4", "removed": 2, "not_asked": 0, "of": 9},
 }
 """What a run under CircularEval tells only with files of its user's, and what others have."""

@@ -112,7 +112,6 @@ def of_task(**changes):
             of_task(diagnostics__convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
             r"\.convergence\.upper_bound\[0\]\.srcc is 'x'; expected a number",
         ),
-        (of_task(diagnostics__calibration={"ece": "x"}), r"\.diagnostics\.calibration\.ece: .*number"),
         (of_task(diagnostics__convergence={"curve": [1]}), r"\.convergence\.curve\[0\]: .*dictionary; it is 1"),
         (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: expected an object; it is 'x'"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),
