@@ -14,16 +14,6 @@ LOSSES = ("mean", "sum")
 """Kinds of loss of an option, the default first."""
 
 
-def loss_value(loss: Loss, kind: str) -> float:
-    """An option's loss, in nats: the mean or the sum over its tokens.
-
-    Examples:
-        >>> loss_value(Loss(total=6.0, tokens=4), "mean"), loss_value(Loss(total=6.0, tokens=4), "sum")
-        (1.5, 6.0)
-    """
-    return loss.mean if kind == "mean" else loss.total
-
-
 def lowest_loss(losses: Sequence[Loss], kind: str) -> tuple[int, bool]:
     """The option with the lowest loss.
 
@@ -40,6 +30,6 @@ def lowest_loss(losses: Sequence[Loss], kind: str) -> tuple[int, bool]:
         >>> lowest_loss([Loss(3.0, 1), Loss(4.0, 2), Loss(2.0, 1)], "mean")
         (1, True)
     """
-    values = [loss_value(loss, kind) for loss in losses]
+    values = [loss.mean if kind == "mean" else loss.total for loss in losses]
     index = values.index(min(values))
     return index, values.count(values[index]) > 1
