@@ -109,7 +109,6 @@ class Description(Protocol):
             "judge": self.judge,
             "rounds": self.rounds,
             "template": self.template,
-            "seed": self.seed,
         }
 
     def settings(self) -> dict[str, Any]:

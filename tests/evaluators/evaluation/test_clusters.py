@@ -25,7 +25,7 @@ from eyechart.evaluators.results.results_file import TaskResult, collect, read_r
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.recomputing import Recomputing
-from eyechart.metrics.scoring.statistics.intervals import student, wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 from tests.evaluators.conftest import picture
 from tests.evaluators.tasks.own_data import write_questions
@@ -100,9 +100,9 @@ def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
     features = Features({**types, "images": Sequence(Image()), "options": Sequence(Value("string"))})
     dataset = Dataset.from_dict(rows, features=features)
     scores = evaluator("q_bench/perception").compute(lambda messages: "A", dataset)
-    # The same letter is right about both questions of an image: the interval is that of 60 answers, with Student's t.
-    assert scores["intervals"]["accuracy"] == {"kind": "wilson-clustered", "units": 60}
-    assert scores["accuracy_ci95"] == pytest.approx(list(wilson_of_share(1 / 3, 60 * 59 / 60, student(60))))
+    # The same letter is right about both questions of an image: the interval is that of 60 answers.
+    assert scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
+    assert scores["accuracy_ci95"] == pytest.approx(list(wilson_of_share(1 / 3, 60)))
     # One question about each image is left in each group.
     assert {part["intervals"]["accuracy"]["kind"] for part in scores["by_question_type"].values()} == {"wilson"}
 

@@ -77,11 +77,11 @@ def test_names_keep_their_capitals() -> None:
 @pytest.mark.parametrize(
     ("name", "words", "units"),
     [
-        ("bootstrap-unread", "Percentile bootstrap over items; images were not read", "30 items"),
-        ("bootstrap-clustered", "Percentile bootstrap over clusters of items", "30 clusters"),
+        ("bounded-unread", "95 % Wilson score interval of a mean between two ends; images were not read", "30 items"),
+        ("bounded-clustered", "95 % Wilson score interval of a mean between two ends, with a cluster", "30 clusters"),
     ],
 )
-def test_judged_texts_name_what_was_resampled(name: str, words: str, units: str) -> None:
+def test_judged_texts_name_what_they_share(name: str, words: str, units: str) -> None:
     (note,) = interval_notes([("own", {"mean": 1.5, "n": 60, "intervals": {"mean": kind(name, 30)}})])
     assert note.startswith(words) and note.endswith(f": own: mean (0 to 2) ({units}).")
 

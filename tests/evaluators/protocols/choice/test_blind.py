@@ -188,7 +188,7 @@ def test_the_blind_run_says_how_it_was_asked(data):
 def test_questions_about_one_image_are_one_unit(tmp_path):
     image = [[Image.fromarray(np.full((8, 8, 3), number // 2, dtype=np.uint8))] for number in range(N)]
     found = gain_of(looks, make_data(images=image), tmp_path).diagnostics["multimodal_gain"]
-    assert found["intervals"]["gain"] == {"kind": "paired-by-cluster", "units": N // 2}
+    assert found["intervals"]["gain"] == {"kind": "paired-clustered", "units": N // 2}
 
 
 def test_the_gain_of_circular_eval_is_of_questions_right_in_every_pass(data, tmp_path):
