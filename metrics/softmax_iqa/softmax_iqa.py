@@ -46,7 +46,7 @@ Args:
     groups (`dict` of `str` to `list`, optional): Group name to one value per image; adds `by_<group name>`.
     average_over (`str`, optional): Name of one of the `groups`; the overall scores are then plain means over its
         values.
-    resamples (`int`): Bootstrap resamples of the intervals. Default 1000.
+    resamples (`int`): Bootstrap resamples of the interval of `srcc`. Default 1000.
     seed (`int`): Seed of the bootstrap. Default 0.
     return_items (`bool`): Whether to add `items`. Default False.
 

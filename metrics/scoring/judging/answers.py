@@ -102,7 +102,7 @@ def answer_scores(
     Args:
         items: Items of n answers, from `read_answers`.
         groups: Group name to one value per question.
-        settings: The judge's name, its rounds and the bootstrap.
+        settings: The judge's name and its rounds.
         clusters: Cluster of each question, such as its image; None if questions are independent.
 
     Returns:

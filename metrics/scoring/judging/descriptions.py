@@ -130,7 +130,7 @@ def description_scores(
     Args:
         items: Items of n descriptions, from `read_descriptions`.
         groups: Group name to one value per image.
-        settings: The judge's name, its rounds and the bootstrap.
+        settings: The judge's name and its rounds.
         template: "q_bench" or "aesbench".
         clusters: Cluster of each row, such as its image; None if rows are independent.
 

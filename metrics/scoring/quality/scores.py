@@ -40,7 +40,7 @@ class QualitySettings:
     Attributes:
         fit: "logistic4" or "logistic5".
         average_over: Name of the group whose scores are averaged for the overall scores, or None.
-        resamples: Bootstrap resamples of the intervals.
+        resamples: Number of bootstrap resamples.
         seed: Seed of the bootstrap.
         pooling: How logits were pooled, for the result; None if scores were given directly.
 
@@ -118,7 +118,7 @@ def quality_scores(
         `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
         `plcc_ci95`, `fit_parameters` (b1, b2, ... of the logistic, None if it is undefined), `n`, `by_<group name>` for
         each group, and the settings. With `average_over`, the overall scores are plain means over the values of that
-        group, with intervals for these means (each value is resampled separately), and `fit_parameters` is None.
+        group, with intervals for these means, and `fit_parameters` is None.
 
     Raises:
         InputError: An argument is invalid.
