@@ -14,7 +14,6 @@ from eyechart.evaluators.protocols.protocol import REASONING_LENGTH
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.choices.replies import UNREAD, read_reply
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, KINDS
-from eyechart.metrics.scoring.statistics.shares import FEW_ALIKE, FEW_CLUSTERS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -52,15 +51,16 @@ def test_the_length_of_replies():
 def test_every_kind_of_interval_is_explained():
     text = sentences("intervals")
     assert [kind for kind in KINDS if f"`{kind}`" not in text] == []
-    assert f"fewer than {FEW_UNITS} units of a bootstrap" in text
-    assert f"fewer than {FEW_CLUSTERS} clusters, or fewer than {FEW_ALIKE} with a correct" in text
+    assert f"fewer than {FEW_UNITS} units of a correlation" in text
 
 
 def test_coverage_is_that_of_its_table():
     table = (DOCS / "coverage.md").read_text(encoding="utf-8")
     (good, rows) = re.search(r"(\d+) of (\d+) rows do", table).groups()
     assert f"{good} of {rows} kinds of data" in sentences("intervals")
-    assert table.count("wider than needed") == int(rows) - int(good)
+    wide, narrow = table.count("wider than needed"), table.count("too narrow")
+    assert wide + narrow == int(rows) - int(good)
+    assert f"too narrow for {narrow} kinds of data and wider than needed for {wide}" in sentences("intervals")
 
 
 def test_defaults_of_servers():
