@@ -190,9 +190,12 @@ def few_decide_caveat(scores: Mapping[str, Any]) -> str:
     Args:
         scores: What a metric returned.
     """
-    if scores.get("intervals", {}).get("plcc", {}).get("kind") != "jackknife-few":
+    parts = [part for key, parts in scores.items() if key.startswith("by_") for part in parts.values()]
+    kinds = [one.get("intervals", {}).get("plcc", {}).get("kind") for one in (scores, *parts)]
+    # An average is decided by a few images if one of its parts is.
+    if kinds[0] != "jackknife-few" and not (kinds[0] == "mean" and "jackknife-few" in kinds):
         return ""
-    return "A few images, such as outliers, decide the PLCC; its 95 % interval may be too narrow."
+    return "A few images, such as outliers, decide the PLCC: look at them before you rely on it."
 
 
 def repeated_caveat(model: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
     "mean": "intervals of several scores, combined into an interval of their mean",
     "jackknife": "jackknife over items on Fisher's z, with Student's t",
     "jackknife-few": "jackknife over items on Fisher's z, with Student's t; a few items decide the correlation, so the "
-    "interval may be too narrow",
+    "interval is wide",
     "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
     "bounded": "Wilson score interval of a mean between two ends (effective number of items)",
     "bounded-clustered": "Wilson score interval of a mean between two ends, with a cluster-robust variance (effective "
@@ -45,7 +45,7 @@ KINDS: Mapping[str, str] = {
     "image count as independent",
     "finite-population": "interval of the score on all items, estimated from a random sample of them",
     "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
-    "constant": "no interval, as all items have the same score",
+    "constant": "no interval, as the score is the same without any of the items",
     "constant-part": "no interval, as one of its parts has the same score on all items",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
 }

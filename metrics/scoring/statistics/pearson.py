@@ -3,7 +3,7 @@
 The interval is the jackknife's on Fisher's z, tanh(z ± t s), where s comes from z without each item (Efron, "The
 Jackknife, the Bootstrap and Other Resampling Plans", 1982, Eq. 3.9). The degrees of freedom of Student's t are
 Satterthwaite's for the variance of n contributions of kurtosis k, 2 n / (k - 1): if few items decide the correlation,
-the interval is wide. Below `FEW_DECIDE` degrees of freedom, it may still be too narrow.
+as outliers do, the interval is wide. If extreme errors are so rare that no item shows one, it is too narrow.
 
 The test swaps the two models' scores of random items. Models of equal quality could be swapped on every item without a
 difference. Both models' scores are centred, and divided by their mean absolute deviation, before they are swapped. The

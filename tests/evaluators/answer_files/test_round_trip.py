@@ -128,7 +128,7 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
     headline = found.headline_spec()
     assert headline is not None
     # A file has no images, so nothing says which questions share one; the run has read them.
-    kinds = ("wilson-unread", "bootstrap-unread", "constant", "constant-part")
+    kinds = ("wilson-unread", "bounded-unread", "constant", "constant-part")
     assert found.scores["intervals"][headline.key]["kind"] in kinds
     assert expected.scores["intervals"][headline.key]["kind"] != "wilson-unread"
     assert [item.id for item in found.left_out] == [item.id for item in expected.left_out]

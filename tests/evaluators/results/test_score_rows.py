@@ -10,7 +10,7 @@ from eyechart.metrics.scores import spec
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
 DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
-CONSTANT = "No interval, as all items have the same score"
+CONSTANT = "No interval, as the score is the same without any of the items"
 FEW = "No interval, as there are fewer than 20 units or the score is undefined"
 
 

@@ -92,7 +92,7 @@ def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind)
     found = run(says(logits), photographs, temperature=1000.0)
     assert found.scores["intervals"]["plcc"]["kind"] == kind
     assert [text for text in found.caveats if "decide the PLCC" in text] == (
-        ["A few images, such as outliers, decide the PLCC; its 95 % interval may be too narrow."] if outlier else []
+        ["A few images, such as outliers, decide the PLCC: look at them before you rely on it."] if outlier else []
     )
 
 
