@@ -190,6 +190,8 @@ def few_decide_caveat(scores: Mapping[str, Any]) -> str:
     Args:
         scores: What a metric returned.
     """
+    if "plcc" not in scores:
+        return ""
     parts = [part for key, parts in scores.items() if key.startswith("by_") for part in parts.values()]
     kinds = [one.get("intervals", {}).get("plcc", {}).get("kind") for one in (scores, *parts)]
     # An average is decided by a few images if one of its parts is.

@@ -11,6 +11,7 @@ from eyechart.datasets_scripts.common.errors import DataError, ModelError, Usage
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.caveats import few_decide_caveat
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.rescoring import rescore
@@ -94,6 +95,14 @@ def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind)
     assert [text for text in found.caveats if "decide the PLCC" in text] == (
         ["A few images, such as outliers, decide the PLCC: look at them before you rely on it."] if outlier else []
     )
+
+
+def test_an_average_says_it_of_its_parts():
+    kinds = [{"intervals": {"plcc": {"kind": kind}}} for kind in ("mean", "jackknife", "jackknife-few")]
+    assert few_decide_caveat({**kinds[0], "plcc": 0.5, "by_half": {"a": kinds[1], "b": kinds[2]}})
+    assert not few_decide_caveat({**kinds[0], "plcc": 0.5, "by_half": {"a": kinds[1], "b": kinds[1]}})
+    # Of groups that the score does not average, each has its own interval.
+    assert not few_decide_caveat({**kinds[1], "plcc": 0.5, "by_half": {"a": kinds[2]}})
 
 
 def test_positive_is_the_first_word(photographs):
