@@ -13,6 +13,8 @@ from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
 _FEW = 0.01
 """Up to this share of cut-off replies there is no caveat."""
+_WIDE = 0.1
+"""Width of the interval of a PLCC above which a few images may decide what it means."""
 _MANY = 0.1
 """From this share of replies without an option there is a caveat."""
 
@@ -185,12 +187,13 @@ def unmatched_caveat(scores: Mapping[str, Any]) -> str:
 
 
 def few_decide_caveat(scores: Mapping[str, Any]) -> str:
-    """That a few images decide the PLCC; "" if they do not.
+    """That a few images decide a PLCC with a wide interval; "" if they do not.
 
     Args:
         scores: What a metric returned.
     """
-    if "plcc" not in scores:
+    low, high = scores.get("plcc_ci95", (0.0, 0.0))
+    if not high - low > _WIDE:
         return ""
     parts = [part for key, parts in scores.items() if key.startswith("by_") for part in parts.values()]
     kinds = [one.get("intervals", {}).get("plcc", {}).get("kind") for one in (scores, *parts)]

@@ -97,12 +97,14 @@ def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind)
     )
 
 
-def test_an_average_says_it_of_its_parts():
+def test_an_average_says_it_of_its_parts_unless_its_interval_is_narrow():
     kinds = [{"intervals": {"plcc": {"kind": kind}}} for kind in ("mean", "jackknife", "jackknife-few")]
-    assert few_decide_caveat({**kinds[0], "plcc": 0.5, "by_half": {"a": kinds[1], "b": kinds[2]}})
-    assert not few_decide_caveat({**kinds[0], "plcc": 0.5, "by_half": {"a": kinds[1], "b": kinds[1]}})
-    # Of groups that the score does not average, each has its own interval.
-    assert not few_decide_caveat({**kinds[1], "plcc": 0.5, "by_half": {"a": kinds[2]}})
+    wide = {"plcc_ci95": [0.5, 0.7]}
+    assert few_decide_caveat({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[2]}})
+    assert not few_decide_caveat({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[1]}})
+    # Groups that the score does not average have intervals of their own.
+    assert not few_decide_caveat({**kinds[1], **wide, "by_half": {"a": kinds[2]}})
+    assert not few_decide_caveat({**kinds[2], "plcc_ci95": [0.93, 0.96]})
 
 
 def test_positive_is_the_first_word(photographs):
