@@ -31,7 +31,6 @@ def score(judge, n=4):
         references=["dark"] * n,
         questions=["How is it?"] * n,
         judge=judge,
-        resamples=10,
     )
 
 
@@ -226,7 +225,7 @@ def test_nonsense_is_stored_and_a_failed_round(script, judge, store):
 
     def compute():
         return metrics.load("judge_answer").compute(
-            predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store), rounds=5, resamples=10
+            predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store), rounds=5
         )
 
     scores = compute()
