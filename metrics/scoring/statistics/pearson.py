@@ -1,7 +1,7 @@
 """The interval of a PLCC and the paired test of two PLCCs. Neither assumes normal data.
 
 The interval is the jackknife's on Fisher's z, tanh(z ± t s), where s comes from z without each item (Efron, "The
-Jackknife, the Bootstrap and Other Resampling Plans", 1982, Eq. 3.9). The degrees of freedom of Student's t are
+Jackknife, the Bootstrap and Other Resampling Plans", 1982, Ch. 3). The degrees of freedom of Student's t are
 Satterthwaite's for the variance of n contributions of kurtosis k, 2 n / (k - 1): if few items decide the correlation,
 as outliers do, the interval is wide. If extreme errors are so rare that no item shows one, it is too narrow.
 
