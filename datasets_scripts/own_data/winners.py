@@ -41,7 +41,7 @@ def read_winner(value: Any, names: Sequence[Sequence[str]], base: int | None, *,
         "first", "second" or "tie".
 
     Raises:
-        BadAnnotationError: The value is none of these, or means both images.
+        BadAnnotationError: The value is not one of these, or means both images.
     """
     text = clean_text(str(value))
     if base is not None:

@@ -95,8 +95,8 @@ class Correlations:
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
         units = self.n if self.units is None else self.units
-        srcc, plcc = (percentile_interval(side, units) for side in self.replicates)
-        plcc = self.plcc_interval or plcc
+        srcc = percentile_interval(self.replicates[0], units)
+        plcc = self.plcc_interval or percentile_interval(self.replicates[1], units)
         return {**{name: self.scores[name] for name in names}, **listed_intervals({"srcc": srcc, "plcc": plcc})}
 
 

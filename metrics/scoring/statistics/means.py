@@ -17,6 +17,9 @@ from eyechart.metrics.scoring.inputs import FloatArray, check_numbers
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval, student, wilson_of_share
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_variance, rare_freedom
 
+# Rounding errors make equal sums of scores differ by less than this share of the scale.
+_EQUAL = 1e-12
+
 
 def bounded_mean_interval(values: ArrayLike, limits: tuple[float, float], clusters: Clusters | None = None) -> Interval:
     """Interval of a mean.
@@ -40,7 +43,7 @@ def bounded_mean_interval(values: ArrayLike, limits: tuple[float, float], cluste
     units = clusters.n_clusters
     if units < FEW_UNITS:
         return Interval.undefined(units)
-    if np.ptp(numbers) == 0:
+    if np.ptp(numbers) < _EQUAL * (high - low):
         return Interval(math.nan, math.nan, "constant", units)
     kind = "bounded" if units == len(numbers) else "bounded-clustered"
     kind = kind if clusters.are_known else "bounded-unread"

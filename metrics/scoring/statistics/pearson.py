@@ -68,7 +68,8 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
         kurtosis = n * float(squares @ squares) / float(squares.sum()) ** 2
     if not math.isfinite(deviation):
         return Interval.undefined(n)
-    freedom = min(2 * n / (kurtosis - 1), n - 1.0)
+    # At most n - 1; contributions of equal size have a kurtosis of 1.
+    freedom = 2 * n / max(kurtosis - 1, 2 * n / (n - 1))
     middle, reach = math.atanh(float(x @ y) / n), student(freedom + 1) * deviation
     kind = "jackknife" if freedom >= FEW_DECIDE else "jackknife-few"
     return Interval(math.tanh(middle - reach), math.tanh(middle + reach), kind, n)

@@ -48,7 +48,9 @@ def test_clusters_of_equal_numbers_count_once():
     assert (unread.low, unread.kind) == (alone.low, "bounded-unread")
 
 
-@pytest.mark.parametrize(("values", "kind"), [([0.5, 1.0] * 9, "none"), ([2.0] * 30, "constant")])
+@pytest.mark.parametrize(
+    ("values", "kind"), [([0.5, 1.0] * 9, "none"), ([2.0] * 30, "constant"), ([0.1 + 0.2, 0.3] * 15, "constant")]
+)
 def test_when_there_is_no_interval(values, kind):
     found = bounded_mean_interval(values, (0, 2))
     assert found.kind == kind and math.isnan(found.low) and math.isnan(found.high)

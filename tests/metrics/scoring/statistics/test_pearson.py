@@ -51,6 +51,14 @@ def test_the_interval_covers_on_data_that_are_not_normal(draw):
     assert 0.93 < np.mean([one.low <= true <= one.high for one in intervals]) < 0.98
 
 
+def test_contributions_of_equal_size_have_the_most_degrees_of_freedom():
+    """Without a correlation, two values of each contribute alike: the kurtosis is 1, up to rounding."""
+    found = plcc_interval([0, 0, 1, 1] * 10, [0, 1, 0, 1] * 10)
+    z = leave_one_out(np.tile([0, 0, 1, 1], 10), np.tile([0, 1, 0, 1], 10))
+    reach = student_t.ppf(0.975, 39) * (z.std() ** 2 * 39) ** 0.5
+    assert (found.low, found.high) == pytest.approx((-math.tanh(reach), math.tanh(reach)))
+
+
 @pytest.mark.parametrize(
     ("x", "y", "kind"),
     [
