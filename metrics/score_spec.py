@@ -53,6 +53,13 @@ class ScoreSpec:
     """Key of its `[low, high]` in a metric's result, if each task declares its own."""
     part_of: str = ""
     """Key of the score that it is a part of; tables show it below that score."""
+    of: tuple[str, ...] = ()
+    """The column of items that it is the mean of, or the correlation of with `against`; of several columns, the sum of
+    their means, or their mean. Two runs are compared on it by these columns."""
+    against: str = ""
+    """The column of items with the human judgement that it is correlated with."""
+    images: tuple[str, ...] = ()
+    """Columns of items with the images that items share."""
 
     @property
     def interval_key(self) -> str:

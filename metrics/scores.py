@@ -43,10 +43,13 @@ def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
     """The same correlations, of images, in two modules."""
     shared: dict[str, Any] = {"modules": (module,), "unit": Unit.CORRELATION, "low": -1.0, "counts": (count,)}
     is_pairs = module == PAIRS
+    # Images that are ranked from pairs have no items of their own: see `ImageRanking`.
+    ranks, values = ({}, {}) if is_pairs else ({"of": ("rank_score",)}, {"of": ("quality_score",)})
+    shared |= {} if is_pairs else {"against": "quality"}
     return (
         ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=_NOT_FITTED_AGAIN, in_table=is_pairs),
-        ScoreSpec("srcc", "SRCC", **shared, has_interval=True, chance=0.0, headline=not is_pairs),
-        ScoreSpec("plcc", "PLCC", **shared, has_interval=True, chance=0.0),
+        ScoreSpec("srcc", "SRCC", **shared, **ranks, has_interval=True, chance=0.0, headline=not is_pairs),
+        ScoreSpec("plcc", "PLCC", **shared, **values, has_interval=True, chance=0.0),
         ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
     )
 
@@ -56,7 +59,7 @@ def _dimension(name: str) -> tuple[ScoreSpec, ...]:
     shared: dict[str, Any] = {"modules": (DESCRIPTION,), "counts": (f"{name}.n",), "part_of": "mean"}
     share: dict[str, Any] = {**shared, "higher_is_better": None, "in_table": False}
     return (
-        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, has_interval=True),
+        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, has_interval=True, of=(name,)),
         *(ScoreSpec(f"{name}.p{score}", f"{name}: share of {score}", **share) for score in range(3)),
         _count(f"{name}.n", f"{name}: images with a judge score", DESCRIPTION),
         _count(f"{name}.failed_rounds", f"{name}: failed rounds", DESCRIPTION),
@@ -102,10 +105,13 @@ def _count(key: str, label: str, *modules: str) -> ScoreSpec:
 
 _SIDES = ("yes_no.n_yes", "yes_no.n_no")
 _PAIR_SHARE: dict[str, Any] = {"modules": (PAIRS,), "counts": ("n_pairs",)}
+_SIDES_OF_PAIR = ("first_id", "second_id")
 _PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
 
 SCORES: tuple[ScoreSpec, ...] = (
-    ScoreSpec("accuracy", "accuracy", (CHOICE,), has_interval=True, chance="random_guess", headline=True),
+    ScoreSpec(
+        "accuracy", "accuracy", (CHOICE,), has_interval=True, chance="random_guess", headline=True, of=("correct",)
+    ),
     ScoreSpec(
         "yes_no.mean",
         "balanced yes/no accuracy",
@@ -126,8 +132,11 @@ SCORES: tuple[ScoreSpec, ...] = (
         chance="random_guess",
         counts=("n_questions",),
         headline=True,
+        of=("circular_correct",),
     ),
-    ScoreSpec("vanilla_accuracy", "VanillaEval", (CIRCULAR,), has_interval=True, counts=("n_vanilla",)),
+    ScoreSpec(
+        "vanilla_accuracy", "VanillaEval", (CIRCULAR,), has_interval=True, counts=("n_vanilla",), of=("correct",)
+    ),
     ScoreSpec(
         "position_free_accuracy",
         "accuracy by majority of the passes",
@@ -145,12 +154,16 @@ SCORES: tuple[ScoreSpec, ...] = (
         counts=("n_questions",),
         in_table=False,
     ),
-    ScoreSpec("score_sa", "self-awareness", (AWARENESS,), **_PERCENT, has_interval=True, headline=True),
-    ScoreSpec("score_cc", "right answers", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa"),
+    ScoreSpec(
+        "score_sa", "self-awareness", (AWARENESS,), **_PERCENT, has_interval=True, headline=True, of=("self_aware",)
+    ),
+    ScoreSpec(
+        "score_cc", "right answers", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa", of=("correct",)
+    ),
     ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa"),
     ScoreSpec("answer_rate", "answer rate", (AWARENESS,), higher_is_better=None, has_interval=True),
     ScoreSpec("answer_accuracy", "answer accuracy", (AWARENESS,), has_interval=True, chance="random_guess"),
-    ScoreSpec("sum", "sum (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, has_interval=True),
+    ScoreSpec("sum", "sum (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, has_interval=True, of=DIMENSIONS),
     ScoreSpec(
         "mean",
         "mean (0 to 2)",
@@ -159,6 +172,7 @@ SCORES: tuple[ScoreSpec, ...] = (
         high=2.0,
         has_interval=True,
         headline=True,
+        of=DIMENSIONS,
     ),
     *(part for name in DIMENSIONS for part in _dimension(name)),
     ScoreSpec(
@@ -183,9 +197,19 @@ SCORES: tuple[ScoreSpec, ...] = (
         has_interval=True,
         range_key=OWN_RANGE,
         headline=True,
+        of=(OWN,),
     ),
-    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, has_interval=True),
-    ScoreSpec("accuracy_all", "pair accuracy", **_PAIR_SHARE, has_interval=True, chance=0.25, headline=True),
+    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, has_interval=True, of=("consistent",), images=_SIDES_OF_PAIR),
+    ScoreSpec(
+        "accuracy_all",
+        "pair accuracy",
+        **_PAIR_SHARE,
+        has_interval=True,
+        chance=0.25,
+        headline=True,
+        of=("correct",),
+        images=_SIDES_OF_PAIR,
+    ),
     ScoreSpec(
         "accuracy_consistent",
         "accuracy, consistent pairs",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eyechart.evaluators.evaluation.sampling import SAMPLE
-from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import get_task, known_task
 from eyechart.metrics.scores import INTERVALS, QUALITY, ScoreSpec, correlations_of
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval
@@ -18,7 +19,7 @@ AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 """Scores that have the same scale on all databases; the RMSE is on the scale of each database's opinion scores."""
 
 
-def with_averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
     """The evaluations, with each average inserted after the last evaluation that it is computed from."""
     after = {id(same[-1]): _average(same) for same in _several(evaluations)}
     found = []
@@ -27,7 +28,7 @@ def with_averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return found
 
 
-def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+def averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
     """Average the scores of each task that was run on several of its databases.
 
     Args:
@@ -45,9 +46,9 @@ def averages(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
     return [_average(same) for same in _several(evaluations)]
 
 
-def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
+def _several(evaluations: Sequence[TaskResult]) -> list[list[TaskResult]]:
     """Groups of at least two evaluations with the same settings, on databases that the task averages over."""
-    groups: dict[str, list[Evaluation]] = {}
+    groups: dict[str, list[TaskResult]] = {}
     for evaluation in evaluations:
         task = known_task(evaluation.task)
         if task is not None and task.metric == QUALITY and evaluation.dataset in task.data.run_on:
@@ -57,34 +58,34 @@ def _several(evaluations: Sequence[Evaluation]) -> list[list[Evaluation]]:
     return [same for same in groups.values() if _can_be_averaged(same)]
 
 
-def _can_be_averaged(same: Sequence[Evaluation]) -> bool:
+def _can_be_averaged(same: Sequence[TaskResult]) -> bool:
     """Whether there are several databases and any scores; a server's top tokens may give none."""
     databases = {evaluation.dataset for evaluation in same}
     return len(databases) > 1 and any(evaluation.scores is not None for evaluation in same)
 
 
-def _settings(evaluation: Evaluation) -> dict[str, Any]:
+def _settings(evaluation: TaskResult) -> dict[str, Any]:
     """The settings of the task itself, which are the same on all databases."""
     return {name: value for name, value in evaluation.settings.items() if name not in ("data", "model", SAMPLE)}
 
 
-def _average(same: Sequence[Evaluation]) -> Evaluation:
+def _average(same: Sequence[TaskResult]) -> TaskResult:
     databases = get_task(same[0].task).data.run_on
     counts = Counter(evaluation.dataset for evaluation in same)
     by_database = {evaluation.dataset: evaluation for evaluation in same if evaluation.scores is not None}
     missing = [name for name in databases if name not in by_database]
     repeated = [name for name in databases if counts[name] > 1]
-    caveat = ""
+    notes = []
     if missing:
-        caveat = f"No average over the {len(databases)} databases: no scores on {', '.join(missing)}."
+        notes = [note("average_missing", of=len(databases), missing=missing)]
     elif repeated:
-        caveat = f"No average over the {len(databases)} databases: more than one result on {', '.join(repeated)}."
+        notes = [note("average_repeated", of=len(databases), repeated=repeated)]
     elif not all(evaluation.complete for evaluation in same):
-        caveat = "The average includes scores of incomplete evaluations."
+        notes = [note("average_incomplete")]
     is_complete = not (missing or repeated)
     first = same[0]
     variants = [name for name in first.variants if all(name in evaluation.variants for evaluation in same)]
-    return Evaluation(
+    return TaskResult(
         task=first.task,
         dataset=AVERAGE,
         split=first.split,
@@ -101,18 +102,18 @@ def _average(same: Sequence[Evaluation]) -> Evaluation:
             name: mean_scores({database: by_database[database].variants[name] for database in databases})
             for name in (variants if is_complete else ())
         },
-        caveats=[caveat] if caveat else [],
+        notes=notes,
         headline=first.headline,
         complete=all(evaluation.complete for evaluation in same),
     )
 
 
-def _sample(same: Sequence[Evaluation]) -> dict[str, Any]:
+def _sample(same: Sequence[TaskResult]) -> dict[str, Any]:
     """How many of all images were drawn, if any of the evaluations used a sample."""
     drawn = [evaluation.settings[SAMPLE] for evaluation in same if SAMPLE in evaluation.settings]
     if not drawn:
         return {}
-    unsampled = sum(len(evaluation.predictions) for evaluation in same if SAMPLE not in evaluation.settings)
+    unsampled = sum(len(evaluation.items) for evaluation in same if SAMPLE not in evaluation.settings)
     counts = {name: unsampled + sum(one[name] for one in drawn) for name in ("n", "of")}
     return {SAMPLE: {**drawn[0], **counts}}
 

@@ -1,4 +1,4 @@
-"""Load the rows to evaluate: a release, synthetic demo data, a named dataset or a `Dataset`."""
+"""The rows to evaluate: a release, synthetic demo data, a named dataset or a `Dataset`."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -22,6 +22,51 @@ _MADE = ("id", "first_id", "second_id")
 """Columns that are added to own data if they are missing."""
 _MINI = "mini"
 """The value of `data` for synthetic demo data."""
+Images = Literal["load", "skip"]
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """The rows on which to run a task.
+
+    Raises:
+        UsageError: `limit` and `sample` are both given.
+    """
+
+    data: str | Path | datasets.Dataset | None = None
+    """A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of a
+    release as `[DATASET=]PATH`; "mini" for synthetic demo data of `dataset`, "mini:NAME" for that of another eyechart
+    dataset; None for `dataset`."""
+    dataset: str | None = None
+    """One of the task's datasets (default: its first) if `data` is None, "mini" or the name of your own task;
+    otherwise the configuration of `data`."""
+    split: str | None = None
+    """One of the task's splits (default: its first) if `data` is None or an eyechart dataset, otherwise any split of
+    `data`."""
+    data_dir: str | Path | None = None
+    """Folder of the release; None is the official release, downloaded if possible."""
+    is_mini: bool = False
+    """Use synthetic demo data, as `data="mini"` does."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the dataset."""
+    limit: int | None = None
+    """Evaluate only the first N items."""
+    sample: int | None = None
+    """Evaluate a random sample of N items, stratified by the task's groups; intervals are for the score on all."""
+    skip_missing: bool = False
+    """Leave out rows whose image file is missing."""
+    skip_bad: bool = False
+    """Leave out rows whose annotation is malformed."""
+    images: Images = "load"
+    """"skip" reads annotations only, for precomputed predictions."""
+
+    def __post_init__(self) -> None:
+        """Refuse two ways of choosing items."""
+        if self.limit is not None and self.sample is not None:
+            raise UsageError(f"limit={self.limit} and sample={self.sample} are both given; leave out one")
+
+
+_DEFAULT = DataRequest()
 
 
 @dataclass(frozen=True)
@@ -41,6 +86,10 @@ class LoadedData:
     """Configuration of the dataset."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the dataset, defaults included."""
+    limit: int | None = None
+    """Only the first N rows are asked."""
+    sample: int | None = None
+    """Only a random sample of N rows is asked."""
 
     def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
         """The same with another `Dataset`."""
@@ -77,41 +126,19 @@ class LoadedData:
         return is_mini_source(self.source) or mini.is_release(self.source)
 
 
-def load_data(
-    task: Task,
-    data: str | Path | datasets.Dataset | None = None,
-    *,
-    dataset: str | None = None,
-    split: str | None = None,
-    data_dir: str | Path | None = None,
-    is_mini: bool = False,
-    options: Mapping[str, Any] | None = None,
-    skip_missing: bool = False,
-    skip_bad: bool = False,
-    images: Literal["load", "skip"] = "load",
-) -> LoadedData:
+def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
     """Load the data for a task.
-
-    Args:
-        task: The task; its first dataset and split are the defaults.
-        data: A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of
-            a release as `[DATASET=]PATH`; "mini" for synthetic demo data of `dataset`, "mini:NAME" for that of another
-            eyechart dataset; None for `dataset`.
-        dataset: One of the task's datasets if `data` is None, "mini" or the name of your own task; otherwise the
-            configuration of `data`.
-        split: One of the task's splits if `data` is None or an eyechart dataset, otherwise any split of `data`.
-        data_dir: Folder of the release; None is the official release, downloaded if possible.
-        is_mini: Use synthetic demo data, as `data="mini"` does.
-        options: Options of the dataset.
-        skip_missing: Leave out rows whose image file is missing.
-        skip_bad: Leave out rows whose annotation is malformed.
-        images: "skip" reads annotations only, for precomputed predictions.
 
     Raises:
         UsageError: Unknown dataset or split, a `data` that is neither a name nor a `Dataset`, an empty `data_dir`, or
             both a folder and synthetic demo data.
         DataError: The release cannot be read, or has to be downloaded by hand.
     """
+    return replace(_load(task, request), limit=request.limit, sample=request.sample)
+
+
+def _load(task: Task, request: DataRequest) -> LoadedData:
+    data, dataset, split, data_dir = request.data, request.dataset, request.split, request.data_dir
     check_not_empty("data_dir", data_dir)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
@@ -121,6 +148,7 @@ def load_data(
             f"data is of type {type(data).__name__}; expected a datasets.Dataset, the name of a dataset, or None."
         )
     check_not_empty("data", data)
+    is_mini = request.is_mini
     if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
         data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
     is_own = task.data.path is not None
@@ -129,16 +157,15 @@ def load_data(
     known = datasets_scripts.list_datasets()
     if data is not None and not is_mini and data not in known and (given := _folder_given(task, data)) is not None:
         name, path = given
-        how: Any = {"options": options, "skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
         try:
-            return load_data(task, dataset=name or dataset, split=split, data_dir=path, **how)
+            return _load(task, replace(request, data=None, dataset=name or dataset, data_dir=path))
         except DataError:
             # Neither the release nor a dataset for `datasets`, such as one that was exported.
             if next(Path(path).expanduser().rglob("*.parquet"), None) is None:
                 raise
     if is_own and (data is None or data in task.data.datasets):
         _, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
-        return _load_own(task, split, data_dir, skip_missing=skip_missing, skip_bad=skip_bad, images=images)
+        return _load_own(task, replace(request, split=split))
     if is_mini and data_dir is not None:
         raise UsageError(f"synthetic demo data and the folder {data_dir} are both requested; leave out one")
     if is_mini and data is not None and data not in known:
@@ -150,19 +177,18 @@ def load_data(
     name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
     name, split = task.choose_data(name, split, in_folder=data_dir is not None)
     folder = mini.release(name) if is_mini else None if data_dir is None else Path(data_dir)
-    options = dict(options or {})
     rows = datasets_scripts.load_dataset(
         name,
         config,
         split=split,
         data_dir=folder,
-        options=options,
-        skip_missing=skip_missing,
-        skip_bad=skip_bad,
-        images=images,
+        options=dict(request.options),
+        skip_missing=request.skip_missing,
+        skip_bad=request.skip_bad,
+        images=request.images,
     )
     left_out = datasets_scripts.left_out(rows)
-    options = datasets_scripts.options_in_force(name, config, options)
+    options = datasets_scripts.options_in_force(name, config, dict(request.options))
     source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
     return LoadedData(rows, name, str(rows.split), source, left_out, config, options)
 
@@ -194,28 +220,20 @@ def _full_path(given: str | Path) -> str:
     return found if os.path.exists(found) else str(given)
 
 
-def _load_own(
-    task: Task,
-    split: str | None,
-    data_dir: str | Path | None,
-    *,
-    skip_missing: bool,
-    skip_bad: bool,
-    images: Literal["load", "skip"],
-) -> LoadedData:
-    own, path = task.data, _full_path(data_dir or task.data.path or "")
+def _load_own(task: Task, request: DataRequest) -> LoadedData:
+    own, path = task.data, _full_path(request.data_dir or task.data.path or "")
     rows = load_own(
         path,
         task.protocol.kind,
         columns=own.columns,
         image_dir=own.images,
         config=own.config,
-        split=split,
+        split=request.split,
         needs=[name for name in (*task.protocol.columns, *task.groups, task.cluster) if name and name not in _MADE],
         needed_by=task.name,
-        skip_missing=skip_missing,
-        skip_bad=skip_bad,
-        images=images,
+        skip_missing=request.skip_missing,
+        skip_bad=request.skip_bad,
+        images=request.images,
     )
     left_out = datasets_scripts.left_out(rows)
     split = str(rows.split)

@@ -17,20 +17,27 @@ from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
-from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.loop import evaluate_rows
+from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.waves import Progress
-from eyechart.evaluators.protocols.settings import with_settings
-from eyechart.evaluators.requests.types import Backend, RowResponses
-from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
+from eyechart.evaluators.requests.types import Backend
+from eyechart.evaluators.results.items import MAIN, Item
+from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
 from eyechart.evaluators.results.sources import GIVEN
-from eyechart.evaluators.tasks import headline_of
-from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options, with_published_settings
+from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning
-from eyechart.metrics.scoring.judging.replies import Judge
 
 _OWN_PROCESSOR = "A vision-language model needs its complete processor: pass a pipeline"
+_DEFAULT = RunOptions()
+_METRIC_INPUTS = {
+    "predictions": ("quality_score", "text"),
+    "references": ("quality", "answer", "label"),
+    "choices": ("options",),
+    "questions": ("question",),
+}
+"""Columns of items that a metric other than the task's own takes, by its argument; the first that has a value."""
 
 
 class Evaluator(evaluate.Evaluator):
@@ -38,72 +45,22 @@ class Evaluator(evaluate.Evaluator):
 
     Args:
         task: The task.
-        seed: Seed of everything random: the metric's bootstrap and its random choices.
-        settings: Settings of the task's protocol, by name, that replace the task's defaults.
-        judge: A function `judge(messages, n)` that returns n replies, if the task's metric uses a judge. With None, the
-            metric scores without one.
-        as_published: Run with the paper's settings instead of the task's defaults; the result lists them.
+        options: How to run it.
 
     Raises:
         UsageError: A setting is unknown, or conflicts with `as_published`.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        *,
-        seed: int = 0,
-        settings: Mapping[str, Any] | None = None,
-        judge: Judge | None = None,
-        as_published: bool = False,
-    ) -> None:
-        """Keep and check the settings; nothing is loaded."""
+    def __init__(self, task: Task, options: RunOptions = _DEFAULT) -> None:
+        """Keep and check the options; nothing is loaded."""
         super().__init__(task="image-text-to-text", default_metric_name=task.metric)
         self.definition = task
-        self.as_published = as_published
-        protocol = task.bound(seed=seed, judge=judge)
-        if as_published:
-            self.protocol = with_published_settings(task, protocol, settings or {})
-        else:
-            self.protocol = with_settings(protocol, settings or {}, task.name)
+        self.options = options
+        self.protocol = options.protocol(task)
 
-    def run(
-        self,
-        backend: Backend,
-        loaded: LoadedData,
-        *,
-        skip_bad: bool = False,
-        limit: int | None = None,
-        sample: int | None = None,
-        repeats: int = 1,
-        progress: Progress | None = None,
-    ) -> Evaluation:
-        """Evaluate a backend on loaded data.
-
-        Args:
-            backend: What answers the requests.
-            loaded: The data, with what its loader left out.
-            skip_bad: Leave out items that cannot be asked, for example because their image is corrupt; each is listed
-                in `left_out`. Otherwise, the first such item raises an error.
-            limit: Ask only the first N rows.
-            sample: Ask a random sample of N rows, stratified by the task's groups; the intervals are then for the score
-                on all rows. Cannot be combined with `limit`.
-            repeats: How many times to ask everything, for a backend that samples its replies. The scores are those of
-                the first repeat; `diagnostics["repeats"]` summarizes all repeats.
-            progress: Called with (done, total) after each response.
-
-        Returns:
-            Scores, predictions, settings, left-out items and timings.
-
-        Raises:
-            UsageError: `limit` and `sample` are both given; the run is as published but lacks its judge or the paper's
-                data options; or all repeats would be equal.
-            DataError: A row cannot be asked.
-        """
-        if limit is not None and sample is not None:
-            raise UsageError(f"limit={limit} and sample={sample} are both given; leave out one")
-        how: Any = {"skip_bad": skip_bad, "limit": limit, "sample": sample, "repeats": repeats}
-        return self._run(backend, loaded, progress=progress, **how)[0]
+    def run(self, backend: Backend, loaded: LoadedData, progress: Progress | None = None) -> TaskResult:
+        """Evaluate a backend on loaded data; see `evaluate_rows`."""
+        return evaluate_rows(self.definition, self.options, backend, loaded, progress)
 
     def compute(  # the signature is that of evaluate.Evaluator.compute
         self,
@@ -178,7 +135,8 @@ class Evaluator(evaluate.Evaluator):
             )
         backend = self.prepare_pipeline(model_or_pipeline, device=device)
         no_names = data is None and model_or_pipeline is None and self.definition.data.path is None
-        loaded = self._rename(self._load(data, subset, split, is_mini=no_names), input_column, label_column)
+        loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit))
+        loaded = self._rename(loaded, input_column, label_column)
         if loaded.is_mini:
             warnings.warn(
                 f"{self.definition.name}: {loaded.name} is synthetic demo data, so the scores are not comparable with "
@@ -186,21 +144,23 @@ class Evaluator(evaluate.Evaluator):
                 MiniDataWarning,
                 stacklevel=2,
             )
+        options = replace(self.options, skip_bad=skip_bad or self.options.skip_bad)
         with progress_bar(self.definition.name) as progress:
-            evaluation, answered = self._run(backend, loaded, limit=limit, skip_bad=skip_bad, progress=progress)
-        if evaluation.scores is None:
-            raise DataError(f"{' '.join(evaluation.caveats)} Use `Evaluator.run` to get the predictions.")
-        _warn_of_left_out(evaluation)
-        scores = evaluation.scores
+            result = evaluate_rows(self.definition, options, backend, loaded, progress)
+        if result.scores is None:
+            raise DataError(f"{' '.join(result.caveats)} Use `Evaluator.run` to get the predictions.")
+        _warn_of_left_out(result)
+        scores = result.scores
         if metric not in (None, self.definition.metric):
-            public = [one for one in answered if not self.protocol.is_private(one.row)]
-            scores = self.prepare_metric(metric).compute(**self.predictions_processor(public))
-        seconds, count = evaluation.timings["model_seconds"], len(evaluation.predictions)
+            module = self.prepare_metric(metric)
+            inputs = self.predictions_processor([item for item in result.items if item.label is not None])
+            scores = module.compute(**{name: inputs[name] for name in module._feature_names() if name in inputs})
+        seconds, count = result.timings["model_seconds"], len(result.items)
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
         found = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
         found |= {} if limit is None else {"limit": limit}
-        extent = f"{evaluation.split}, synthetic" if is_synthetic else evaluation.split
-        return ComputedScores(found, f"{evaluation.task} on {evaluation.dataset} ({extent})")
+        extent = f"{result.split}, synthetic" if is_synthetic else result.split
+        return ComputedScores(found, f"{result.task} on {result.dataset} ({extent})")
 
     def prepare_pipeline(
         self,
@@ -218,7 +178,7 @@ class Evaluator(evaluate.Evaluator):
 
     def load_data(self, data: str | Dataset | None, subset: str | None = None, split: str | None = None) -> Dataset:
         """The dataset for the `data` of `compute`; None is the official release of the task's own dataset."""
-        return self._load(data, subset, split).dataset
+        return self._load(DataRequest(data, subset, split)).dataset
 
     def prepare_metric(
         self, metric: str | evaluate.EvaluationModule | None, metric_config: str | None = None
@@ -228,49 +188,18 @@ class Evaluator(evaluate.Evaluator):
             return metric
         return metrics.load(metric or self.definition.metric, metric_config)
 
-    def predictions_processor(self, predictions: Sequence[RowResponses], label_mapping: None = None) -> dict[str, Any]:
-        """A hook of `evaluate.Evaluator`: the metric's arguments from the responses."""
-        return self.protocol.metric_inputs(predictions)
+    def predictions_processor(self, predictions: Sequence[Item], label_mapping: None = None) -> dict[str, Any]:
+        """A hook of `evaluate.Evaluator`: what metrics may take, from the items with public labels of the first pass."""
+        records = [item.record() for item in predictions if (item.pass_name, item.repeat) == (MAIN, 1)]
+        return {
+            name: [next((record[column] for column in columns if record.get(column) is not None), "") for record in records]
+            for name, columns in _METRIC_INPUTS.items()
+        }
 
-    def _run(
-        self,
-        backend: Backend,
-        loaded: LoadedData,
-        *,
-        skip_bad: bool = False,
-        limit: int | None = None,
-        sample: int | None = None,
-        repeats: int = 1,
-        progress: Progress | None = None,
-    ) -> tuple[Evaluation, list[RowResponses]]:
-        task, protocol = self.definition, self.protocol
-        lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
-        # Rows with private answers are not scored, so they need no judge.
-        if (
-            self.as_published
-            and lacks_judge
-            and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, limit)))
-        ):
-            raise judge_needed(task)
-        evaluation, answered = evaluate_rows(
-            task,
-            protocol,
-            backend,
-            loaded,
-            as_published=self.as_published,
-            skip_bad=skip_bad,
-            limit=limit,
-            sample=sample,
-            repeats=repeats,
-            progress=progress,
-        )
-        return replace(evaluation, headline=headline_of(task).key), answered
-
-    def _load(
-        self, data: str | Path | Dataset | None, subset: str | None, split: str | None, *, is_mini: bool = False
-    ) -> LoadedData:
-        options = published_data_options(self.definition) if self.as_published else None
-        return load_data(self.definition, data, dataset=subset, split=split, is_mini=is_mini, options=options)
+    def _load(self, request: DataRequest) -> LoadedData:
+        if self.options.as_published:
+            request = replace(request, options=published_data_options(self.definition))
+        return load_data(self.definition, request)
 
     def _rename(self, loaded: LoadedData, input_column: str | None, label_column: str | None) -> LoadedData:
         documented = self.protocol.columns
@@ -282,15 +211,15 @@ class Evaluator(evaluate.Evaluator):
         return loaded
 
 
-def _warn_of_left_out(evaluation: Evaluation) -> None:
-    left_out = [item for item in evaluation.left_out if item["reason"] != PRIVATE]
-    lines = [] if evaluation.complete else [" ".join(evaluation.caveats)]
-    if left_out and evaluation.complete:
+def _warn_of_left_out(result: TaskResult) -> None:
+    left_out = [item for item in result.left_out if item.reason != PRIVATE]
+    lines = [] if result.complete else [" ".join(result.caveats)]
+    if left_out and result.complete:
         first = left_out[0]
         rows = f"{len(left_out)} rows are" if len(left_out) > 1 else "1 row is"
-        lines.append(f"{rows} left out; the first: '{first['id']}': {first['reason']}.")
+        lines.append(f"{rows} left out; the first: '{first.id}': {first.reason}.")
     for line in lines:
-        warnings.warn(f"{evaluation.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
+        warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
 def _refuse(arguments: Mapping[str, Any], reason: str) -> None:

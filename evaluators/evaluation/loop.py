@@ -1,232 +1,212 @@
-"""The loop of an evaluation: rows become requests, a backend answers them, the protocol scores the answers."""
+"""The loop of an evaluation: rows become requests, a backend answers them, and the items give the scores."""
 
+import hashlib
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, missing_column
-from eyechart.evaluators.evaluation.caveats import (
-    count_unscored,
-    cut_caveat,
-    failed_caveat,
-    few_decide_caveat,
-    private_caveat,
-    published_caveat,
-    reasoning_caveat,
-    repeated_caveat,
-    thinking_caveat,
-    unjudged_caveat,
-    unmatched_caveat,
-    unusable_caveat,
-)
-from eyechart.evaluators.evaluation.clusters import add_clusters
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
+from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.preview import rendered
-from eyechart.evaluators.evaluation.repeats import check_repeats, compare_repeats, sampling_caveat
-from eyechart.evaluators.evaluation.response_metadata import model_settings
-from eyechart.evaluators.evaluation.sampling import (
-    SAMPLE,
-    Sample,
-    draw_sample,
-    finite_diagnostics,
-    finite_scores,
-    sample_caveat,
+from eyechart.evaluators.evaluation.findings import (
+    INCOMPLETE,
+    count_unscored,
+    cut_note,
+    judge_notes,
+    private_note,
+    reply_notes,
+    score_notes,
+    setting_notes,
 )
-from eyechart.evaluators.evaluation.waves import Progress, ask_rows, explain_item, left_out_item
-from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
-from eyechart.evaluators.protocols.scorer import score_answers
+from eyechart.evaluators.evaluation.options import RunOptions
+from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repeats
+from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
+from eyechart.evaluators.evaluation.scoring import score_items
+from eyechart.evaluators.evaluation.waves import Answers, Progress, ask_rows, explain_item, left_out
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
-from eyechart.evaluators.requests.types import Backend, Row, RowResponses
-from eyechart.evaluators.results.evaluation import PRIVATE, Evaluation
-from eyechart.evaluators.results.served import judge_served_caveat, served_caveat
-from eyechart.evaluators.tasks.as_published import published_settings
+from eyechart.evaluators.requests.keys import image_digest
+from eyechart.evaluators.requests.types import Backend, Response, Row
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
+from eyechart.evaluators.tasks import headline_of
+from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
 from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.replies import judge_name
 
 
 def evaluate_rows(
-    task: Task,
-    protocol: Protocol,
-    backend: Backend,
-    loaded: LoadedData,
-    *,
-    as_published: bool = False,
-    skip_bad: bool = False,
-    limit: int | None = None,
-    sample: int | None = None,
-    repeats: int = 1,
-    progress: Progress | None = None,
-) -> tuple[Evaluation, list[RowResponses]]:
+    task: Task, options: RunOptions, backend: Backend, loaded: LoadedData, progress: Progress | None = None
+) -> TaskResult:
     """Ask a backend about the rows of some data and score its answers.
 
     Args:
         task: The task.
-        protocol: Its protocol with the settings, seed and judge of this run.
+        options: How to run it.
         backend: What answers the requests.
-        loaded: The data.
-        as_published: Whether the settings are the paper's; the result then lists them.
-        skip_bad: Leave out items that cannot be asked, each listed in `left_out`.
-        limit: Ask only the first N rows.
-        sample: Ask a random sample of N rows, drawn with the protocol's seed.
-        repeats: How many times to ask everything; the scores are those of the first repeat.
+        loaded: The data, with what its loader left out, and how many of its rows to ask.
         progress: Called with (done, total) after each response.
-
-    Returns:
-        The evaluation, and the answered rows with the responses of the first repeat.
 
     Raises:
         DataError: A row cannot be asked, or there are no rows.
-        UsageError: The data lacks a column or was loaded with options other than the paper's, or all repeats would be
-            equal.
+        UsageError: The data lacks a column; the run is as published but lacks its judge or the paper's data options; or
+            all repeats would be equal.
     """
+    planned = options.protocol(task)
     # Data with options other than the paper's is refused before a model is asked.
-    published = published_settings(task, protocol, loaded.name, loaded.options) if as_published else None
-    check_repeats(repeats, task.name, protocol.output_type, backend)
-    backend.check(protocol.output_type)
+    published = published_settings(task, planned, loaded.name, loaded.options) if options.as_published else None
+    if options.as_published:
+        _check_judge(task, planned, loaded)
+    check_repeats(options.repeats, task.name, planned.output_type, backend)
+    backend.check(planned.output_type)
     backend = backend.for_data(loaded.name)
-    protocol = _for_run(task, protocol, backend, loaded, skip_bad, repeats)
-    _check_columns(task, protocol, loaded)
-    drawn = None if sample is None else draw_sample(loaded.dataset, task.groups, sample, protocol.seed)
-    whole = loaded
-    if drawn is not None:
-        loaded = loaded.with_dataset(loaded.dataset.select(drawn.rows))
-    rows, malformed = _usable_rows(task, protocol, undecoded_rows(loaded.dataset, limit), backend.needs_images)
+    planned = _for_run(task, planned, backend, loaded, options)
+    _check_columns(task, planned, loaded)
+    sample = None if loaded.sample is None else draw_sample(loaded.dataset, task.groups, loaded.sample, options.seed)
+    drawn = loaded.dataset if sample is None else loaded.dataset.select(sample.rows)
+    rows, malformed = _usable_rows(task, planned, undecoded_rows(drawn, loaded.limit), backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
-    rows = add_clusters(rows, task)
     start = time.perf_counter()
-    planned = protocol
-    protocol, by_repeat, failed = ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
-    # Caveats about the replies count all repeats; those about the scores use the first.
-    answered, of_all = by_repeat[0], [one for part in by_repeat for one in part]
+    answers = ask_rows(planned, backend, _with_clusters(rows, task), options.repeats, progress)
     asked = time.perf_counter()
-    try:
-        scored_by_repeat = [_of_sample(score_answers(protocol, part), drawn) for part in by_repeat]
-    except ScoringError as error:
-        raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
-    scored = scored_by_repeat[0]
-    model_seconds, metric_seconds = asked - start, time.perf_counter() - asked
-    settings = _settings(protocol, backend, whole, limit, drawn, repeats, of_all, scored, published)
-    unusable = [left_out_item(one.row, why) for one in answered if (why := scored.left_out.get(one.row["id"]))]
-    private = [left_out_item(one.row, PRIVATE) for one in answered if protocol.is_private(one.row)]
-    scores, judge = scored.scores, settings.get("judge", {})
-    cut = cut_caveat(of_all, protocol, backend)
-    incomplete = [
-        unusable_caveat(unusable, len(answered) - len(private)),
-        unjudged_caveat(judge),
-        f"Incomplete: {cut}" if cut and protocol.needs_whole_texts else "",
+    protocol, about = answers.protocol, None if sample is None else sample.settings()
+    by_repeat = [score_items(protocol, items, about) for items in answers.repeats]
+    found, end = by_repeat[0], time.perf_counter()
+    settings = _settings(answers, backend, loaded, sample, found, published)
+    found.diagnostics |= summarize_repeats(protocol, by_repeat, about)
+    private = [left_out(row, PRIVATE) for row in answers.rows if protocol.is_private(row)]
+    public = len(answers.rows) - len(private)
+    scored = answers.responses
+    if public:
+        ids = {row["id"] for row in answers.rows if not protocol.is_private(row)}
+        scored = [response for response in scored if response.request.id in ids]
+    cut = cut_note(scored, protocol, backend)
+    unusable = found.left_out
+    notes = [
+        *setting_notes(protocol, settings, found.scores is not None),
+        *reply_notes(planned, protocol, answers.responses, settings["model"].get("thinking")),
+        *([note("unusable", unusable=len(unusable), of=public, **_first(unusable))] if unusable else []),
+        *judge_notes(by_repeat, settings.get("judge", {})),
+        *([] if cut is None else [cut]),
+        *([] if public else [private_note(loaded, len(answers.rows))]),
+        *([note("task", note=task.note)] if task.note and found.scores is not None else []),
+        *score_notes(found.scores or {}),
+        *found.notes,
     ]
-    caveats = (
-        published_caveat(settings.get("as_published")),
-        reasoning_caveat(planned, protocol),
-        thinking_caveat(of_all, settings["model"]),
-        sampling_caveat(protocol, settings),
-        sample_caveat(settings) if scores is not None else "",
-        *incomplete,
-        "" if protocol.needs_whole_texts else cut,
-        failed_caveat([one.scores or {} for one in scored_by_repeat], judge),
-        private_caveat(loaded, len(answered)) if len(private) == len(answered) else "",
-        task.note if scores is not None else "",
-        unmatched_caveat(scores or {}),
-        few_decide_caveat(scores or {}),
-        *scored.caveats,
-        repeated_caveat(settings["model"]),
-        served_caveat(settings),
-        judge_served_caveat(judge),
+    is_incomplete = any(one.code in INCOMPLETE or one.values.get("incomplete") for one in notes)
+    private = private if found.scores is not None else []
+    files = protocol.answer_files(answers.rows, answers.repeats[0])
+    return found.model_copy(
+        update={
+            "task": task.name,
+            "dataset": loaded.name,
+            "split": loaded.split,
+            "model": backend.name,
+            "settings": settings,
+            "left_out": [*map(_loaded, loaded.left_out), *malformed, *answers.failed, *unusable, *private],
+            "items": [item for result in by_repeat for item in result.items],
+            "files": list(files),
+            "contents": files,
+            "timings": _timings(protocol, answers, asked - start, end - asked),
+            "notes": notes,
+            "headline": headline_of(task).key,
+            "complete": found.complete and not is_incomplete and not count_unscored(found.scores or {}),
+        }
     )
-    evaluation = Evaluation(
-        task=task.name,
-        dataset=loaded.name,
-        split=loaded.split,
-        model=backend.name,
-        scores=scores,
-        settings=settings,
-        left_out=[*loaded.left_out, *malformed, *failed, *unusable, *(private if scores is not None else [])],
-        predictions=[
-            record
-            for part, one in zip(by_repeat, scored_by_repeat, strict=True)
-            for record in _records(protocol, backend, part, one)
-        ],
-        variants=scored.variants,
-        diagnostics=_diagnostics_of_sample(
-            {**scored.diagnostics, **compare_repeats(protocol, by_repeat, scored_by_repeat)}, drawn
-        ),
-        files=scored.files,
-        timings={
-            "model_seconds": model_seconds,
-            "metric_seconds": metric_seconds,
-            **getattr(protocol.judge, "timings", dict)(),
-            "items_per_second": len(of_all) / model_seconds if model_seconds else 0.0,
-            "answers_from_store": float(sum(response.stored for one in of_all for response in one.responses)),
-        },
-        caveats=[line for line in caveats if line],
-        complete=scored.complete and not any(incomplete) and not count_unscored(scores or {}),
-    )
-    return evaluation, answered
+
+
+def _first(left: Sequence[LeftOut]) -> dict[str, str]:
+    return {"id": left[0].id, "reason": left[0].reason}
+
+
+def _loaded(item: Mapping[str, Any]) -> LeftOut:
+    return LeftOut(**item)
+
+
+def _check_judge(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
+    """Refuse a run as published without the judge that the paper used; private rows need none."""
+    lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
+    if lacks_judge and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, loaded.limit))):
+        raise judge_needed(task)
 
 
 def _settings(
-    protocol: Protocol,
+    answers: Answers,
     backend: Backend,
     loaded: LoadedData,
-    limit: int | None,
     sample: Sample | None,
-    repeats: int,
-    answered: Sequence[RowResponses],
-    scored: Scored,
+    found: TaskResult,
     published: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Every setting that defines the scores."""
-    settings = {**protocol.settings(), **scored.settings, "limit": limit, "data": loaded.describe()}
+    protocol = answers.protocol
+    settings = {**protocol.settings(), **protocol.data_settings(answers.rows), **found.settings}
+    settings |= {"limit": loaded.limit, "data": loaded.describe()}
     if published is not None:
         # A setting may have no effect on these answers, such as pooling on precomputed scores.
         in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
         settings["as_published"] = in_force
     if sample is not None:
         settings[SAMPLE] = sample.settings()
-    if repeats > 1:
-        settings["repeats"] = repeats
-    return {
-        **settings,
-        **_judge_settings(protocol, scored.scores or {}),
-        "model": {**backend.settings(), **model_settings(answered)},
+    if len(answers.repeats) > 1:
+        settings["repeats"] = len(answers.repeats)
+    if protocol.judge is not None and protocol.is_judged:
+        settings["judge"] = _judge_settings(protocol, found.scores or {})
+    return {**settings, "model": {**backend.settings(), **response_settings(answers.responses)}}
+
+
+def response_settings(responses: Sequence[Response]) -> dict[str, Any]:
+    """Settings of a model that are known only from its responses; stored responses give the same as new ones."""
+    names = sorted({name for response in responses for name in response.response_metadata})
+    found: dict[str, Any] = {
+        name: sorted({response.response_metadata[name] for response in responses if name in response.response_metadata})
+        for name in names
     }
-
-
-def _of_sample(scored: Scored, sample: Sample | None) -> Scored:
-    """The scores of a sample, with intervals for the score on all items."""
-    if sample is None or scored.scores is None:
-        return scored
-    about = sample.settings()
-    variants = {name: finite_scores(one, about) for name, one in scored.variants.items()}
-    return replace(scored, scores=finite_scores(scored.scores, about), variants=variants)
-
-
-def _diagnostics_of_sample(diagnostics: dict[str, Any], sample: Sample | None) -> dict[str, Any]:
-    return diagnostics if sample is None else finite_diagnostics(diagnostics, sample.settings())
+    found |= dropped_settings(found.get(DROPPED, ()))
+    if responses[0].rendered_prompt is not None:
+        found["rendered_prompt"] = responses[0].rendered_prompt
+    downscaled = [count for response in responses if (count := response.images_downscaled) is not None]
+    images = sum(len(response.request.images) for response in responses)
+    if images and len(downscaled) == len(responses):
+        found["downscaled_share"] = sum(downscaled) / images
+    upper_bound_words = Counter(word for response in responses for word in response.upper_bound_words)
+    if upper_bound_words:
+        found["upper_bound_words"] = dict(upper_bound_words)
+    usage = Counter[str]()
+    for response in responses:
+        usage.update(response.usage)
+    return found | ({"usage": dict(usage)} if usage else {})
 
 
 def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:
-    if protocol.judge is None or not protocol.is_judged:
-        return {}
     describe = getattr(protocol.judge, "settings", None)
     if describe is None:
-        return {"judge": {"name": judge_name(protocol.judge)}}
-    judge, unscored = describe(), count_unscored(scores)
+        return {"name": judge_name(protocol.judge)}
+    judge: dict[str, Any] = describe()
     # The judge counts rounds without a reply; the metric counts texts without a reply that can be parsed.
-    if unscored:
+    if unscored := count_unscored(scores):
         reason = judge["reason"] or f"no usable reply in any round for {unscored} of the texts put to the judge"
         judge = {**judge, "incomplete": True, "reason": reason}
-    return {"judge": judge}
+    return judge
 
 
-def _for_run(
-    task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, skip_bad: bool, repeats: int
-) -> Protocol:
+def _timings(protocol: Protocol, answers: Answers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
+    asked = len(answers.rows) * len(answers.repeats)
+    return {
+        "model_seconds": model_seconds,
+        "metric_seconds": metric_seconds,
+        **getattr(protocol.judge, "timings", dict)(),
+        "items_per_second": asked / model_seconds if model_seconds else 0.0,
+        "answers_from_store": float(sum(response.stored for response in answers.responses)),
+    }
+
+
+def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, options: RunOptions) -> Protocol:
     """The protocol with the settings that depend on the backend, the data and the run."""
-    decided: dict[str, Any] = {"skip_bad": skip_bad}
+    decided: dict[str, Any] = {"skip_bad": options.skip_bad}
     # The authors of a benchmark accept only answers to their own questions.
     decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
     names = {one.name for one in fields(protocol)}
@@ -234,14 +214,8 @@ def _for_run(
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         # Repeats take a majority vote in every pass.
-        decided["early_stop"] = backend.billed_per_request and repeats == 1
-    return _with_blind_runs(replace(protocol, **decided), task, loaded)
-
-
-def _with_blind_runs(protocol: Protocol, task: Task, loaded: LoadedData) -> Protocol:
-    """The protocol with the parts of the user's blind runs that are about these data."""
-    names = [name for name in ("blind_run", "exclude_blind_solved") if getattr(protocol, name, None) is not None]
-    return replace(protocol, **{name: getattr(protocol, name).of_task(task.name, loaded.split) for name in names})
+        decided["early_stop"] = backend.billed_per_request and options.repeats == 1
+    return replace(protocol, **decided).for_data(task.name, loaded.split)
 
 
 def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs_images: bool) -> None:
@@ -252,15 +226,11 @@ def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs
         DataError: The first row cannot be asked, and bad rows are not skipped.
     """
     _check_columns(task, protocol, loaded)
-    _usable_rows(task, _with_blind_runs(protocol, task, loaded), undecoded_rows(loaded.dataset, 1), needs_images)
+    first = undecoded_rows(loaded.dataset, 1)
+    _usable_rows(task, protocol.for_data(task.name, loaded.split), first, needs_images)
 
 
 def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
-    """Refuse data that lacks a column.
-
-    Raises:
-        UsageError: A column that the protocol needs is missing; the message names the columns found.
-    """
     for column in protocol.columns:
         if column not in loaded.dataset.column_names:
             raise UsageError(missing_column(column, loaded.dataset.column_names, f" (needed by {task.name})"))
@@ -268,14 +238,14 @@ def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
 
 def _usable_rows(
     task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
-) -> tuple[list[Row], list[dict[str, Any]]]:
+) -> tuple[list[Row], list[LeftOut]]:
     """The rows that can be asked, and the left-out ones; checked first, so that no long run ends in an error.
 
     Raises:
         DataError: A row cannot be asked, and bad rows are not skipped.
     """
     usable: dict[str, Row] = {}
-    left_out = []
+    unusable = []
     for row in rows:
         try:
             if row["id"] in usable:
@@ -289,34 +259,26 @@ def _usable_rows(
         except DataError as error:
             if not protocol.skip_bad:
                 raise explain_item(row["id"], error) from error
-            left_out.append(left_out_item(row, str(error)))
+            unusable.append(left_out(row, str(error)))
         else:
             usable[row["id"]] = row
-    return list(usable.values()), left_out
+    return list(usable.values()), unusable
 
 
-def _records(
-    protocol: Protocol, backend: Backend, answered: Sequence[RowResponses], scored: Scored
-) -> list[dict[str, Any]]:
-    """One record for each response: the columns of `predictions.parquet`."""
-    responses = [(one.row, response) for one in answered for response in one.responses]
-    return [
-        {
-            "id": row["id"],
-            "pass": response.request.pass_name,
-            "repeat": response.request.repeat,
-            "question": row.get("question"),
-            # Nobody knows what the model of precomputed predictions was asked.
-            "prompt": (response.rendered_prompt or rendered(response.request)) if backend.writes_replies else None,
-            "text": response.text,
-            "reasoning": response.reasoning,
-            "finish_reason": response.finish_reason,
-            "error": None if response.error is None else str(response.error),
-            "logits": None if response.logits is None else dict(response.logits),
-            "upper_bound_words": list(response.upper_bound_words) or None,
-            "groups": {name: str(row[name] or "") for name in protocol.groups if name in row},
-            "cluster": row.get(CLUSTER),
-            **item,
-        }
-        for (row, response), item in zip(responses, scored.items, strict=True)
-    ]
+def _with_clusters(rows: Sequence[Row], task: Task) -> list[Row]:
+    """The rows with the key `CLUSTER`: the task's column, or a digest of the images; None if that is not known."""
+    if not task.protocol.shares_images:
+        return list(rows)
+    if task.cluster:
+        return [{**row, CLUSTER: None if row[task.cluster] in (None, "") else str(row[task.cluster])} for row in rows]
+    return [{**row, CLUSTER: _images_digest(row)} for row in rows]
+
+
+def _images_digest(row: Row) -> str | None:
+    sources = row["images"] if "images" in row else [row.get("image")]
+    if not sources or None in sources:
+        return None
+    try:
+        return hashlib.sha256("\n".join(map(image_digest, sources)).encode()).hexdigest()[:16]
+    except BadImageError:
+        return None

@@ -5,10 +5,10 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import by_hand
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows, without_progress_bars
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows, without_progress_bars
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.protocols.settings import with_values
-from eyechart.evaluators.requests.types import IMAGE, Request, Row
+from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.tasks.task import Task
 
 
@@ -26,7 +26,7 @@ def example_requests(task: Task) -> dict[str, str]:
     for setting, protocol in _ways_to_ask(task):
         requests = protocol.requests(row)
         # The open question comes after the passes.
-        shown = rendered(requests[-1] if setting.startswith("grade_open_answers") else requests[0])
+        shown = (requests[-1] if setting.startswith("grade_open_answers") else requests[0]).rendered()
         if shown not in found.values():
             found[f"{setting} ({protocol.full_prompt_id})"] = shown
     return found
@@ -35,26 +35,9 @@ def example_requests(task: Task) -> dict[str, str]:
 def first_row(task: Task) -> Row:
     """The first row of your own data for your own task, otherwise of the synthetic demo data."""
     with without_progress_bars():
-        loaded = load_data(task, is_mini=task.data.path is None)
+        loaded = load_data(task, DataRequest(is_mini=task.data.path is None))
     (row,) = undecoded_rows(loaded.dataset, limit=1)
     return row
-
-
-def rendered(request: Request) -> str:
-    r"""A request as text: the prompt, then one line each for prefill, words and continuations.
-
-    Examples:
-        >>> rendered(Request("1", ("Which? ", IMAGE), (None,), prefill="It is", continuations=("A", "B")))
-        'Which? <image>\n[reply begins with] It is\n[compares the losses of] A | B'
-    """
-    lines = ["".join("<image>" if part is IMAGE else str(part) for part in request.prompt)]
-    if request.prefill:
-        lines.append(f"[reply begins with] {request.prefill}")
-    if request.words:
-        lines.append(f"[reads the logits of] {' | '.join((*request.words, *request.optional_words))}")
-    if request.continuations:
-        lines.append(f"[compares the losses of] {' | '.join(request.continuations)}")
-    return "\n".join(lines)
 
 
 def how_to_get(task: Task, dataset: str) -> str:

@@ -1,23 +1,21 @@
 """Repeats: the same requests asked several times; each repeat is scored on its own, and all are summarized."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
-from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, Scored
-from eyechart.evaluators.requests.types import Backend, OutputType, RowResponses
+from eyechart.evaluators.evaluation.sampling import finite_scores
+from eyechart.evaluators.protocols.protocol import Protocol
+from eyechart.evaluators.requests.types import Backend, OutputType
+from eyechart.evaluators.results.items import MAIN, Item
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.choices.repeats import majority_vote, repeat_scores
-from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
+from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
 
 _CHOICES = "multiple choice"
-_RIGHT = (OUTCOMES[0], OUTCOMES[2])
-"""The outcomes that count as correct: a correct answer and a correct refusal."""
-
-_Item = Mapping[str, Any]
 
 
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
@@ -47,55 +45,38 @@ def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Bac
     raise UsageError(f"repeats={repeats} is not allowed for {task}: {reason}, so all repeats would be equal.")
 
 
-def sampling_caveat(protocol: Protocol, settings: Mapping[str, Any]) -> str:
-    """How replies were decoded, and from which repeat the scores are; "" for one repeat of greedy replies.
-
-    Args:
-        protocol: What was asked.
-        settings: The settings of the result.
-    """
-    sampling, repeats = settings["model"].get("sampling"), settings.get("repeats", 1)
-    lines = []
-    if settings["model"].get("decoding") == PROVIDER:
-        lines.append("The provider chose the decoding: no temperature was sent. Asking again may give other replies.")
-    if sampling is not None and protocol.output_type is OutputType.TEXT:
-        values = ", ".join(f"{name}={value}" for name, value in sampling.items())
-        lines.append(f"Replies were sampled ({values}); the default is greedy decoding.")
-    if repeats > 1:
-        lines.append(f"The scores are from the first of {repeats} repeats; mean and spread are over all of them.")
-    return " ".join(lines)
-
-
-def compare_repeats(
-    protocol: Protocol, answered: Sequence[Sequence[RowResponses]], scored: Sequence[Scored]
+def summarize_repeats(
+    protocol: Protocol, by_repeat: Sequence[TaskResult], sample: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Summarize several repeats for the diagnostics of a result.
 
     Args:
         protocol: What was asked.
-        answered: The answered rows of each repeat; the same rows in the same order.
-        scored: The scores of each repeat.
+        by_repeat: The result of each repeat, of the same rows in the same order.
+        sample: From `Sample.settings`, if the items are a sample.
 
     Returns:
         Under `repeats`: their `count`; `mean` and `standard_deviation` (sample standard deviation over the repeats) of
-        each score in the table, by its key; for multiple choice `choices`, from `repeat_scores`. Scores that are
-        undefined in a repeat are nan. Empty if there is only one repeat, or no score.
+        each score in the table, by its key; for shares of correct items `choices`, from `repeat_scores`. Scores that
+        are undefined in a repeat are nan. Empty if there is only one repeat, or no score.
     """
-    by_repeat = [one.scores for one in scored if one.scores is not None]
-    if len(scored) == 1 or len(by_repeat) < len(scored):
+    scores = [result.scores for result in by_repeat if result.scores is not None]
+    if len(by_repeat) == 1 or len(scores) < len(by_repeat):
         return {}
-    specs = [spec for spec in specs_in(by_repeat[0]) if spec.in_table]
-    values = {spec.key: [spec.value(scores) for scores in by_repeat] for spec in specs}
+    specs = [spec for spec in specs_in(scores[0]) if spec.in_table]
+    values = {spec.key: [spec.value(one) for one in scores] for spec in specs}
     # A score such as balanced accuracy may exist in only some of the repeats.
     values = {key: numbers for key, numbers in values.items() if None not in numbers}
     found: dict[str, Any] = {
-        "count": len(scored),
+        "count": len(by_repeat),
         "mean": {key: statistics.fmean(numbers) for key, numbers in values.items()},
         "standard_deviation": {key: _deviation(numbers) for key, numbers in values.items()},
     }
-    if protocol.kind == _CHOICES and (counted := list(_counted(protocol, answered, scored))):
-        right, voted, clusters = zip(*counted, strict=True)
-        found["choices"] = repeat_scores(right, voted, len(scored), clusters)
+    headline = by_repeat[0].headline_spec()
+    if protocol.kind == _CHOICES and headline is not None and headline.of:
+        found["choices"] = _choices(protocol, by_repeat, headline.of[0])
+        if sample is not None:
+            found["choices"] = finite_scores(found["choices"], sample)
     return {"repeats": found}
 
 
@@ -105,43 +86,38 @@ def _deviation(numbers: Sequence[float]) -> float:
     return float((sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)) ** 0.5)
 
 
-def _counted(
-    protocol: Protocol, answered: Sequence[Sequence[RowResponses]], scored: Sequence[Scored]
-) -> Iterator[tuple[int, bool, str | None]]:
-    """For each item that every repeat scores: in how many it is correct, whether the vote is correct, its cluster."""
-    by_repeat = [_by_row(rows, one.items) for rows, one in zip(answered, scored, strict=True)]
-    for number, one in enumerate(answered[0]):
-        repeats = [items[number] for items in by_repeat]
-        flags = [_is_right(items) for items in repeats]
-        if not protocol.is_private(one.row) and None not in flags:
-            yield sum(map(bool, flags)), _is_vote_right(repeats), one.row.get(CLUSTER)
+def _choices(protocol: Protocol, by_repeat: Sequence[TaskResult], column: str) -> dict[str, Any]:
+    """How often items are right in all repeats, in any, and by majority vote."""
+    voted = protocol.score(_majority([result.items for result in by_repeat]))
+    *repeats, vote = (_right(result.items, column) for result in (*by_repeat, voted))
+    counted = [id for id in vote if all(id in one for one in repeats)]
+    clusters = {item.id: item.cluster for item in by_repeat[0].items}
+    return repeat_scores(
+        [sum(bool(one[id]) for one in repeats) for id in counted],
+        [bool(vote[id]) for id in counted],
+        len(repeats),
+        [clusters[id] for id in counted],
+    )
 
 
-def _by_row(rows: Sequence[RowResponses], items: Sequence[_Item]) -> list[dict[str, _Item]]:
-    """The items of each row in which a choice was read, by pass."""
-    left = iter(items)
-    found = [{response.request.pass_name: next(left) for response in one.responses} for one in rows]
-    return [{name: item for name, item in passes.items() if "choice" in item} for passes in found]
+def _right(items: Sequence[Item], column: str) -> dict[str, bool]:
+    """Whether each item is right, by id; items that are not scored are missing."""
+    found = {item.id: getattr(item, column) for item in items if item.pass_name == MAIN}
+    return {id: value for id, value in found.items() if value is not None}
 
 
-def _is_right(passes: Mapping[str, _Item]) -> bool | None:
-    """Whether an item is correct in one repeat; None if unknown."""
-    first = next(iter(passes.values()), {})
-    known = first["circular_correct"] if "circular_correct" in first else _is_pass_right(first)
-    return None if known is None else bool(known)
-
-
-def _is_pass_right(item: _Item) -> bool | None:
-    return item["outcome"] in _RIGHT if "outcome" in item else item.get("correct")
-
-
-def _is_vote_right(repeats: Sequence[Mapping[str, _Item]]) -> bool:
-    """Whether the majority's answer is correct in every pass of the item."""
-    for name in dict.fromkeys(chain.from_iterable(repeats)):
-        items = [passes[name] for passes in repeats if name in passes]
-        # A refusal is counted together with the forced answer that follows it.
-        answers = [item["choice"] and (item["choice"], item.get("forced_choice")) for item in items]
-        vote = majority_vote(answers)
-        if vote is None or not _is_pass_right(items[answers.index(vote)]):
-            return False
-    return True
+def _majority(repeats: Sequence[Sequence[Item]]) -> list[Item]:
+    """For each reply, that of the repeats which names the choice of the majority; one without a choice if none does."""
+    by_pass: dict[tuple[str, str], list[Any]] = {}
+    for item in (item for items in repeats for item in items):
+        by_pass.setdefault((item.id, item.pass_name), []).append(item)
+    found = []
+    for items in by_pass.values():
+        choices = [getattr(item, "choice", None) for item in items]
+        vote = majority_vote(choices)
+        is_private = items[0].label is None or not hasattr(items[0], "choice")
+        if vote is not None or is_private:
+            found.append(items[0] if is_private else items[choices.index(vote)])
+        else:
+            found.append(replace(items[0], choice=None, step=UNPARSEABLE, correct=False))
+    return found

@@ -17,8 +17,8 @@ import numpy as np
 from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.choice.blind import GAIN
-from eyechart.metrics.scores import INTERVALS, ScoreSpec, Unit, specs_in
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scores import GAIN, INTERVALS, ScoreSpec, Unit, specs_in
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
 SAMPLE = "sample"
@@ -92,8 +92,27 @@ def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Ge
     return sorted(ordered[min(int(start + place * step), len(strata) - 1)] for place in range(n))
 
 
+def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
+    """Correct the intervals of a sample's result: they are then for the scores on all items.
+
+    Args:
+        result: The result, which is changed.
+        sample: From `Sample.settings`.
+    """
+    if result.scores is not None:
+        result.scores = finite_scores(result.scores, sample)
+    result.variants = {name: finite_scores(scores, sample) for name, scores in result.variants.items()}
+    found = result.diagnostics
+    if GAIN in found:
+        gain = finite_scores(found[GAIN], sample)
+        # The leak is the blind score minus the chance level.
+        found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
+    if "table" in found:
+        found["table"] = {name: finite_scores(part, sample) for name, part in found["table"].items()}
+
+
 def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Scores whose intervals are corrected for the score on all items.
+    """Scores whose intervals, overall and by group, are corrected for the score on all items.
 
     Args:
         scores: What the metric returned for the sample.
@@ -104,25 +123,6 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
     for name, parts in scores.items():
         if name.startswith("by_") and isinstance(parts, Mapping):
             found[name] = {part: _finite_part(own, fraction) for part, own in parts.items()}
-    return found
-
-
-def finite_diagnostics(diagnostics: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Diagnostics whose intervals are corrected for all items: gain and leak, repeats, the benchmark's table.
-
-    Args:
-        diagnostics: The diagnostics of a result on the sample.
-        sample: From `Sample.settings`.
-    """
-    fraction, found = sample["n"] / sample["of"], dict(diagnostics)
-    if GAIN in found:
-        gain = _finite_part(found[GAIN], fraction)
-        # The leak is the blind score minus the chance level.
-        found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
-    if "choices" in found.get("repeats", {}):
-        found["repeats"] = found["repeats"] | {"choices": _finite_part(found["repeats"]["choices"], fraction)}
-    if "table" in found:
-        found["table"] = {name: _finite_part(part, fraction) for name, part in found["table"].items()}
     return found
 
 
@@ -157,22 +157,3 @@ def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
         scores = scores[key]
     scores[last] = value
 
-
-def sample_caveat(settings: Mapping[str, Any]) -> str:
-    """The caveat that scores are of a sample; "" if they are not.
-
-    Args:
-        settings: The settings of the result.
-
-    Examples:
-        >>> sample_caveat({"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}})
-        'Sample of 300 from 1,495 items (seed 0, by question_type); intervals are for the score on all items.'
-    """
-    sample = settings.get(SAMPLE)
-    if sample is None:
-        return ""
-    by = f", by {' and '.join(sample['strata'])}" if sample["strata"] else ""
-    return (
-        f"Sample of {sample['n']:,} from {sample['of']:,} items (seed {sample['seed']}{by}); intervals are for the "
-        "score on all items."
-    )

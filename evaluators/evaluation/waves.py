@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
-from eyechart.evaluators.protocols.scorer import OWN_SCORE
-from eyechart.evaluators.requests.types import Backend, Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import Backend, Request, Response, Row
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.results_file import LeftOut
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
@@ -17,90 +17,97 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class _State:
-    """Rows, requests and responses so far."""
+    """Rows, requests and items so far."""
 
     rows: dict[str, Row]
     """Rows by id, in order."""
-    responses: dict[str, dict[str, Response | None]]
-    """Responses by row id and pass, in the order of asking; None until the response arrives."""
-    repeat: int = 1
+    repeat: int
     """Which repeat of the requests this is."""
-    failed: dict[str, str] = field(default_factory=dict)
+    responses: dict[tuple[str, str], Response | None] = field(default_factory=dict)
+    """Responses by row id and pass, in the order of asking; None until the response arrives."""
+    items: dict[str, dict[str, Item]] = field(default_factory=dict)
+    """Items by row id and pass, in the order of asking."""
+    failed: dict[str, DataError] = field(default_factory=dict)
     """Why a row was left out, by id."""
-    asked: int = 0
     answered: int = 0
 
     def new(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that were not asked before; marks them as asked."""
         wave = []
         for request in requests:
-            if request.pass_name not in self.responses[request.id]:
-                self.responses[request.id][request.pass_name] = None
+            if (request.id, request.pass_name) not in self.responses:
+                self.responses[request.id, request.pass_name] = None
                 wave.append(replace(request, repeat=self.repeat))
-        self.asked += len(wave)
         return wave
 
     def has_answer(self) -> bool:
         """Whether any request has an answer."""
-        responses = (response for of_row in self.responses.values() for response in of_row.values())
-        return any(response is not None and response.error is None for response in responses)
+        return any(response is not None and response.error is None for response in self.responses.values())
 
-    def all_answered(self) -> list[RowResponses]:
-        """The rows that did not fail, with their responses."""
-        return [
-            RowResponses(row, tuple(response for response in self.responses[id].values() if response is not None))
-            for id, row in self.rows.items()
-            if id not in self.failed
-        ]
+    def usable(self) -> dict[str, list[Item]]:
+        """The items of the rows that did not fail."""
+        return {id: list(self.items[id].values()) for id in self.rows if id not in self.failed}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a backend answered."""
+
+    protocol: Protocol
+    """The protocol with the reply length that was used."""
+    rows: list[Row]
+    """The rows that were answered in all repeats."""
+    repeats: list[list[Item]]
+    """The items of each repeat, in the order of the rows and of their requests."""
+    responses: list[Response]
+    """The responses to these rows in all repeats."""
+    failed: list[LeftOut]
+    """The other rows."""
 
 
 def ask_rows(
-    protocol: Protocol,
-    backend: Backend,
-    rows: Sequence[Row],
-    skip_bad: bool,
-    progress: Progress | None,
-    repeats: int = 1,
-) -> tuple[Protocol, list[list[RowResponses]], list[dict[str, Any]]]:
-    """Ask a backend about rows, and read each response once, when its wave is complete.
+    protocol: Protocol, backend: Backend, rows: Sequence[Row], repeats: int = 1, progress: Progress | None = None
+) -> Answers:
+    """Ask a backend about rows, and parse the replies of each wave when it is complete.
 
     If the run sets no reply length and the reasoning in a reply is cut off, everything is asked again with a greater
     length, so that all replies have the same limit.
 
     Args:
-        protocol: Makes the requests and follow-ups of a row, and reads the responses.
+        protocol: Makes the requests and follow-ups of a row, and parses the replies. With `skip_bad`, rows are left out
+            in which a required request, or every request, has no answer, or an answer no score.
         backend: What answers.
         rows: At least one row; the ids are distinct.
-        skip_bad: Leave out rows in which a required request, or every request, has no answer, or an answer no score.
-        progress: Called after each response.
         repeats: How many times to ask everything.
-
-    Returns:
-        The protocol with the reply length that was used; for each repeat, the rows that were answered in all repeats;
-        and the left-out rows, each as {"id", "path", "reason"}.
+        progress: Called after each response.
 
     Raises:
         DataError: A request has no answer, or its answer no score, and `skip_bad` is off; or this is so for all rows.
     """
     states: list[_State] = []
     for repeat in range(1, repeats + 1):
-        shown = progress and partial(_show, progress, sum(state.asked for state in states), repeats - repeat + 1)
-        state = _ask(protocol, backend, rows, skip_bad, shown, repeat)
+        asked = sum(len(state.responses) for state in states)
+        shown = progress and partial(_show, progress, asked, repeats - repeat + 1)
+        state = _ask(protocol, backend, rows, repeat, shown)
         if state is None:
-            protocol = replace(protocol, max_new_tokens=REASONING_LENGTH)
-            return ask_rows(protocol, backend, rows, skip_bad, progress, repeats)
+            return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
         states.append(state)
     for state in states:
-        _fail_without_answer(state, skip_bad)
+        _fail_without_answer(state, protocol)
     reasons = {id: reason for state in reversed(states) for id, reason in state.failed.items()}
-    failed = [left_out_item(row, reasons[row["id"]]) for row in rows if row["id"] in reasons]
+    failed = [left_out(row, str(reasons[row["id"]])) for row in rows if row["id"] in reasons]
     if len(failed) == len(rows):
         first = failed[0]
-        raise DataError(
-            f"none of the {len(rows)} items could be evaluated; the first: '{first['id']}': {first['reason']}"
-        )
-    answered = [[one for one in state.all_answered() if one.row["id"] not in reasons] for state in states]
-    return protocol, answered, failed
+        raise DataError(f"none of the {len(rows)} items could be evaluated; the first: '{first.id}': {first.reason}")
+    usable = [row for row in rows if row["id"] not in reasons]
+    items = [[item for row in usable for item in state.usable()[row["id"]]] for state in states]
+    responses = [
+        response
+        for state in states
+        for (id, _), response in state.responses.items()
+        if id not in reasons and response is not None
+    ]
+    return Answers(protocol, usable, items, responses, failed)
 
 
 def _show(progress: Progress, before: int, repeats_left: int, done: int, total: int) -> None:
@@ -109,36 +116,37 @@ def _show(progress: Progress, before: int, repeats_left: int, done: int, total: 
 
 
 def _ask(
-    protocol: Protocol, backend: Backend, rows: Sequence[Row], skip_bad: bool, progress: Progress | None, repeat: int
+    protocol: Protocol, backend: Backend, rows: Sequence[Row], repeat: int, progress: Progress | None
 ) -> _State | None:
     """All answers; None as soon as reasoning is cut off at the default reply length."""
-    state = _State({row["id"]: row for row in rows}, {row["id"]: {} for row in rows}, repeat)
+    state = _State({row["id"]: row for row in rows}, repeat, items={row["id"]: {} for row in rows})
     wave = state.new(request for row in rows for request in protocol.requests(row))
     may_grow = protocol.max_new_tokens is None and backend.writes_replies
     while wave:
         for response in map(_split, backend.answer(wave)):
             if may_grow and _is_cut_in_reasoning(response):
                 return None
-            _receive(response, state, skip_bad)
+            _receive(response, state, protocol)
             if progress:
-                progress(state.answered, state.asked)
-        _read(wave, protocol, state, skip_bad)
+                progress(state.answered, len(state.responses))
+        _read(wave, protocol, backend, state)
+        usable = state.usable()
         wave = state.new(
-            request for one in state.all_answered() for request in protocol.follow_ups(one.row, one.responses)
+            request for id, items in usable.items() for request in protocol.follow_ups(state.rows[id], items)
         )
     return state
 
 
-def _receive(response: Response, state: _State, skip_bad: bool) -> None:
+def _receive(response: Response, state: _State, protocol: Protocol) -> None:
     request = response.request
-    state.responses[request.id][request.pass_name] = response
+    state.responses[request.id, request.pass_name] = response
     state.answered += 1
     if response.error is None:
         return
     # An optional request may lack a prediction in a file and, with `skip_bad`, a server's answer, but not an image.
-    tolerated = (MissingPredictionError, EndpointError) if skip_bad else MissingPredictionError
+    tolerated = (MissingPredictionError, EndpointError) if protocol.skip_bad else MissingPredictionError
     if not (isinstance(response.error, tolerated) and request.optional):
-        _fail(request.id, response.error, state, skip_bad)
+        _fail(request.id, response.error, state, protocol)
 
 
 def _is_cut_in_reasoning(response: Response) -> bool:
@@ -172,37 +180,37 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _read(wave: Sequence[Request], protocol: Protocol, state: _State, skip_bad: bool) -> None:
-    """Let the protocol and the task's scoring function read the new responses, in the order of their rows."""
-    # A wave contains the rows in order, and the requests of a row together.
-    there = [
-        (request.id, request.pass_name, response)
-        for request in wave
-        if request.id not in state.failed and (response := state.responses[request.id][request.pass_name]) is not None
-    ]
-    items = protocol.read([state.rows[id] for id, _, _ in there], [response for _, _, response in there])
-    for (id, name, response), item in zip(there, items, strict=True):
-        if protocol.scorer is not None and not protocol.is_private(state.rows[id]):
-            try:
-                item = {**item, OWN_SCORE: protocol.scorer.value(response.text or "", state.rows[id])}
-            except DataError as error:
-                _fail(id, error, state, skip_bad)
-        state.responses[id][name] = replace(response, item=item)
+def _read(wave: Sequence[Request], protocol: Protocol, backend: Backend, state: _State) -> None:
+    """Make the items of the new responses and parse their replies, in the order of their rows."""
+    items = []
+    for request in wave:
+        response = state.responses[request.id, request.pass_name]
+        if request.id in state.failed or response is None:
+            continue
+        try:
+            item = protocol.item(state.rows[request.id], response)
+        except DataError as error:
+            _fail(request.id, error, state, protocol)
+            continue
+        # Nobody knows what the model of precomputed predictions was asked.
+        items.append(item if backend.writes_replies else replace(item, prompt=None))
+    for item in protocol.parse(items):
+        state.items[item.id][item.pass_name] = item
 
 
-def _fail_without_answer(state: _State, skip_bad: bool) -> None:
+def _fail_without_answer(state: _State, protocol: Protocol) -> None:
     """Fail the rows in which no request has an answer; the reason is that of the first request."""
-    for one in state.all_answered():
-        first = one.responses[0].error
-        if first is not None and all(response.error is not None for response in one.responses):
-            _fail(one.row["id"], first, state, skip_bad)
+    for id, items in state.usable().items():
+        first = state.responses[id, items[0].pass_name]
+        if first is not None and first.error is not None and all(item.error is not None for item in items):
+            _fail(id, first.error, state, protocol)
 
 
-def _fail(id: str, error: DataError, state: _State, skip_bad: bool) -> None:
-    if not skip_bad:
+def _fail(id: str, error: DataError, state: _State, protocol: Protocol) -> None:
+    if not protocol.skip_bad:
         # A server that has answered nothing may refuse all items.
         raise explain_item(id, error, is_alone=not isinstance(error, EndpointError) or state.has_answer()) from error
-    state.failed[id] = str(error)
+    state.failed[id] = error
 
 
 def explain_item(id: str, error: DataError, is_alone: bool = True) -> DataError:
@@ -211,7 +219,7 @@ def explain_item(id: str, error: DataError, is_alone: bool = True) -> DataError:
     return DataError(f"item '{id}': {error}{advice}")
 
 
-def left_out_item(row: Row, reason: str) -> dict[str, Any]:
+def left_out(row: Row, reason: str) -> LeftOut:
     """What a result records about an item that is left out of its scores."""
     images = row.get("images") or [row.get("image")]
-    return {"id": row["id"], "path": getattr(images[0], "path", None), "reason": reason}
+    return LeftOut(id=row["id"], path=getattr(images[0], "path", None), reason=reason)

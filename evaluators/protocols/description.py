@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass as plain_dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import (
-    CONFIG,
-    Count,
-    Definition,
-    Protocol,
-    Scored,
-    clusters_of,
-    columns_of,
-    flat_items,
-)
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol
 from eyechart.evaluators.protocols.validation import check_texts
-from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import Request, Response, Row
+from eyechart.evaluators.results.items import Item, columns_of, with_columns
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.lexical import LEXICAL, lexical
-from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.judging.replies import Judge, judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+
+
+@plain_dataclass(frozen=True)
+class JudgedItem(Item):
+    """What a judged text gave; its label is the golden description."""
+
+    rounds: list[list[int | None]] | None = None
+    """The judge's score in each round of each dimension, in the order of the template; None for a failed round."""
+    empty_prediction: bool | None = None
+    """Whether there was no text to judge."""
+    completeness: float | None = None
+    preciseness: float | None = None
+    precision: float | None = None
+    relevance: float | None = None
+    """The means over usable rounds, for the dimensions of the template."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -37,6 +45,7 @@ class Description(Protocol):
     name: ClassVar[str] = "description"
     metric: ClassVar[str] = "judge_description"
     kind: ClassVar[str] = "description"
+    item_type: ClassVar[type[JudgedItem]] = JudgedItem
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "description")
     usual_length: ClassVar[int] = 512
     needs_whole_texts: ClassVar[bool] = True
@@ -55,6 +64,11 @@ class Description(Protocol):
         """Without a judge, there are no rounds."""
         return () if self.is_judged else ("rounds",)
 
+    def settings(self) -> dict[str, Any]:
+        """The settings, and `lexical` as the judge if no other is set."""
+        judge = {} if self.judge is not None or not self.is_judged else {"judge": {"name": LEXICAL}}
+        return {**Protocol.settings(self), **judge}
+
     def check(self, row: Row) -> None:
         """Check that the golden description is a string or absent."""
         check_texts(row, "description", private=True)
@@ -68,53 +82,40 @@ class Description(Protocol):
         prompt, images = self.prompt_of(row), (row["image"],)
         return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.reply_length)]
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The golden description ("" if private), the judge's scores by dimension, and how the reply ended."""
-        references = ["" if self.is_private(row) else row["description"] for row in rows]
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item with the golden description."""
+        return super().item(row, response, label=None if self.is_private(row) else row["description"])
+
+    def parse(self, items: Sequence[JudgedItem]) -> list[JudgedItem]:
+        """Have the judge score the texts; private ones are not judged."""
         if not self.is_judged:
-            return [{"reference": reference} for reference in references]
-        judge = lexical if self.judge is None else self.judge
-        texts = [response.text or "" for response in responses]
-        ends = [response.finish_reason for response in responses]
-        columns = read_descriptions(texts, references, judge, self.rounds, self.template, ends)
-        return [
-            {"reference": reference, **{name: column[number] for name, column in columns.items()}}
-            for number, reference in enumerate(references)
-        ]
+            return list(items)
+        texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
+        references = [item.label or "" for item in items]
+        return with_columns(
+            items, read_descriptions(texts, references, self._judge, self.rounds, self.template, ends)
+        )
 
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Scores by dimension and shares of truncated replies; the answer file if all are private."""
-        public = [one for one in answered if not self.is_private(one.row)]
+    def score(self, items: Sequence[JudgedItem]) -> TaskResult:
+        """Scores by dimension and shares of incomplete replies."""
+        if not self.is_judged:
+            return super().score(items)
+        public = [item for item in items if item.label is not None]
         if not public:
-            files = {}
-            if self.answer_file is not None:
-                replies = [one.responses[0].text or "" for one in answered]
-                files = dict(self.answer_file([one.row for one in answered], replies))
-            return Scored(flat_items(answered), files=files)
-        names = (*DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
-        columns = columns_of([one.responses[0].item for one in public], *names)
-        settings = JudgeSettings(judge_name(lexical if self.judge is None else self.judge), self.rounds)
-        clusters = clusters_of(one.row for one in public)
-        scores = description_scores(columns, self._groups(public) or None, settings, self.template, clusters)
-        return Scored(flat_items(answered), scores)
+            return TaskResult(items=list(items))
+        columns = columns_of(public, *DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
+        settings = JudgeSettings(judge_name(self._judge), self.rounds)
+        clusters = [item.cluster for item in public]
+        scores = description_scores(columns, self.groups_of(public) or None, settings, self.template, clusters)
+        return TaskResult(scores=scores, items=list(items))
 
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the metric module for rows with golden descriptions."""
-        return {
-            "predictions": [one.responses[0].text or "" for one in answered],
-            "references": [one.row["description"] for one in answered],
-            "finish_reasons": [one.responses[0].finish_reason for one in answered],
-            "groups": self._groups(answered) or None,
-            "clusters": clusters_of(one.row for one in answered),
-            "judge": self.judge,
-            "rounds": self.rounds,
-            "template": self.template,
-        }
+    def answer_files(self, rows: Sequence[Row], items: Sequence[JudgedItem]) -> dict[str, bytes]:
+        """The answer file, if all golden descriptions are private."""
+        if self.answer_file is None or any(item.label is not None for item in items):
+            return {}
+        return dict(self.answer_file(rows, [item.text or "" for item in items]))
 
-    def settings(self) -> dict[str, Any]:
-        """The settings, and `lexical` as the judge if no other is set."""
-        judge = {} if self.judge is not None or not self.is_judged else {"judge": {"name": LEXICAL}}
-        return {**Protocol.settings(self), **judge}
-
-    def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
-        return known_groups([one.row for one in answered], self.groups)
+    @property
+    def _judge(self) -> Judge:
+        judge: Judge = lexical if self.judge is None else self.judge
+        return judge

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,24 +13,54 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
-from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol, Scored, columns_of
+from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol
 from eyechart.evaluators.protocols.validation import check_number, check_texts
-from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
-from eyechart.evaluators.results.evaluation import VARIANT_WARNING
+from eyechart.evaluators.requests.types import Request, Response, Row
+from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
+from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.results_file import VARIANT_WARNING, TaskResult
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.items import Items, select_rows
 from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
-from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
+from eyechart.metrics.scoring.pairs.preferences import pair_outcomes, read_preferences, winners
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
 from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
 
-MAIN, REVERSED = "main", "reversed"
+REVERSED = "reversed"
 TIE = "tie"
 WINNERS = ("first", "second", TIE)
 _STEPS = {MAIN: 1, REVERSED: -1}
 _VARIANTS = {"mle_ridge": f"mle_ridge={RIDGE:g}"}
 """Names of variants, if they differ from the name of the aggregator."""
+
+
+@plain_dataclass(frozen=True)
+class PairItem(Item):
+    """What the reply to a pair in one order gave."""
+
+    first_id: str = ""
+    second_id: str = ""
+    """The images, in the order shown."""
+    first_quality: float | None = None
+    second_quality: float | None = None
+    """Their opinion scores; None if the data name only the better image."""
+    pool: str | None = None
+    """The set within which images are ranked; None if all are ranked together."""
+    round: int | None = None
+    """The round of sampling that drew the pair."""
+    answer: str = ""
+    """The better image, "first" or "second"; "" if both are equally good."""
+    choice: str | None = None
+    """The preferred image; None without a preference."""
+    step: str | None = None
+    consistent: bool | None = None
+    """In the first pass: whether the replies in both orders prefer the same image."""
+    correct: bool | None = None
+    """In the first pass: whether both prefer the better image; None if both images are equally good."""
+    first_score: float | None = None
+    second_score: float | None = None
+    """The scores by which the images were compared, if the reply was derived from scores."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -44,6 +76,7 @@ class PairedComparison(Protocol):
     name: ClassVar[str] = "paired_comparison"
     metric: ClassVar[str] = "paired_comparison"
     kind: ClassVar[str] = "pairs"
+    item_type: ClassVar[type[PairItem]] = PairItem
     shares_images: ClassVar[bool] = False
     has_groups: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = (
@@ -87,80 +120,65 @@ class PairedComparison(Protocol):
             for name, step in _STEPS.items()
         ]
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The images as shown, and which of them is better ("" if equal); `score` reads the two replies of a pair."""
-        items = []
-        for row, response in zip(rows, responses, strict=True):
-            sides = ("first", "second")[:: _STEPS[response.request.pass_name]]
-            winner = _winner(row)
-            items.append(
-                {
-                    "first_id": row[f"{sides[0]}_id"],
-                    "second_id": row[f"{sides[1]}_id"],
-                    "first_quality": row[f"{sides[0]}_quality"],
-                    "second_quality": row[f"{sides[1]}_quality"],
-                    "pool": row.get("pool"),
-                    "answer": "" if winner == TIE else WINNERS[sides.index(winner)],
-                }
-            )
-        return items
+    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Whether MM21's images are scored against opinion scores or bitrates."""
+        found = [has_bitrates(row) for row in rows if row.get("database") == BITRATES]
+        return {"mm21_quality": "bitrate" if all(found) else "opinion score"} if found else {}
 
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Consistency, accuracy, and correlations of the images' ranking; tables, other aggregators, convergence."""
-        pairs = _pairs(answered)
-        read = [one.responses[0].item for one in answered]
-        if all("consistent" in item for item in read):
-            columns = columns_of(read, "choice", "step", "reversed_choice", "reversed_step", "consistent", "correct")
-        else:
-            columns = read_pairs(
-                _texts(answered, MAIN),
-                _texts(answered, REVERSED),
-                pairs,
-                _ends(answered, MAIN),
-                _ends(answered, REVERSED),
-            )
-        own = _own_rows(answered)
-        scores = pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs))
-        items = [
-            {**response.item, **({name: column[number] for name, column in columns.items()} if at_main else {})}
-            for number, one in enumerate(answered)
-            for response in one.responses
-            for at_main in (response.request.pass_name == MAIN,)
-        ]
-        is_bitrate = [has_bitrates(one.row) for one in answered if one.row.get("database") == BITRATES]
-        settings = {"mm21_quality": "bitrate" if all(is_bitrate) else "opinion score"} if is_bitrate else {}
-        caveat = (
-            "MM21 is scored against bitrates, as in the authors' label file, not against opinion scores; so are the "
-            "averages that include MM21. For opinion scores, add LICQA's lists: --data-option mm21_dir=FOLDER."
-        )
-        return Scored(
-            items,
-            scores,
-            self._variants(columns, pairs, own),
-            self._diagnostics(answered, columns, pairs, own),
-            caveats=(caveat,) if is_bitrate and all(is_bitrate) else (),
-            settings=settings,
-        )
-
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the metric module: raw replies in both orders, and the pairs."""
-        answered = [answered[row] for row in _own_rows(answered)]
-        pools = _pools(answered)
-        of_pools = {} if pools is None else self._of_pools
-        return {
-            "predictions": _texts(answered, MAIN),
-            "reversed_predictions": _texts(answered, REVERSED),
-            "finish_reasons": _ends(answered, MAIN),
-            "reversed_finish_reasons": _ends(answered, REVERSED),
-            "first_ids": _column(answered, "first_id"),
-            "second_ids": _column(answered, "second_id"),
-            "first_references": _column(answered, "first_quality"),
-            "second_references": _column(answered, "second_quality"),
-            "pool_ids": pools,
-            "aggregator": self.aggregator,
-            "seed": self.seed,
-            **of_pools,
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item, with the two images as shown and which of them is better."""
+        sides = ("first", "second")[:: _STEPS[response.request.pass_name]]
+        winner = _winner(row)
+        for shown, side in zip(("first", "second"), sides, strict=True):
+            fields[f"{shown}_id"] = row[f"{side}_id"]
+            fields[f"{shown}_quality"] = None if row.get("winner") else row[f"{side}_quality"]
+        if response.image_scores is not None:
+            fields["first_score"], fields["second_score"] = response.image_scores
+        better, worse = (row[f"{side}_id"] for side in (WINNERS[:2] if winner != WINNERS[1] else WINNERS[1::-1]))
+        fields |= {
+            "label": f"{better} {'equals' if winner == TIE else 'over'} {worse}",
+            "pool": row.get("pool"),
+            "round": row.get("round"),
+            "answer": "" if winner == TIE else WINNERS[sides.index(winner)],
         }
+        return super().item(row, response, **fields)
+
+    def parse(self, items: Sequence[PairItem]) -> list[PairItem]:
+        """Parse which of the images each reply prefers."""
+        return with_columns(
+            items, read_preferences([item.text or "" for item in items], [item.finish_reason for item in items])
+        )
+
+    def score(self, items: Sequence[PairItem]) -> TaskResult:
+        """Consistency, accuracy, and correlations of the images' ranking; tables, other aggregators, convergence."""
+        passes = by_row(items)
+        main = [of_row[MAIN] for of_row in passes]
+        pairs = _pairs(main)
+        other = [of_row[REVERSED] for of_row in passes]
+        columns: Items = {
+            **columns_of(main, "choice", "step"),
+            "reversed_choice": [item.choice for item in other],
+            "reversed_step": [item.step for item in other],
+        }
+        columns |= pair_outcomes(columns["choice"], columns["reversed_choice"], pairs)
+        # The pool `mixed` counts only if it is the only pool.
+        own = [row for row, item in enumerate(main) if item.pool != MIXED_POOL] or list(range(len(main)))
+        outcomes = {
+            main[row].id: {name: columns[name][row] for name in ("consistent", "correct")} for row in own
+        }
+        scored = [
+            replace(item, **outcomes.get(item.id, {})) if item.pass_name == MAIN else item for item in items
+        ]
+        return TaskResult(
+            scores=pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs)),
+            variants=self._variants(columns, pairs, own),
+            diagnostics=self._diagnostics(passes, columns, pairs, own),
+            items=scored,
+        )
+
+    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
+        """A note if MM21 is scored against bitrates."""
+        return [note("bitrates")] if settings.get("mm21_quality") == "bitrate" else []
 
     def is_private(self, row: Row) -> bool:
         """Always False: `check` refuses a pair without qualities."""
@@ -201,7 +219,7 @@ class PairedComparison(Protocol):
         return found
 
     def _diagnostics(
-        self, answered: Sequence[RowResponses], columns: Items, pairs: Pairs, own: Sequence[int]
+        self, passes: Sequence[Mapping[str, PairItem]], columns: Items, pairs: Pairs, own: Sequence[int]
     ) -> dict[str, Any]:
         """The rows of the paper's tables with their averages, and the convergence curve."""
         found: dict[str, Any] = {}
@@ -209,14 +227,15 @@ class PairedComparison(Protocol):
             parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
             found["table"] = part_scores(columns, pairs, parts, self._settings(pairs))
             found["averages"] = self._averages(found["table"])
-        if all(one.row.get("round") is not None for one in answered) and not np.isnan(pairs.first_references).any():
-            part, rounds = pairs.select(own), [answered[row].row["round"] for row in own]
+        rounds = [passes[row][MAIN].round for row in own]
+        if None not in rounds and not np.isnan(pairs.first_references).any():
+            part = pairs.select(own)
             settings = self._settings(part)
             curves: dict[str, Any] = {
                 "curve": convergence(winners(select_rows(columns, own)), part, rounds, settings),
                 "upper_bound": convergence(part.better, part, rounds, settings),
             }
-            if (scores := _image_scores([answered[row] for row in own])) is not None:
+            if (scores := _image_scores([item for row in own for item in passes[row].values()])) is not None:
                 curves["limit"] = score_limit(scores, part, settings)
             found["convergence"] = curves
         return found
@@ -237,48 +256,19 @@ def _winner(row: Row) -> str:
     return TIE if first == second else WINNERS[first < second]
 
 
-def _own_rows(answered: Sequence[RowResponses]) -> list[int]:
-    """Row numbers of all pairs outside the pool `mixed`; all rows if every pair is in `mixed`."""
-    own = [row for row, one in enumerate(answered) if one.row.get("pool") != MIXED_POOL]
-    return own or list(range(len(answered)))
+def _pairs(items: Sequence[PairItem]) -> Pairs:
+    columns = columns_of(items, "first_id", "second_id", "first_quality", "second_quality", "pool")
+    pools = columns["pool"] if items[0].pool is not None else None
+    # Without qualities, the data name the better image.
+    better = None if items[0].first_quality is not None else [item.answer or TIE for item in items]
+    return check_pairs(*list(columns.values())[:4], pools, better)
 
 
-def _texts(answered: Sequence[RowResponses], name: str) -> list[str]:
-    responses = [one.of_pass(name) for one in answered]
-    return [(response and response.text) or "" for response in responses]
-
-
-def _ends(answered: Sequence[RowResponses], name: str) -> list[str | None]:
-    responses = [one.of_pass(name) for one in answered]
-    return [None if response is None else response.finish_reason for response in responses]
-
-
-def _column(answered: Sequence[RowResponses], name: str) -> list[Any]:
-    return [one.row[name] for one in answered]
-
-
-def _pools(answered: Sequence[RowResponses]) -> list[str] | None:
-    return _column(answered, "pool") if all("pool" in one.row for one in answered) else None
-
-
-def _pairs(answered: Sequence[RowResponses]) -> Pairs:
-    return check_pairs(
-        _column(answered, "first_id"),
-        _column(answered, "second_id"),
-        _column(answered, "first_quality"),
-        _column(answered, "second_quality"),
-        _pools(answered),
-        [one.row["winner"] for one in answered] if answered[0].row.get("winner") else None,
-    )
-
-
-def _image_scores(answered: Sequence[RowResponses]) -> dict[str, float] | None:
+def _image_scores(items: Sequence[PairItem]) -> dict[str, float] | None:
     """Image id to the score by which it was compared; None if the replies were not derived from scores."""
-    responses = [response for one in answered for response in one.responses]
-    if any(response.image_scores is None for response in responses):
-        return None
-    return {
-        image: score
-        for response in responses
-        for image, score in zip(response.request.image_ids, response.image_scores or (), strict=True)
-    }
+    found = {}
+    for item in items:
+        if item.first_score is None or item.second_score is None:
+            return None
+        found |= {item.first_id: item.first_score, item.second_id: item.second_score}
+    return found

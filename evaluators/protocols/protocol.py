@@ -1,5 +1,8 @@
 """The base class of protocols: how one kind of question is asked, read and scored.
 
+A row becomes requests, a response becomes an item, and the items alone give the scores: a run, a comparison on some of
+the items and the check of a leaderboard entry all call `score`.
+
 A protocol is a frozen dataclass. Its fields are its settings, which pydantic checks. Fields marked `Definition` are not
 settings: the task fixes them (prompts, groups) or the run does (seed, judge). `settings.py` lists and changes settings.
 """
@@ -7,15 +10,18 @@ settings: the task fixes them (prompts, groups) or the run does (seed, judge). `
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Response, Row
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.notes import Note
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scoring.own_scores import own_scores
 
 T = TypeVar("T")
 DEFINITION = "definition"
@@ -33,33 +39,18 @@ DEFAULT = "default"
 """Name of the prompt that a task uses unless the run names another."""
 
 
-@dataclass(frozen=True)
-class Scored:
-    """The result of scoring the replies to all rows."""
-
-    items: list[dict[str, Any]]
-    """Columns of predictions.parquet for each response, in the order of the rows and of their responses."""
-    scores: dict[str, Any] | None = None
-    """Exactly what the metric returns for the rows that can be scored; None if no row can."""
-    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Alternative scorings of the same replies, by name, each as a metric returns it."""
-    diagnostics: dict[str, Any] = field(default_factory=dict)
-    """Further findings about the replies, such as the prompt-failure rate."""
-    files: dict[str, bytes] = field(default_factory=dict)
-    """Files to write to the run's folder, by name, such as the answer file for a private split."""
-    caveats: tuple[str, ...] = ()
-    """Sentences that a reader needs to interpret the scores correctly."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Rows with a public label that are left out of the scores: row id to the reason."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Settings that are known only from the replies; they replace settings of the same name."""
-    complete: bool = True
-    """False if requests are missing, so that the scores cover less than the task; a caveat explains it."""
+CLUSTER = "_cluster"
+"""Key under which a run stores a row's cluster: its image, or the column that a task file names."""
+UNKNOWN = "unknown"
+"""Group of items for which the release gives none."""
 
 
 @checked_dataclass(frozen=True, config=CONFIG)
 class Protocol(ABC):
-    """How one kind of question is asked and scored; subclasses implement the abstract members, `read`, `follow_ups`."""
+    """How one kind of question is asked, read and scored.
+
+    A subclass implements `check` and `requests`, and `item` and `score` unless its items have an `own_score`.
+    """
 
     name: ClassVar[str]
     """Its name in task files and results."""
@@ -67,6 +58,8 @@ class Protocol(ABC):
     """The evaluate module that computes its scores."""
     kind: ClassVar[str]
     """Kind of data: "multiple choice", "quality", "pairs" or "description"."""
+    item_type: ClassVar[type[Item]] = Item
+    """The type of its items."""
     columns: ClassVar[tuple[str, ...]]
     """Columns that the data must have: the id, the image or images, the label, then others."""
 
@@ -139,21 +132,89 @@ class Protocol(ABC):
     def requests(self, row: Row) -> list[Request]:
         """The requests to send for one row, whatever the model replies."""
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Read new responses, given with their rows, into columns of predictions.parquet; called once per response."""
-        return [{} for _ in responses]
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item of a response before its reply is parsed: what was asked, the row's label and the reply.
 
-    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
-        """Further requests for one row after all its responses so far; those already sent are not sent again."""
+        Args:
+            row: The row.
+            response: The response.
+            fields: Further fields of the protocol's items.
+
+        Raises:
+            DataError: The task's scoring function cannot score the reply.
+        """
+        request = response.request
+        if self.scorer is not None and not self.is_private(row):
+            fields["own_score"] = self.scorer.value(response.text or "", row)
+        values = {
+            "id": row["id"],
+            "pass_name": request.pass_name,
+            "repeat": request.repeat,
+            "question": row.get("question"),
+            "prompt": response.rendered_prompt or request.rendered(),
+            "text": response.text,
+            "reasoning": response.reasoning,
+            "finish_reason": response.finish_reason,
+            "error": None if response.error is None else str(response.error),
+            "groups": {name: str(row[name] or "") for name in self.groups if name in row},
+            "cluster": row.get(CLUSTER),
+        }
+        return self.item_type(**values | fields)
+
+    def parse(self, items: Sequence[Any]) -> list[Any]:
+        """Parse the replies of items, asking the judge if there is one; called once for the items of a wave."""
+        return list(items)
+
+    def follow_ups(self, row: Row, items: Sequence[Any]) -> list[Request]:
+        """Further requests for one row after all its parsed items so far; those already sent are not sent again."""
         return []
 
-    @abstractmethod
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Score all answered rows, including those with private labels."""
+    def score(self, items: Sequence[Any]) -> TaskResult:
+        """Score parsed items of one repeat, including private ones: the mean of their `own_score`.
 
-    @abstractmethod
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the evaluate module for rows with public labels, including the settings."""
+        Returns:
+            Everything that follows from the items: scores, variants, diagnostics and notes, and the items with what
+            follows from several items of a row.
+        """
+        public = [item for item in items if item.own_score is not None]
+        scores = None
+        if public:
+            limits = (0.0, 1.0) if self.scorer is None else (self.scorer.low, self.scorer.high)
+            values = [item.own_score for item in public]
+            scores = own_scores(values, limits, self.groups_of(public), [item.cluster for item in public])
+        return TaskResult(scores=scores, items=list(items))
+
+    def groups_of(self, items: Sequence[Item]) -> dict[str, list[str]]:
+        """The groups of items, in the form that the metrics take.
+
+        Returns:
+            Group to one value per item, `UNKNOWN` for an empty one. A group is left out if some items lack it or if it
+            is empty in all items.
+        """
+        names = [name for name in self.groups if all(name in item.groups for item in items)]
+        values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
+        return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
+
+    def for_data(self, task: str, split: str) -> Protocol:
+        """The protocol for the data of one task."""
+        return self
+
+    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Settings that are known only from the rows."""
+        return {}
+
+    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
+        """What a reader must know because of the result's settings."""
+        return []
+
+    def answer_files(self, rows: Sequence[Row], items: Sequence[Any]) -> dict[str, bytes]:
+        """The benchmark's answer file for a split with private labels, by name; empty without such a format.
+
+        Args:
+            rows: The rows that were answered.
+            items: Their items.
+        """
+        return {}
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score."""
@@ -190,22 +251,3 @@ def setting_fields(protocol: type[Protocol]) -> dict[str, Any]:
         for name, info in protocol.__pydantic_fields__.items()  # type: ignore[attr-defined]
         if DEFINITION not in info.metadata
     }
-
-
-def columns_of(items: Sequence[Mapping[str, Any]], *names: str) -> dict[str, list[Any]]:
-    """Turn items into columns, the form that the functions of `metrics/scoring` take."""
-    return {name: [item.get(name) for item in items] for name in names}
-
-
-def flat_items(answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
-    """The items read from the responses, in the order of the rows and of their responses."""
-    return [dict(response.item) for one in answered for response in one.responses]
-
-
-CLUSTER = "_cluster"
-"""Key under which a run stores a row's cluster: its image, or the column that a task file names."""
-
-
-def clusters_of(rows: Iterable[Row]) -> list[str | None]:
-    """The cluster of each row; None if unknown."""
-    return [row.get(CLUSTER) for row in rows]

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -11,16 +11,11 @@ from typing import Any
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import Protocol, Scored, clusters_of, flat_items
-from eyechart.evaluators.requests.types import Row, RowResponses
+from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief
-from eyechart.metrics.scoring.own_scores import own_scores
 
 ScoringFunction = Callable[[str, Row], float]
 """Takes a reply and its row, and returns a number; True counts as 1."""
-OWN_SCORE = "own_score"
-"""The column of items with the function's number."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +50,3 @@ class Scorer:
         if not isinstance(found, Real | np.bool_) or not self.low <= found <= self.high:
             raise DataError(f"score returns {brief(found)} {about}; {expected}")
         return float(found)
-
-
-def score_answers(protocol: Protocol, answered: Sequence[RowResponses]) -> Scored:
-    """Score all answered rows: by the task's scoring function, whose numbers are in their items, or by the protocol."""
-    public = [one for one in answered if not protocol.is_private(one.row)]
-    if protocol.scorer is None or not public:
-        return protocol.score(answered)
-    rows = [one.row for one in public]
-    scores = own_scores(
-        [one.responses[0].item[OWN_SCORE] for one in public],
-        (protocol.scorer.low, protocol.scorer.high),
-        known_groups(rows, protocol.groups),
-        clusters_of(rows),
-    )
-    return Scored(flat_items(answered), scores)

@@ -1,4 +1,4 @@
-"""The types passed between protocols and backends: `Request`, `Response`, `RowResponses`, `Backend`."""
+"""The types passed between protocols and backends: `Request`, `Response`, `Backend`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,6 +84,22 @@ class Request:
             return OutputType.LOSSES
         return OutputType.LOGITS if self.words else OutputType.TEXT
 
+    def rendered(self) -> str:
+        r"""The request as text: the prompt, then one line each for prefill, words and continuations.
+
+        Examples:
+            >>> Request("1", ("Which? ", IMAGE), (None,), prefill="It is", continuations=("A", "B")).rendered()
+            'Which? <image>\n[reply begins with] It is\n[compares the losses of] A | B'
+        """
+        lines = ["".join("<image>" if part is IMAGE else str(part) for part in self.prompt)]
+        if self.prefill:
+            lines.append(f"[reply begins with] {self.prefill}")
+        if self.words:
+            lines.append(f"[reads the logits of] {' | '.join(self.all_words)}")
+        if self.continuations:
+            lines.append(f"[compares the losses of] {' | '.join(self.continuations)}")
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -140,20 +156,6 @@ class Response:
     """Whether it comes from the response store instead of a new request."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
-    item: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What the protocol parsed from it: columns of predictions.parquet."""
-
-
-@dataclass(frozen=True)
-class RowResponses:
-    """A row with the responses to its requests, in the order of the requests."""
-
-    row: Row
-    responses: tuple[Response, ...]
-
-    def of_pass(self, name: str) -> Response | None:
-        """The response to the request of this pass; None if it was not asked."""
-        return next((response for response in self.responses if response.request.pass_name == name), None)
 
 
 @runtime_checkable

@@ -7,14 +7,12 @@ from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, predictions_schema
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS, Item, items_in, read_predictions
 from eyechart.evaluators.results.results_file import Results, TaskResult, read_results
 
 if TYPE_CHECKING:
     from pyarrow import Table
-
-_KEYS = ("task", "dataset", "split")
 
 
 def result_title(task: str, dataset: str, split: str) -> str:
@@ -48,6 +46,16 @@ class Answers:
     """The answers to one task, by column. A column that the file lacks is None."""
 
     table: "Table"
+    path: Path
+    """The file that it is from."""
+
+    def items(self, kind: type[Item] = Item) -> list[Any]:
+        """The items of the protocol.
+
+        Raises:
+            BadResultsError: A column has another type than the items.
+        """
+        return items_in(self.table, kind, self.path)
 
     def __len__(self) -> int:
         """Number of answers."""
@@ -97,12 +105,12 @@ class Run:
             return None
         import pyarrow.compute
 
-        masks = [pyarrow.compute.equal(self.predictions[name], getattr(key, name)) for name in _KEYS]
-        mask = pyarrow.compute.equal(self.predictions[REPEAT].fill_null(1), 1)
+        masks = [pyarrow.compute.equal(self.predictions[name], getattr(key, name)) for name in RESULT_COLUMNS[:3]]
+        mask = pyarrow.compute.equal(self.predictions["repeat"], 1)
         for other in masks:
             mask = pyarrow.compute.and_(mask, other)
         found = self.predictions.filter(mask)
-        return Answers(found) if found.num_rows else None
+        return Answers(found, self.folder / PREDICTIONS_FILE) if found.num_rows else None
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
@@ -130,7 +138,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
     results = [read_results(path) for path in paths]
     labels = _labels(paths, results)
     return [
-        Run(path, label, result, _read_predictions(path / PREDICTIONS_FILE))
+        Run(path, label, result, read_predictions(path / PREDICTIONS_FILE))
         for path, label, result in zip(paths, labels, results, strict=True)
     ]
 
@@ -160,39 +168,3 @@ def _model_label(model: str) -> str:
     """
     return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model
 
-
-def _read_predictions(path: Path) -> "Table | None":
-    import pyarrow
-    from pyarrow import ArrowException, parquet
-
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as file:
-            found = parquet.read_schema(file).names
-            columns = [name for name in predictions_schema().names if name in found]
-            # Threads that read a file of Python can abort the process at its exit (apache/arrow, issue 50482).
-            table = parquet.read_table(file, columns=columns, use_threads=False)
-    # Damaged names in a file raise the last two.
-    except (ArrowException, OSError, ValueError, LookupError) as error:
-        raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
-    for name in (*_KEYS, "id", "pass"):
-        if name not in table.column_names or table[name].null_count:
-            raise BadResultsError(
-                f"some or all rows have no {name}; expected a file written by `eyechart run`", path=path
-            )
-    for field in predictions_schema():
-        place = table.schema.get_field_index(field.name)
-        if place < 0:
-            # An earlier version wrote the file.
-            table = table.append_column(field, pyarrow.nulls(len(table), field.type))
-        elif table.schema.field(place).type != field.type:
-            try:
-                table = table.set_column(place, field.name, table[place].cast(field.type))
-            except ArrowException as error:
-                given = table.schema.field(place).type
-                reason = (
-                    f"its column {field.name} has type {given}; expected {field.type}, as written by `eyechart run`"
-                )
-                raise BadResultsError(reason, path=path) from error
-    return table

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.sources import GIVEN
 
 _COUNTS = ("n_questions", "n_pairs", "n")
 """Keys under which metrics return the number of items; the first one present counts."""
 
 
-def official_items(result: Evaluation | TaskResult) -> tuple[int, ...]:
+def official_items(result: TaskResult) -> tuple[int, ...]:
     """Number of items of the split in the official release.
 
     Args:

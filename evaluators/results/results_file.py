@@ -8,16 +8,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SkipValidation, ValidationError, model_validator
 from pydantic_core import PydanticCustomError, from_json
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.requests.values import without_nan
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.notes import Note
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scores import specs_in
+from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 
 RESULTS_FILE = "results.json"
 SCHEMA = 1
@@ -25,11 +26,22 @@ SCHEMA = 1
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """Texts that become nan or an infinity when they are read."""
 _MISFIT = "misfit"
+_REQUIRED = ("task", "dataset", "split", "model", "scores", "settings", "left_out", "timings")
+_NULLABLE = ("average_over", "judge", FIT_PARAMETERS, "suggested_word_pair", "all", "after_exact")
+"""Keys whose null does not mean an undefined number."""
 _PACKAGES = (
     *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),
     *("numpy", "scipy", "pillow", "openai", "pydantic", "openpyxl", "pyyaml", "jinja2", "matplotlib", "rich", "typer"),
 )
 """Packages that a result may depend on: all in pyproject.toml, and tokenizers."""
+
+
+AVERAGE = "average"
+"""Used instead of the dataset's name for an average over datasets."""
+PRIVATE = "its answer is private"
+"""Why an answered row is left out of the scores: its label is not public."""
+VARIANT_WARNING = "variant "
+"""How a warning about an alternative scoring begins."""
 
 
 class LeftOut(BaseModel):
@@ -45,36 +57,49 @@ class LeftOut(BaseModel):
 
 
 class TaskResult(BaseModel):
-    """One task on one model."""
+    """One task on one model: made by `Protocol.score`, completed by the evaluation, written, and read by everything."""
 
     model_config = ConfigDict(extra="forbid")
 
-    task: str
-    dataset: str
-    split: str
-    model: str
-    scores: dict[str, Any] | None
-    """Exactly what the metric returned, with null for undefined values; null itself if the answers are private."""
-    settings: dict[str, Any]
+    task: str = ""
+    dataset: str = ""
+    split: str = ""
+    model: str = ""
+    scores: dict[str, Any] | None = None
+    """Exactly what the metric returned; None if the labels are private. Undefined values are nan, and null in files."""
+    settings: dict[str, Any] = {}
     variants: dict[str, dict[str, Any]] = {}
-    """Alternative scorings of the same answers; each is exactly what a metric returned."""
+    """Alternative scorings of the same answers by name; each is exactly what a metric returned."""
     diagnostics: dict[str, Any] = {}
-    """Further numbers about the answers."""
-    left_out: list[LeftOut]
-    timings: dict[str, float]
+    """Further numbers about the answers, such as the prompt-failure rate."""
+    left_out: list[LeftOut] = []
+    timings: dict[str, float] = {}
+    """Seconds, items per second, and the number of answers from the store, which took no time."""
     warnings: list[str] = []
-    caveats: list[str] = []
-    """Caveats for readers, for example why there is no score."""
+    """Warnings during scoring, for example of an undefined correlation."""
+    notes: list[Note] = []
+    """What a reader must know, for example why there is no score."""
     headline: str = ""
     """Key of the task's headline score; if empty, the metric's headline."""
     complete: bool = True
-    """False if the scores do not use all requested answers."""
+    """False if the scores do not use all requested answers; a note gives the reason."""
     files: list[str] = []
     """Names of the task's own files, in `<task>/<dataset>`."""
+    items: SkipValidation[list[Item]] = Field(default=[], exclude=True, repr=False)
+    """What the responses gave; they are in `predictions.parquet`."""
+    contents: dict[str, bytes] = Field(default={}, exclude=True, repr=False)
+    """The contents of `files`."""
 
     def headline_spec(self) -> ScoreSpec | None:
         """The task's headline score; None if it has none."""
-        return headline_spec(with_nan(self.scores or {}), self.headline)
+        found = specs_in(self.scores or {})
+        own = next((spec for spec in found if spec.key == self.headline), None)
+        return own or next((spec for spec in found if spec.headline), None)
+
+    @property
+    def caveats(self) -> list[str]:
+        """The notes in words."""
+        return [note.text for note in self.notes]
 
 
 class FailedTask(BaseModel):
@@ -168,37 +193,17 @@ class _Numbers(BaseModel):
 
 
 def collect(
-    evaluations: Sequence[Evaluation], failed: Sequence[FailedTask], started: str, suite: dict[str, Any] | None = None
+    tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, suite: dict[str, Any] | None = None
 ) -> Results:
     """Assemble the results of a run.
 
     Args:
-        evaluations: The tasks that finished.
+        tasks: The tasks that finished.
         failed: Those that did not.
         started: When the run began, ISO 8601.
         suite: The suite file that the run followed.
     """
-    tasks = [
-        TaskResult(
-            task=e.task,
-            dataset=e.dataset,
-            split=e.split,
-            model=e.model,
-            scores=without_nan(e.scores),
-            settings=without_nan(e.settings),
-            variants=without_nan(e.variants),
-            diagnostics=without_nan(e.diagnostics),
-            left_out=[LeftOut(**item) for item in e.left_out],
-            timings=e.timings,
-            warnings=e.warnings,
-            caveats=e.caveats,
-            headline=e.headline,
-            complete=e.complete,
-            files=list(e.files),
-        )
-        for e in evaluations
-    ]
-    return Results(environment=_environment(started), suite=suite, tasks=tasks, failed=list(failed))
+    return Results(environment=_environment(started), suite=suite, tasks=list(tasks), failed=list(failed))
 
 
 def read_results(path: str | Path) -> Results:
@@ -238,22 +243,28 @@ def read_results(path: str | Path) -> Results:
     packages = results.environment.get("packages", {})
     if not isinstance(packages, dict):
         raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
-    for place, task in enumerate(results.tasks):
+    for number, task in enumerate(results.tasks):
+        missing = [name for name in _REQUIRED if name not in task.model_fields_set]
+        if missing:
+            raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")
         try:
             _Numbers.model_validate(task.model_dump(include={"scores", "variants", "diagnostics"}))
         except ValidationError as error:
-            raise _bad(file, _first_misfit(error, f"tasks[{place}].")) from error
+            raise _bad(file, _first_misfit(error, f"tasks[{number}].")) from error
+        task.scores, task.variants, task.diagnostics = map(with_nan, (task.scores, task.variants, task.diagnostics))
     return results
 
 
 def with_nan(value: Any) -> Any:
-    """Scores from `read_results` as the metric returned them: null becomes nan, and null intervals are removed."""
+    """Scores from a file as the metric returned them: null becomes nan, and null intervals are removed."""
     if isinstance(value, dict):
         given = {key: item for key, item in value.items() if item is not None or not key.endswith("_ci95")}
-        return {key: with_nan(item) for key, item in given.items()}
+        return {
+            key: math.nan if item is None and key not in _NULLABLE else with_nan(item) for key, item in given.items()
+        }
     if isinstance(value, list):
-        return [with_nan(item) for item in value]
-    return math.nan if value is None else value
+        return [math.nan if item is None else with_nan(item) for item in value]
+    return value
 
 
 def _bad(file: Path, reason: str) -> BadResultsError:
@@ -274,14 +285,7 @@ def _first_misfit(error: ValidationError, where: str = "") -> str:
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
 
 
-def headline_spec(scores: Mapping[str, Any], key: str) -> ScoreSpec | None:
-    """The score with this key, or else the metric's headline score; None if the metric has none."""
-    found = specs_in(scores)
-    own = next((spec for spec in found if spec.key == key), None)
-    return own or next((spec for spec in found if spec.headline), None)
-
-
-def task_folder(task: Evaluation | TaskResult) -> Path:
+def task_folder(task: TaskResult) -> Path:
     """The folder of a task's own files, within the folder of the run."""
     return Path(task.task, task.dataset)
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from eyechart.evaluators.results.notes import Note, note
+
 _DATED = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{4,6})")
 """Suffix of a dated version: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
 
@@ -41,30 +43,12 @@ def unconfirmed_names(settings: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def served_caveat(settings: Mapping[str, Any]) -> str:
-    """Caveat about a server that answered under another name; "" if none did.
-
-    Args:
-        settings: Settings of a result.
-    """
-    names = unconfirmed_names(settings)
-    if not names:
-        return ""
-    found = ", ".join(map(repr, names))
-    return (
-        f"The server answered as {found}, but {settings['model'].get('name')!r} was requested. If they are the same "
-        "model, run again with --served-name NAME (stored answers are reused); until then the result cannot be "
-        "published."
-    )
-
-
-def judge_served_caveat(judge: Mapping[str, Any]) -> str:
-    """Caveat that a model other than the judge may have judged, by the server's names; "" if missing.
-
-    Args:
-        judge: The judge's settings.
-    """
-    names = [name for name in judge.get("served", ()) if not is_served_name(judge["name"], name)]
-    if not names:
-        return ""
-    return f"The judge's server answered as {', '.join(map(repr, names))}, but {judge['name']!r} was requested."
+def served_notes(settings: Mapping[str, Any]) -> list[Note]:
+    """Notes about servers, of the model and of the judge, that answered under other names."""
+    found = []
+    if names := unconfirmed_names(settings):
+        found.append(note("served", served=names, model=settings["model"].get("name")))
+    judge = settings.get("judge", {})
+    if others := [name for name in judge.get("served", ()) if not is_served_name(judge["name"], name)]:
+        found.append(note("judge_served", served=others, judge=judge["name"]))
+    return found

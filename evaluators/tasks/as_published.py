@@ -11,7 +11,6 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.tasks.task import Task
 
 _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fallback", "extraction")
@@ -29,18 +28,17 @@ def check_published(task: Task) -> None:
 
 
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
-    """A task's protocol with the given settings and the paper's settings.
+    """A task's protocol with the paper's settings.
 
     Args:
         task: The task.
-        protocol: Its protocol.
+        protocol: Its protocol, with the given settings.
         given: Settings by name.
 
     Raises:
-        UsageError: The task is a user's own, or a given setting is unknown or conflicts with the paper's settings.
+        UsageError: The task is a user's own, or a given setting conflicts with the paper's settings.
     """
     check_published(task)
-    protocol = with_settings(protocol, given, task.name)
     unused = protocol.unused_settings()
     own = {one.name: one.value for one in task.published if not one.of_data and one.name not in unused}
     for name, value in given.items():

@@ -73,3 +73,13 @@ def rotation_pass(number: int) -> str:
         ('main', 'rotation:2')
     """
     return f"{_ROTATION}{number}" if number else MAIN
+
+
+def pass_number(name: str) -> int:
+    """The number of a pass, by its name; 0 for a pass that is no rotation.
+
+    Examples:
+        >>> pass_number("rotation:2"), pass_number("main")
+        (2, 0)
+    """
+    return int(name.removeprefix(_ROTATION)) if name.startswith(_ROTATION) else 0

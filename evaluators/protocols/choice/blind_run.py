@@ -9,62 +9,68 @@ from pydantic import BeforeValidator, ValidationInfo
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, read_columns
-from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult, read_results
-from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
+from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
+from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 
-Question = tuple[str, str]
+Question = tuple[str, str | None]
 """Id and text, because the same question in another language may have the same id."""
-Solved = Mapping[Question, bool | None]
-"""Whether each question was answered correctly, in all its passes; None if it was not scored."""
-_RIGHT: Mapping[str, tuple[str, Any]] = {
-    "circular_eval": ("circular_correct", True),
-    "multiple_choice": ("correct", True),
-    "self_awareness": ("outcome", OUTCOMES[0]),
-}
-"""By protocol, the column that says whether a reply is correct, and its value if it is."""
 
 
 @dataclass(frozen=True)
 class BlindRun:
     """The replies of a model that did not see the images."""
 
-    folder: Path
-    model: str
-    by_task: Mapping[tuple[str, str], Solved]
-    """Task and split to the questions solved."""
+    run: Run
+    results: Mapping[TaskKey, TaskResult]
+    """Its results of blind tasks."""
     setting: str
     """The setting that names the folder, for errors."""
-    solved: Solved = field(default_factory=dict)
-    """The questions solved of one task and split; empty until `of_task` chooses them."""
+    solved: Mapping[Question, bool | None] = field(default_factory=dict)
+    """Whether each question of one task was answered correctly; None if it was not scored. Empty until `of_task`."""
 
-    def of_task(self, task: str, split: str) -> "BlindRun":
+    @property
+    def model(self) -> str:
+        """The model."""
+        return next(iter(self.results.values())).model
+
+    def of_task(self, task: str, split: str, column: str) -> "BlindRun":
         """The same run with the questions solved of one task; versions of a benchmark differ in their options.
+
+        Args:
+            task: Name of the task.
+            split: The split.
+            column: The column of items that says whether a question was answered correctly.
 
         Raises:
             UsageError: The folder has no blind run of that task and split.
+            DataError: It has no predictions.
         """
-        if (task, split) not in self.by_task:
-            held = ", ".join(f"{name} ({of})" for name, of in self.by_task)
+        key = next((key for key in self.results if (key.task, key.split) == (task, split)), None)
+        if key is None:
+            held = ", ".join(f"{key.task} ({key.split})" for key in self.results)
             raise UsageError(
-                f"{self.setting}={str(self.folder)!r} has no blind run of {task} ({split}); found blind runs of: {held}"
+                f"{self.setting}={str(self.run.folder)!r} has no blind run of {task} ({split}); found blind runs of: "
+                f"{held}"
             )
-        return replace(self, solved=self.by_task[task, split])
+        answers = self.run.answers(key)
+        if answers is None:
+            raise BadAnnotationError("no replies of the blind run found", path=self.run.folder / PREDICTIONS_FILE)
+        columns = [answers.column(name) for name in ("pass", "id", "question", column)]
+        rows = zip(*columns, strict=True)
+        return replace(self, solved={(id, question): right for name, id, question, right in rows if name == MAIN})
 
     def settings(self) -> dict[str, Any]:
         """The blind run as part of a result: its model, and how many of its questions it solved."""
         solved = list(self.solved.values()).count(True)
-        return {"model": self.model, "folder": self.folder.name, "solved": solved, "of": len(self.solved)}
+        return {"model": self.model, "folder": self.run.folder.name, "solved": solved, "of": len(self.solved)}
 
-    def finds_unsolved(self, row: Row) -> bool:
-        """Whether the blind run asked this question and did not solve it."""
-        return self.solved.get((row["id"], row["question"]), True) is not True
-
-    def removal(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """The model, and how many of these rows are left out because they were solved blind or not asked blind."""
-        asked = [key for row in rows if (key := (row["id"], row["question"])) in self.solved]
-        removed = sum(self.solved[key] is True for key in asked)
-        return {"model": self.model, "removed": removed, "not_asked": len(rows) - len(asked), "of": len(rows)}
+    def removal(self, questions: Sequence[Question]) -> dict[str, Any]:
+        """The model, and how many of these questions are left out because they were solved blind or not asked blind."""
+        asked = [question for question in questions if question in self.solved]
+        removed = sum(self.solved[question] is True for question in asked)
+        not_asked = len(questions) - len(asked)
+        return {"model": self.model, "removed": removed, "not_asked": not_asked, "of": len(questions)}
 
     def check_asked(self, row: Row) -> None:
         """Refuse a question that the blind run did not ask.
@@ -73,20 +79,19 @@ class BlindRun:
             DataError: The blind run did not ask this question.
         """
         if (row["id"], row["question"]) not in self.solved:
-            raise DataError("the blind run did not ask this question; run it on the same data", path=self.folder)
+            raise DataError("the blind run did not ask this question; run it on the same data", path=self.run.folder)
 
 
-def read_blind_run(folder: str | Path | BlindRun, setting: str = "exclude_blind_solved") -> BlindRun:
-    """Read which questions a finished blind run solved.
+def read_blind_run(folder: str | Path | BlindRun, about: ValidationInfo) -> BlindRun:
+    """Read the results of a finished blind run.
 
     Args:
         folder: The folder that `eyechart run TASK --set blind=true --out FOLDER` wrote.
-        setting: The setting that names the folder, for errors.
+        about: The setting that names the folder.
 
     Raises:
         MissingFileError: A file of the run does not exist.
-        BadResultsError: The results cannot be read.
-        BadAnnotationError: The predictions cannot be read.
+        BadResultsError: The results or predictions cannot be read.
         UsageError: The folder has no scores of a blind run.
         ValueError: `folder` is not a path.
     """
@@ -94,43 +99,24 @@ def read_blind_run(folder: str | Path | BlindRun, setting: str = "exclude_blind_
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
-    folder = Path(folder)
     for name in (RESULTS_FILE, PREDICTIONS_FILE):
-        if not (folder / name).is_file():
-            reason = f"the file does not exist; {setting} must name the folder of a finished run"
-            raise MissingFileError(reason, path=folder / name)
-    results = read_results(folder)
-    blind = [
-        one
-        for one in results.tasks
-        if one.settings.get("blind") is True and one.scores is not None and one.settings.get("protocol") in _RIGHT
-    ]
+        if not Path(folder, name).is_file():
+            reason = f"the file does not exist; {about.field_name} must name the folder of a finished run"
+            raise MissingFileError(reason, path=Path(folder, name))
+    (run,) = read_runs([folder])
+    blind = {
+        key: result
+        for key, result in run.tasks.items()
+        if result.settings.get("blind") is True and result.scores is not None
+    }
     if not blind:
-        held = ", ".join(one.task for one in results.tasks) or "nothing"
+        held = ", ".join(key.task for key in run.tasks) or "nothing"
         raise UsageError(
-            f"{setting}={str(folder)!r} has no scores of a blind run; found: {held}. Run `eyechart run TASK "
+            f"{about.field_name}={str(folder)!r} has no scores of a blind run; found: {held}. Run `eyechart run TASK "
             "--model MODEL --set blind=true --out FOLDER` first"
         )
-    by_task = {(result.task, result.split): _solved(folder, result) for result in blind}
-    return BlindRun(folder, blind[0].model, by_task, setting)
+    return BlindRun(run, blind, str(about.field_name))
 
 
-def _solved(folder: Path, result: TaskResult) -> Solved:
-    column, right = _RIGHT[str(result.settings.get("protocol"))]
-    rows = read_columns(folder, result, ("id", "question", column, "pass"))
-    solved = {
-        (row["id"], row["question"]): None if row[column] is None else row[column] == right
-        for row in rows
-        if row["pass"] == "main"
-    }
-    if not solved:
-        raise BadAnnotationError("no replies of the blind run found", path=folder / PREDICTIONS_FILE)
-    return solved
-
-
-def _read_for(folder: Any, about: ValidationInfo) -> BlindRun:
-    return read_blind_run(folder, str(about.field_name))
-
-
-BlindRunFolder = Annotated[BlindRun, BeforeValidator(_read_for)]
+BlindRunFolder = Annotated[BlindRun, BeforeValidator(read_blind_run)]
 """A finished blind run, given as its folder."""

@@ -13,12 +13,12 @@ from pydantic import BeforeValidator
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
-from eyechart.evaluators.requests.types import Response, Row
+from eyechart.evaluators.protocols.choice.choice import ChoiceItem
+from eyechart.evaluators.results.items import MAIN
 from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
 
 _COLUMNS = ("id", "letter")
 _LETTERS = frozenset((*ascii_uppercase, X))
-_MAIN = "main"
 
 Key = tuple[str, str]
 """Id of a question and name of a pass."""
@@ -36,11 +36,11 @@ class HumanLabels:
         """The file as part of a result."""
         return {"file": self.path.name, "letters": len(self.letters)}
 
-    def agreement(self, passes: Sequence[tuple[Row, Response]]) -> dict[str, Any]:
+    def agreement(self, items: Sequence[ChoiceItem]) -> dict[str, Any]:
         """How often the letter parsed from a reply is the one that people read in it.
 
         Args:
-            passes: Responses with their rows, already parsed.
+            items: Parsed items.
 
         Returns:
             The agreement, as from `extractor_agreement`, on `all` labelled replies, and on the replies `after_exact`
@@ -48,9 +48,9 @@ class HumanLabels:
             that match no reply of the run.
         """
         pairs = [
-            (response.item["choice"], self.letters[row["id"], response.request.pass_name], response.item["step"])
-            for row, response in passes
-            if (row["id"], response.request.pass_name) in self.letters
+            (item.choice, self.letters[item.id, item.pass_name], item.step or "")
+            for item in items
+            if (item.id, item.pass_name) in self.letters
         ]
         return {
             "all": _agreement(pairs),
@@ -80,7 +80,7 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
         if not isinstance(letter, str) or letter.strip() not in _LETTERS:
             reason = f"'letter' is {letter!r}; expected a letter from A to Z (X: the reply names no option)"
             raise BadAnnotationError(reason, path=path, row=number)
-        key = ("" if id is None else str(id), str(row.get("pass") or _MAIN))
+        key = ("" if id is None else str(id), str(row.get("pass") or MAIN))
         if not key[0] or key in letters:
             reason = f"repeated id {id!r} with pass '{key[1]}'" if key[0] else "'id' is missing or empty"
             raise BadAnnotationError(reason, path=path, row=number)

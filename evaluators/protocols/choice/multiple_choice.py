@@ -3,48 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.breakdown import crossed_groups, known_groups
-from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol, without_images
-from eyechart.evaluators.protocols.choice.closed_set import CLOSED_SET, LOSSES, lowest_loss
-from eyechart.evaluators.protocols.choice.questions import (
-    CHOICE_COLUMNS,
-    add_choices,
+from eyechart.evaluators.protocols.choice.choice import (
+    Choice,
+    ChoiceItem,
     check_question,
-    module_settings,
+    choice_request,
     ordered_options,
-    right_letter,
-    shown_options,
+    without_images,
 )
-from eyechart.evaluators.protocols.protocol import (
-    CONFIG,
-    Count,
-    Definition,
-    PromptFunction,
-    Scored,
-    Seed,
-    clusters_of,
-    columns_of,
-    flat_items,
-)
-from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
+from eyechart.evaluators.protocols.protocol import CONFIG, Definition, PromptFunction, Seed
+from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
+from eyechart.evaluators.results.items import MAIN, columns_of
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, read_reply, unplaced_reply
+from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.inputs import map_groups
-from eyechart.metrics.scoring.judging.replies import judge_name
 
-Fallback = Literal["wrong", "random"]
+CLOSED_SET = "closed-set"
+LOSSES = ("mean", "sum")
+"""Kinds of loss of an option, the default first: the mean over its tokens (Q-Bench, A.2.1), or their sum."""
+
+
+@plain_dataclass(frozen=True)
+class LossItem(ChoiceItem):
+    """What the reply or the losses of the options gave."""
+
+    losses: list[float] | None = None
+    """Each option's loss over all its tokens, in nats, in the order shown."""
+    loss_tokens: list[int] | None = None
+    """The number of these tokens."""
 
 
 @dataclass(frozen=True, config=CONFIG)
-class MultipleChoice(ChoiceProtocol):
+class MultipleChoice(Choice):
     """Questions with options, one of which is correct.
 
     Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"` the
@@ -54,7 +55,7 @@ class MultipleChoice(ChoiceProtocol):
 
     name: ClassVar[str] = "multiple_choice"
     metric: ClassVar[str] = "choice_accuracy"
-    columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
+    item_type: ClassVar[type[LossItem]] = LossItem
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET}, {"blind": True})
 
     prefill: Definition[str] = ""
@@ -76,16 +77,9 @@ class MultipleChoice(ChoiceProtocol):
     the lowest loss (Q-Bench, A.2.1)."""
     loss: Literal["mean", "sum"] = "mean"
     """Loss of an option in closed-set inference: mean or sum over its tokens."""
-    extraction: Extraction = "declared"
-    """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
-    exact matching only (MMBench, Sec. 3.2, step 1)."""
-    fallback: Fallback = "wrong"
-    """How a reply that names no option is scored: as wrong, or as a random choice (MMBench, Sec. 3.2)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
     """Which replies the judge reads: those that could not be parsed, or all of them (Q-Bench, A.2.1), where a reply
     without a verdict counts as it was parsed."""
-    rounds: Count = 5
-    """Replies requested from the judge for each of the model's replies."""
 
     def __post_init__(self) -> None:
         """Refuse closed-set inference if the task has no prompt for it.
@@ -93,10 +87,10 @@ class MultipleChoice(ChoiceProtocol):
         Raises:
             UsageError: The task has no prompt without options, or a scoring function; or no prompt of the given name.
         """
-        ChoiceProtocol.__post_init__(self)
-        if self.inference == CLOSED_SET and self.open_prompt is None:
+        Choice.__post_init__(self)
+        if self.is_closed_set and self.open_prompt is None:
             raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, which this task does not have")
-        if self.inference == CLOSED_SET and self.scorer is not None:
+        if self.is_closed_set and self.scorer is not None:
             raise UsageError(f"inference='{CLOSED_SET}' gives no replies that the task's score= could take")
 
     @property
@@ -112,7 +106,7 @@ class MultipleChoice(ChoiceProtocol):
     @property
     def is_judged(self) -> bool:
         """Whether a judge may read replies; closed-set inference has no replies, and a scoring function no judge."""
-        return not self.is_closed_set and self.scorer is None
+        return not self.is_closed_set and super().is_judged
 
     def unused_settings(self) -> tuple[str, ...]:
         """Settings of replies have no effect on losses; the kind of loss has no effect on replies."""
@@ -138,146 +132,108 @@ class MultipleChoice(ChoiceProtocol):
     def requests(self, row: Row) -> list[Request]:
         """One request: the question with its options as shown, or, in closed-set inference, for the options' losses."""
         options = ordered_options(row, self.shuffle_seed)
-        if self.is_closed_set:
-            assert self.open_prompt is not None
-            opened = self.open_prompt(row)
-            prompt = without_images(opened) if self.blind else opened
-            prefill, continuations = self.open_prefill, options
-        else:
-            prompt, prefill, continuations = self.prompt_of({**row, "options": options}), self.prefill, ()
+        if not self.is_closed_set:
+            return [choice_request(self, row, options, MAIN, prefill=self.prefill)]
+        assert self.open_prompt is not None
+        prompt = self.open_prompt(row)
         return [
             Request(
                 id=row["id"],
-                prompt=prompt,
+                prompt=without_images(prompt) if self.blind else prompt,
                 images=self.images_of(row),
                 options=options,
-                prefill=prefill,
-                continuations=continuations,
+                prefill=self.open_prefill,
+                continuations=options,
                 max_new_tokens=self.reply_length,
             )
         ]
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Options, correct letter, parsed letter, parsing step, whether it is correct; the losses of the options."""
-        items: list[dict[str, Any]] = [
-            {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
-            for row, response in zip(rows, responses, strict=True)
-        ]
-        texts = [self._reply(row, response) for row, response in zip(rows, responses, strict=True)]
-        ends = [response.finish_reason for response in responses]
-        judge = None if self.is_closed_set else self.judge
-        add_choices(items, rows, texts, self._extraction(), judge, finish_reasons=ends)
-        if self.is_closed_set:
-            for item, response in zip(items, responses, strict=True):
-                item["losses"] = [loss.total for loss in response.losses or ()]
-                item["loss_tokens"] = [loss.tokens for loss in response.losses or ()]
-        return items
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item, with the losses of the options."""
+        if response.losses is not None:
+            fields |= {
+                "losses": [loss.total for loss in response.losses],
+                "loss_tokens": [loss.tokens for loss in response.losses],
+            }
+        return super().item(row, response, **fields)
 
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
-        """Accuracy, with prompt failures (Q-Bench, A.2.1); the answer file if the labels are private."""
-        public = [one for one in answered if not self.is_private(one.row)]
-        items, diagnostics = flat_items(answered), self._diagnostics(answered)
+    def score(self, items: Sequence[LossItem]) -> TaskResult:
+        """Accuracy, with prompt failures (Q-Bench, A.2.1)."""
+        if self.scorer is not None:
+            return super().score(items)
+        public = [item for item in items if item.answer]
+        found = TaskResult(items=list(items), diagnostics=self._diagnostics(items))
         if not public:
-            return Scored(items, diagnostics=diagnostics, files=self._answer_files(answered), caveats=self.caveats())
-        found = [one.responses[0].item for one in public]
-        scores = self._scores(public, found)
-        chances = [len(item["answer"]) / len(item["options"]) for item in found]
-        diagnostics |= self.gain([one.row for one in public], [one["correct"] for one in found], chances, "accuracy")
-        others = [loss for loss in LOSSES if self.is_closed_set and loss != self.loss]
-        variants = {f"loss={loss}": self._scores(public, self._items_by(loss, public)) for loss in others}
-        return Scored(items, scores, variants, diagnostics, caveats=self.caveats())
+            return found
+        found.scores = self._scores(public)
+        found.diagnostics |= self.gain(public, [len(item.answer) / len(item.options) for item in public])
+        for loss in LOSSES if self.is_closed_set else ():
+            if loss != self.loss:
+                changed: dict[str, Any] = {"loss": loss}
+                found.variants[f"loss={loss}"] = self._scores(replace(self, **changed).parse(public))
+        return found
 
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the metric module for rows with public answers."""
-        items = [one.responses[0].item for one in answered]
-        return {
-            "predictions": [self._reply(one.row, one.responses[0]) for one in answered],
-            "references": [item["answer"] for item in items],
-            "choices": [item["options"] for item in items],
-            "questions": [one.row["question"] for one in answered],
-            "finish_reasons": [one.responses[0].finish_reason for one in answered],
-            "groups": self._groups(answered) or None,
-            "clusters": clusters_of(one.row for one in answered),
-            **module_settings(self._extraction(), None if self.is_closed_set else self.judge),
-            "judge_reads": self.judge_reads,
-        }
+    def answer_files(self, rows: Sequence[Row], items: Sequence[LossItem]) -> dict[str, bytes]:
+        """The answer file, if all labels are private."""
+        if self.answer_file is None or any(item.answer for item in items):
+            return {}
+        return dict(self.answer_file(rows, [self._released_reply(*pair) for pair in zip(rows, items, strict=True)]))
 
-    def _extraction(self) -> ExtractionSettings:
+    def reply(self, item: LossItem) -> str:
+        """The reply, or the letter of the option with the lowest loss."""
+        if not self.is_closed_set:
+            return super().reply(item)
+        chosen = item.options[_lowest_loss(item, self.loss)[0]]
+        # Of options with the same text, the correct one counts.
+        letters = [letter for letter, option in zip(ascii_uppercase, item.options, strict=False) if option == chosen]
+        return next((letter for letter in letters if letter in item.answer), letters[0])
+
+    @property
+    def reading(self) -> ExtractionSettings:
         """How replies are parsed."""
-        return ExtractionSettings(
-            judge=None if self.judge is None or self.is_closed_set else judge_name(self.judge),
-            judge_template=self.judge_template,
-            judge_reads=self.judge_reads,
-            rounds=self.rounds,
-            fallback=self.fallback,
-            seed=self.seed,
-            extraction=self.extraction,
-        )
+        return replace(super().reading, judge_template=self.judge_template, judge_reads=self.judge_reads)
 
-    def _scores(self, answered: Sequence[RowResponses], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        columns = columns_of(items, *CHOICE_COLUMNS, "answer", "options")
-        references, choices = columns.pop("answer"), columns.pop("options")
-        clusters = clusters_of(one.row for one in answered)
-        return choice_scores(columns, references, choices, self._groups(answered), self._extraction(), clusters)
+    def _scores(self, items: Sequence[LossItem]) -> dict[str, Any]:
+        columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds", "answer", "options", "cluster")
+        answers, options, clusters = (columns.pop(name) for name in ("answer", "options", "cluster"))
+        groups = self.groups_of(items)
+        groups |= {
+            f"{one}_by_{other}": [f"{first}, {second}" for first, second in zip(groups[one], groups[other], strict=True)]
+            for one, other in self.crossed
+            if one in groups and other in groups
+        }
+        if self.by_response:
+            groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
+        return choice_scores(columns, answers, options, groups, self.reading, clusters)
 
-    def _items_by(self, loss: str, answered: Sequence[RowResponses]) -> list[dict[str, Any]]:
-        items = [dict(one.responses[0].item) for one in answered]
-        letters = [self._loss_letter(one.row, one.responses[0], loss) for one in answered]
-        add_choices(items, [one.row for one in answered], letters, self._extraction(), None)
-        return items
-
-    def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        responses = [one.responses[0] for one in answered]
+    def _diagnostics(self, items: Sequence[LossItem]) -> dict[str, Any]:
         if self.is_closed_set:
-            ties = {loss: sum(lowest_loss(of.losses or (), loss)[1] for of in responses) for loss in LOSSES}
-            return {"equal_lowest_losses": ties}
-        failed = [not self._names_option(of) for of in responses]
-        groups = known_groups([one.row for one in answered], self.groups)
+            return {"equal_lowest_losses": {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}}
+        failed = [not self._names_option(item) for item in items]
+        groups = self.groups_of(items)
         whole = _failure_rate(failed, range(len(failed)))
         return {"prompt_failure": whole | map_groups(groups, lambda _, rows: _failure_rate(failed, rows))}
 
-    def _answer_files(self, answered: Sequence[RowResponses]) -> dict[str, bytes]:
-        if self.answer_file is None:
-            return {}
-        return dict(self.answer_file([one.row for one in answered], [self.released_reply(one) for one in answered]))
-
-    def released_reply(self, answered: RowResponses) -> str:
+    def _released_reply(self, row: Row, item: LossItem) -> str:
         """The reply; if the options were shown in another order, its option is written as in the release's order."""
-        response = answered.responses[0]
-        released, shown, reply = answered.row["options"], shown_options(response), self._reply(answered.row, response)
+        released, reply = row["options"], self.reply(item)
         if self.is_closed_set:
-            place = ascii_uppercase.index(reply)
-            return f"{moved_letter(reply, shown, released)}. {shown[place]}"
-        return moved_reply(reply, shown, released, self.extraction, response.finish_reason)
+            return f"{moved_letter(reply, item.options, released)}. {item.options[ascii_uppercase.index(reply)]}"
+        return moved_reply(reply, item.options, released, self.extraction, item.finish_reason)
 
-    def _reply(self, row: Row, response: Response) -> str:
-        if self.is_closed_set:
-            return self._loss_letter(row, response, self.loss)
-        shown, ended = shown_options(response), response.finish_reason
-        return unplaced_reply(response.text or "", shown, response.request.options, self.extraction, ended)
-
-    def _loss_letter(self, row: Row, response: Response, loss: str) -> str:
-        """The letter of the option with the lowest loss; if that text is repeated, the correct letter if it is one."""
-        shown, place = shown_options(response), lowest_loss(response.losses or (), loss)[0]
-        right = [letter for letter in right_letter(row, shown) if shown[ascii_uppercase.index(letter)] == shown[place]]
-        return right[0] if right else ascii_uppercase[place]
-
-    def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
-        groups = known_groups([one.row for one in answered], self.groups)
-        groups |= crossed_groups(groups, self.crossed)
-        if self.by_response:
-            names = ("ambiguous", "explicit")
-            groups["response"] = [names[self._names_option(one.responses[0])] for one in answered]
-        return groups
-
-    def _names_option(self, response: Response) -> bool:
+    def _names_option(self, item: LossItem) -> bool:
         """Whether the reply names an option without a judge (AesBench, Sec. 3.1)."""
         if self.judge_reads == "all":
-            return bool(
-                read_reply(response.text or "", shown_options(response), self.extraction, response.finish_reason)[0]
-            )
-        step = response.item.get("step")
-        return response.item["choice"] is not None if step is None else step in ("exact", "declared")
+            return bool(self.named_letters(item))
+        return item.choice is not None if item.step is None else item.step in ("exact", "declared")
+
+
+def _lowest_loss(item: LossItem, kind: str) -> tuple[int, bool]:
+    """The index of the option with the lowest loss, the first one of a tie, and whether there is a tie."""
+    losses, tokens = item.losses or [], item.loss_tokens or []
+    values = [loss / n for loss, n in zip(losses, tokens, strict=True)] if kind == LOSSES[0] else losses
+    index = values.index(min(values))
+    return index, values.count(values[index]) > 1
 
 
 def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:

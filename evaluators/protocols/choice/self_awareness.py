@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.choice.blind import ChoiceProtocol
-from eyechart.evaluators.protocols.choice.multiple_choice import Fallback
-from eyechart.evaluators.protocols.choice.questions import (
-    CHOICE_COLUMNS,
-    add_choices,
+from eyechart.evaluators.protocols.choice.choice import (
+    Choice,
+    ChoiceItem,
     check_question,
-    module_settings,
+    choice_request,
     ordered_options,
-    right_letter,
     shown_options,
 )
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Scored, Seed, clusters_of, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import CONFIG, Seed
 from eyechart.evaluators.protocols.validation import check_texts
-from eyechart.evaluators.requests.types import Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import Request, Response, Row
+from eyechart.evaluators.results.items import MAIN, by_row
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
-from eyechart.metrics.scoring.choices.replies import Extraction, moved_reply, unplaced_reply
-from eyechart.metrics.scoring.choices.self_awareness import read_forced, self_awareness_scores, without_refusal
-from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
+from eyechart.metrics.scoring.choices.self_awareness import (
+    OUTCOMES,
+    answer_outcome,
+    refusal_outcome,
+    self_awareness_scores,
+    without_refusal,
+)
 
 FORCED = "forced"
 """The pass without the refusal option."""
-_FORCED_COLUMNS = ("forced_choice", "forced_step", "forced_judge_failed_rounds", "outcome")
+
+
+@plain_dataclass(frozen=True)
+class AwarenessItem(ChoiceItem):
+    """What the first or the second reply to a question gave."""
+
+    refusal: str | None = None
+    """The letter of the refusal option as shown; None in the second pass."""
+    outcome: str | None = None
+    """One of `OUTCOMES`, from both replies; None in the second pass."""
+    self_aware: bool | None = None
+    """Whether the outcome is a correct answer or a correct refusal."""
 
 
 @dataclass(frozen=True, config=CONFIG)
-class SelfAwareness(ChoiceProtocol):
+class SelfAwareness(Choice):
     """Questions with a refusal option among the options (QL-Bench, Sec. III).
 
     A refused question is asked a second time without the refusal option, the other options in the same order. If the
@@ -46,24 +62,15 @@ class SelfAwareness(ChoiceProtocol):
 
     name: ClassVar[str] = "self_awareness"
     metric: ClassVar[str] = "self_awareness"
-    columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options", "refusal")
+    item_type: ClassVar[type[AwarenessItem]] = AwarenessItem
+    columns: ClassVar[tuple[str, ...]] = (*Choice.columns, "refusal")
+    # Without the image a refusal can be correct, so only correct answers are compared.
+    share: ClassVar[str] = "score_cc"
 
     shuffle_seed: Seed | None = None
     """Seed to shuffle the options of each question; by default they keep the release's order."""
-    extraction: Extraction = "declared"
-    """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
-    exact matching only."""
-    fallback: Fallback = "wrong"
-    """How a reply that names no option is scored: as wrong, or as a random choice."""
-    rounds: Count = 5
-    """Replies requested from the judge for each of the model's replies."""
     unreadable_forced: Literal["apart", "wrong"] = "apart"
     """How a second reply that names no option is counted: separately ("apart"), or as wrong (Eq. 3)."""
-
-    @property
-    def is_judged(self) -> bool:
-        """Always True: a judge reads the replies that could not be parsed."""
-        return True
 
     def check(self, row: Row) -> None:
         """Check that the refusal is the letter of an option, and not of the correct one."""
@@ -79,149 +86,73 @@ class SelfAwareness(ChoiceProtocol):
 
     def requests(self, row: Row) -> list[Request]:
         """The question with all options."""
-        return [self._request(row, ordered_options(row, self.shuffle_seed), "main")]
+        return [choice_request(self, row, ordered_options(row, self.shuffle_seed), MAIN)]
 
-    def follow_ups(self, row: Row, responses: Sequence[Response]) -> list[Request]:
+    def follow_ups(self, row: Row, items: Sequence[AwarenessItem]) -> list[Request]:
         """The question without the refusal option, if it was refused."""
-        first = responses[0]
-        if first.item.get("choice") != _refusal(row, first):
+        if items[0].choice != items[0].refusal:
             return []
-        asked = first.request.options
-        left = without_refusal(asked, moved_letter(row["refusal"], row["options"], asked))
-        return [self._request(row, tuple(left), FORCED)]
+        shown = ordered_options(row, self.shuffle_seed)
+        left = without_refusal(shown, moved_letter(row["refusal"], row["options"], shown))
+        return [choice_request(self, row, tuple(left), FORCED, optional=self.skip_bad)]
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """Options, correct letter, parsed letter and parsing step; second replies are parsed in `score`."""
-        items: list[dict[str, Any]] = [
-            {"options": list(shown_options(response)), "answer": right_letter(row, shown_options(response))}
-            for row, response in zip(rows, responses, strict=True)
-        ]
-        first = [place for place, response in enumerate(responses) if response.request.pass_name != FORCED]
-        for place in first:
-            items[place]["refusal"] = _refusal(rows[place], responses[place])
-        add_choices(
-            [items[place] for place in first],
-            [rows[place] for place in first],
-            [_first_reply(responses[place], self.extraction) for place in first],
-            self._extraction(),
-            self.judge,
-            finish_reasons=[responses[place].finish_reason for place in first],
-        )
-        return items
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item, with the refusal's letter in the first pass."""
+        if response.request.pass_name != FORCED:
+            fields["refusal"] = moved_letter(row["refusal"], row["options"], shown_options(response))
+        return super().item(row, response, **fields)
 
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
+    def score(self, items: Sequence[AwarenessItem]) -> TaskResult:
         """Score correct answers and correct refusals."""
-        public = [one for one in answered if not self.is_private(one.row)]
-        again = [response for one in answered if (response := one.of_pass(FORCED)) is not None]
-        missing = sum(response.error is not None for response in again)
-        diagnostics: dict[str, Any] = {"forced_asked": len(again), "forced_missing": missing}
-        caveat = f"{missing} of {len(again)} refused questions have no second reply and count as incorrect refusals."
-        if not public:
-            return Scored(flat_items(answered), diagnostics=diagnostics, caveats=self.caveats())
-        inputs = self.metric_inputs(public)
-        references, choices = inputs["references"], inputs["choices"]
-        columns = self._read_forced(public, inputs)
-        scores = self_awareness_scores(
-            columns,
-            references,
-            choices,
-            inputs["groups"],
-            self._extraction(),
-            self.unreadable_forced,
-            inputs["clusters"],
-        )
-        forced = {
-            one.row["id"]: {name: columns[name][number] for name in _FORCED_COLUMNS}
-            for number, one in enumerate(public)
+        forced = {item.id: item for item in items if item.pass_name == FORCED}
+        missing = sum(item.error is not None for item in forced.values())
+        counts = {"forced_asked": len(forced), "forced_missing": missing}
+        found = TaskResult(items=list(items), diagnostics=counts)
+        outcomes = {
+            passes[MAIN].id: self._outcome(passes[MAIN], passes.get(FORCED))
+            for passes in by_row(item for item in items if item.answer)
         }
-        items = [
-            {**response.item, **(forced.get(one.row["id"], {}) if response.request.pass_name != FORCED else {})}
-            for one in answered
-            for response in one.responses
+        if not outcomes:
+            return found
+        found.items = [
+            replace(item, outcome=outcomes[item.id], self_aware=outcomes[item.id] in (OUTCOMES[0], OUTCOMES[2]))
+            if item.pass_name == MAIN and item.id in outcomes
+            else item
+            for item in items
         ]
-        # Without the image a refusal can be correct, so the gain compares correct answers only.
-        chances = [1 / (len(options) - 1) for options in choices]
-        diagnostics |= self.gain([one.row for one in public], columns["correct"], chances, "score_cc")
-        caveats = (*self.caveats(), *((caveat,) if missing else ()))
-        return Scored(items, scores, diagnostics=diagnostics, caveats=caveats, complete=not missing)
-
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the metric module for rows with public answers."""
-        items = [one.responses[0].item for one in answered]
-        return {
-            "predictions": [_first_reply(one.responses[0], self.extraction) for one in answered],
-            "references": [item["answer"] for item in items],
-            "choices": [item["options"] for item in items],
-            "refusals": [_refusal(one.row, one.responses[0]) for one in answered],
-            "forced_predictions": [_forced_reply(one, self.extraction) for one in answered],
-            "questions": [one.row["question"] for one in answered],
-            "finish_reasons": [one.responses[0].finish_reason for one in answered],
-            "forced_finish_reasons": [forced and forced.finish_reason for forced in map(_forced, answered)],
-            "groups": known_groups([one.row for one in answered], self.groups) or None,
-            "clusters": clusters_of(one.row for one in answered),
-            **module_settings(self._extraction(), self.judge),
-            "unreadable_forced": self.unreadable_forced,
+        public = [item for item in found.items if item.outcome is not None]
+        asked = [forced.get(item.id) for item in public]
+        columns: dict[str, list[Any]] = {
+            "choice": [item.choice for item in public],
+            "step": [item.step for item in public],
+            "correct": [item.correct for item in public],
+            "judge_failed_rounds": [item.judge_failed_rounds for item in public],
+            "outcome": [item.outcome for item in public],
+            "forced_choice": [item and item.choice for item in asked],
+            "forced_step": [item and (item.step or UNPARSEABLE) for item in asked],
+            "forced_judge_failed_rounds": [item and item.judge_failed_rounds for item in asked],
         }
-
-    def _read_forced(self, answered: Sequence[RowResponses], inputs: Mapping[str, Any]) -> dict[str, list[Any]]:
-        items = [one.responses[0].item for one in answered]
-        columns = columns_of(items, *CHOICE_COLUMNS, *_FORCED_COLUMNS)
-        if all("outcome" in item for item in items):
-            return columns
-        return read_forced(
-            {name: columns[name] for name in CHOICE_COLUMNS},
-            inputs["forced_predictions"],
-            inputs["references"],
-            inputs["choices"],
-            inputs["refusals"],
-            self._extraction(),
+        found.scores = self_awareness_scores(
+            columns,
+            [item.answer for item in public],
+            [item.options for item in public],
+            self.groups_of(public) or None,
+            self.reading,
             self.unreadable_forced,
-            questions=[one.row["question"] for one in answered],
-            judge=self.judge,
-            ids=[one.row["id"] for one in answered],
-            forced_finish_reasons=inputs["forced_finish_reasons"],
+            [item.cluster for item in public],
         )
+        found.diagnostics |= self.gain(public, [1 / (len(item.options) - 1) for item in public])
+        if missing:
+            found.notes.append(note("forced_missing", missing=missing, asked=len(forced)))
+        found.complete = not missing
+        return found
 
-    def _extraction(self) -> ExtractionSettings:
-        judge = None if self.judge is None else judge_name(self.judge)
-        return ExtractionSettings(
-            judge=judge, rounds=self.rounds, fallback=self.fallback, seed=self.seed, extraction=self.extraction
-        )
-
-    def _request(self, row: Row, options: tuple[str, ...], pass_name: str) -> Request:
-        return Request(
-            id=row["id"],
-            prompt=self.prompt_of({**row, "options": options}),
-            images=self.images_of(row),
-            options=options,
-            max_new_tokens=self.reply_length,
-            pass_name=pass_name,
-            optional=self.skip_bad and pass_name == FORCED,
-        )
-
-
-def _first_reply(response: Response, extraction: Extraction) -> str:
-    return unplaced_reply(
-        response.text or "", shown_options(response), response.request.options, extraction, response.finish_reason
-    )
-
-
-def _refusal(row: Row, response: Response) -> str:
-    """The refusal's letter among the options as they were shown."""
-    return moved_letter(row["refusal"], row["options"], shown_options(response))
-
-
-def _forced(answered: RowResponses) -> Response | None:
-    return answered.of_pass(FORCED)
-
-
-def _forced_reply(answered: RowResponses, extraction: Extraction) -> str | None:
-    """The reply to the pass without the refusal option, with letters as in the first pass; None if not asked."""
-    forced = _forced(answered)
-    if forced is None or forced.error is not None:
-        return None if forced is None else ""
-    first = answered.responses[0]
-    expected = without_refusal(shown_options(first), _refusal(answered.row, first))
-    # In precomputed predictions, the options may have been shown in another order, so letters may differ.
-    # "" means that the reply is missing; an empty reply of the model becomes " ", which cannot be parsed.
-    return moved_reply(forced.text or " ", list(shown_options(forced)), expected, extraction, forced.finish_reason)
+    def _outcome(self, first: AwarenessItem, forced: AwarenessItem | None) -> str:
+        """What both replies to a question say about the model."""
+        reading = self.reading
+        if forced is None:
+            return answer_outcome(bool(first.correct), reading.is_unreadable(first.choice, first.step))
+        # A second reply that is missing is never counted as wrong.
+        is_apart = self.unreadable_forced == "apart" or not forced.text
+        unreadable = reading.is_unreadable(forced.choice, forced.step)
+        return refusal_outcome(bool(forced.correct), is_apart and unreadable)

@@ -19,14 +19,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.breakdown import known_groups
-from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol, Scored, columns_of, flat_items
+from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
     METRIC_TIES,
+    QualityItem,
     TieRule,
     have_scores,
-    large_groups,
     missing_words,
     pooled_logits,
     score_variants,
@@ -34,7 +33,10 @@ from eyechart.evaluators.protocols.quality.variants import (
 )
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair, words_of
 from eyechart.evaluators.protocols.validation import check_number
-from eyechart.evaluators.requests.types import OutputType, Request, Response, Row, RowResponses
+from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
+from eyechart.evaluators.results.items import with_columns
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import (
     CUT_OFF,
     REFUSED,
@@ -139,76 +141,65 @@ class QualityAssessment(Protocol):
             )
         ]
 
-    def read(self, rows: Sequence[Row], responses: Sequence[Response]) -> list[dict[str, Any]]:
-        """The opinion score, and the rating or precomputed score; `step` gives the reason if a reply has no rating."""
-        items: list[dict[str, Any]] = [{"quality": row["quality"]} for row in rows]
-        for item, response in zip(items, responses, strict=True):
-            if self.is_numerical:
-                text = response.text or ""
-                item["quality_score"] = read_rating(text)
-                if item["quality_score"] is None:
-                    item["step"] = why_unread(text, response.finish_reason)
-            elif response.score is not None:
-                item["quality_score"] = response.score
-        return items
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        """The item, with the opinion score, and the logits of words or a precomputed score."""
+        quality = row["quality"]
+        fields |= {
+            "label": None if quality is None else repr(float(quality)),
+            "quality": quality,
+            "logits": None if response.logits is None else dict(response.logits),
+            "upper_bound_words": list(response.upper_bound_words) or None,
+        }
+        if not self.is_numerical:
+            fields["quality_score"] = response.score
+        return super().item(row, response, **fields)
 
-    def score(self, answered: Sequence[RowResponses]) -> Scored:
+    def parse(self, items: Sequence[QualityItem]) -> list[QualityItem]:
+        """Parse the ratings in replies; `step` gives the reason if a reply has none."""
+        if not self.is_numerical:
+            return list(items)
+        ratings = [read_rating(item.text or "") for item in items]
+        steps = [
+            why_unread(item.text or "", item.finish_reason) if rating is None else None
+            for item, rating in zip(items, ratings, strict=True)
+        ]
+        return with_columns(items, {"quality_score": ratings, "step": steps})
+
+    def score(self, items: Sequence[QualityItem]) -> TaskResult:
         """Correlations with opinion scores; variants; word statistics."""
-        public = [one for one in answered if not self.is_private(one.row)]
-        steps = {one.row["id"]: one.responses[0].item.get("step") for one in public}
-        left_out = {id: _LEFT_OUT[step] for id, step in steps.items() if step is not None}
-        used = [one for one in public if one.row["id"] not in left_out]
-        diagnostics = self._diagnostics(answered)
-        given_scores = self.output_type is OutputType.LOGITS and have_scores(answered)
-        settings = {}
+        public = [item for item in items if item.quality is not None]
+        used = [item for item in public if item.step is None]
+        found = TaskResult(
+            items=list(items),
+            diagnostics=self._diagnostics(items),
+            left_out=[LeftOut(id=item.id, reason=_LEFT_OUT[item.step]) for item in public if item.step is not None],
+        )
+        given_scores = self.output_type is OutputType.LOGITS and have_scores(items)
         if given_scores:
-            settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
+            found.settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
         if self.is_top_token:
-            pair = self._suggested(answered)
-            advice = f"suggested: --set word_pair={pair.name}" if pair else "no token is a word of a known pair"
-            caveat = f"This run gives no score; it counts the most probable tokens to choose a word pair ({advice})."
-            return Scored(flat_items(answered), diagnostics=diagnostics, caveats=(caveat,), settings=settings)
+            pair = self._suggested(items)
+            found.notes = [note("top_token", pair=None if pair is None else pair.name)]
+            return found
         if not used:
-            return Scored(flat_items(answered), diagnostics=diagnostics, left_out=left_out, settings=settings)
+            return found
         if given_scores:
             self._check_given_for_scores()
         groups = self._large_groups(used)
         pooling = None if self.is_numerical or given_scores else self._pooling
-        read = [one.responses[0].item for one in used]
-        if all("rank_score" in item for item in read):
-            columns = columns_of(read, "quality_score", "rank_score")
-        elif pooling is None:
-            columns = read_scores([item["quality_score"] for item in read])
+        if pooling is None:
+            columns = read_scores([item.quality_score for item in used])
         else:
             columns = read_logits(pooled_logits(used, self._pair), pooling)
         scoring = QualitySettings(average_over=self._averaged(groups), seed=self.seed, pooling=pooling)
-        references = [one.row["quality"] for one in used]
-        scores = quality_scores(columns, references, groups, scoring)
-        if self.is_numerical and any(one.responses[0].finish_reason is not None for one in public):
-            scores["unread"] = unread_shares(list(steps.values()))
-        by_id = {
-            one.row["id"]: {name: column[number] for name, column in columns.items()} for number, one in enumerate(used)
-        }
-        items = [{**response.item, **by_id.get(one.row["id"], {})} for one in answered for response in one.responses]
-        variants = {} if pooling is None else self._variants(used, pooling)
-        return Scored(items, scores, variants, diagnostics, left_out=left_out, settings=settings)
-
-    def metric_inputs(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
-        """Arguments of the metric module for rows with opinion scores: pairs of logits, or scores that were read."""
-        if self.is_numerical or have_scores(answered):
-            answered = [one for one in answered if one.responses[0].item["quality_score"] is not None]
-            inputs: dict[str, Any] = {"predictions": [one.responses[0].item["quality_score"] for one in answered]}
-        else:
-            inputs = {"predictions": pooled_logits(answered, self._pair), "temperature": self.temperature}
-            inputs["ties"] = METRIC_TIES[self.ties]
-        groups = self._large_groups(answered)
-        return {
-            **inputs,
-            "references": [one.row["quality"] for one in answered],
-            "groups": groups or None,
-            "average_over": self._averaged(groups),
-            "seed": self.seed,
-        }
+        found.scores = quality_scores(columns, [item.quality for item in used], groups, scoring)
+        if self.is_numerical and any(item.finish_reason is not None for item in public):
+            found.scores["unread"] = unread_shares([item.step for item in public])
+        by_id = {item.id: item for item in with_columns(used, columns)}
+        found.items = [by_id.get(item.id, item) for item in items]
+        if pooling is not None:
+            found.variants = self._variants(used, pooling)
+        return found
 
     def settings(self) -> dict[str, Any]:
         """The settings in use, and what the score is computed from."""
@@ -243,56 +234,57 @@ class QualityAssessment(Protocol):
                     f"{name}={value!r} has no effect: the predictions are scores, not logits of words; leave it out"
                 )
 
-    def _variants(self, answered: Sequence[RowResponses], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
+    def _variants(self, items: Sequence[QualityItem], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
         """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
-        averaged = {name: values for name, values in self._groups(answered).items() if name == self.average_over}
-        references = [one.row["quality"] for one in answered]
-        ways = variant_ways(answered, self._pair, self.word_pairs, pooling)
-        return score_variants(ways, references, averaged, seed=self.seed)
+        averaged = {name: values for name, values in self.groups_of(items).items() if name == self.average_over}
+        ways = variant_ways(items, self._pair, self.word_pairs, pooling)
+        return score_variants(ways, [item.quality or 0.0 for item in items], averaged, seed=self.seed)
 
-    def _diagnostics(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+    def _diagnostics(self, items: Sequence[QualityItem]) -> dict[str, Any]:
         """Counts of tokens or of ratings in replies; words without a logit; groups too small to be scored."""
         if self.is_top_token:
-            return self._token_shares(answered)
+            return self._token_shares(items)
         if self.is_numerical:
-            ratings = [one.responses[0].item["quality_score"] for one in answered]
+            ratings = [item.quality_score for item in items]
             counts = Counter(f"{rating:g}" for rating in ratings if rating is not None)
             return {"ratings": dict(sorted(counts.items())), "unread": ratings.count(None), "replies": len(ratings)}
         found: dict[str, Any] = {}
-        missing = {} if have_scores(answered) else missing_words(answered, self.word_pairs)
+        missing = {} if have_scores(items) else missing_words(items, self.word_pairs)
         if missing:
             found["words_missing"] = missing
-        small = sorted(self._groups(answered).keys() - self._large_groups(answered).keys())
+        small = sorted(self.groups_of(items).keys() - self._large_groups(items).keys())
         if small:
             found["groups_left_out"] = {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small}
         return found
 
-    def _groups(self, answered: Sequence[RowResponses]) -> dict[str, list[str]]:
-        return known_groups([one.row for one in answered], self.groups)
-
-    def _large_groups(self, answered: Sequence[RowResponses]) -> dict[str, Sequence[str]]:
-        return large_groups(self._groups(answered), self.average_over)
+    def _large_groups(self, items: Sequence[QualityItem]) -> dict[str, Sequence[str]]:
+        """The groups whose values all have enough images for a correlation, and always the group of `average_over`."""
+        return {
+            name: values
+            for name, values in self.groups_of(items).items()
+            if name == self.average_over or min(Counter(values).values()) >= SMALL_SAMPLE
+        }
 
     def _averaged(self, groups: Mapping[str, Sequence[str]]) -> str | None:
         """The group whose scores are averaged; None if the data lack it."""
         return self.average_over if self.average_over in groups else None
 
-    def _suggested(self, answered: Sequence[RowResponses]) -> WordPair | None:
-        return likeliest_pair(Counter(_first_word(one) for one in answered), self.word_pairs)
+    def _suggested(self, items: Sequence[QualityItem]) -> WordPair | None:
+        return likeliest_pair(Counter(map(_first_word, items)), self.word_pairs)
 
-    def _token_shares(self, answered: Sequence[RowResponses]) -> dict[str, Any]:
+    def _token_shares(self, items: Sequence[QualityItem]) -> dict[str, Any]:
         """How often each token was the most probable one: Q-Bench, Sec. 2.4.1."""
-        counts = Counter(_first_word(one)[:_LONGEST_TOKEN] for one in answered)
+        counts = Counter(_first_word(item)[:_LONGEST_TOKEN] for item in items)
         frequent = counts.most_common(_TOKENS_KEPT)
-        pair = self._suggested(answered)
+        pair = self._suggested(items)
         return {
-            "top_tokens": {token: count / len(answered) for token, count in frequent},
-            "other_tokens": 1 - sum(count for _, count in frequent) / len(answered),
+            "top_tokens": {token: count / len(items) for token, count in frequent},
+            "other_tokens": 1 - sum(count for _, count in frequent) / len(items),
             "suggested_word_pair": None if pair is None else pair.name,
         }
 
 
-def _first_word(answered: RowResponses) -> str:
+def _first_word(item: QualityItem) -> str:
     """The most probable token as a word, in lower case and without punctuation."""
-    words = (answered.responses[0].text or "").split()
+    words = (item.text or "").split()
     return words[0].strip(".,:;!?*\"'").lower() if words else ""

@@ -58,6 +58,21 @@ def forced_letter(letter: str, refusal: str) -> str:
     return ascii_uppercase[ascii_uppercase.index(letter) - (letter > refusal)]
 
 
+def answer_outcome(correct: bool, is_unreadable: bool) -> str:
+    """The outcome of a question that was not refused."""
+    return OUTCOMES[0] if correct else OUTCOMES[4] if is_unreadable else OUTCOMES[1]
+
+
+def refusal_outcome(forced_correct: bool, is_apart: bool) -> str:
+    """The outcome of a refused question.
+
+    Args:
+        forced_correct: Whether the forced reply is correct.
+        is_apart: Whether the forced reply names no option, and counts as neither correct nor incorrect.
+    """
+    return OUTCOMES[3] if forced_correct else OUTCOMES[4] if is_apart else OUTCOMES[2]
+
+
 def read_self_awareness(
     predictions: Sequence[str],
     references: Sequence[str],
@@ -151,7 +166,7 @@ def read_forced(
     n = len(references)
     found: Items = {name: [None] * n for name in ("forced_choice", "forced_step", "forced_judge_failed_rounds")}
     found["outcome"] = [
-        "right answer" if correct else "unreadable" if settings.is_unreadable(choice, step) else "wrong answer"
+        answer_outcome(correct, settings.is_unreadable(choice, step))
         for choice, step, correct in zip(items["choice"], items["step"], items["correct"], strict=True)
     ]
     rows = [row for row, choice in enumerate(items["choice"]) if choice == refusals[row]]
@@ -171,16 +186,11 @@ def read_forced(
     )
     for place, row in enumerate(rows):
         choice, step = forced["choice"][place], forced["step"][place]
-        is_apart = unreadable_forced == "apart" or not replies[place]
         found["forced_choice"][row] = choice and _letter_with_refusal(choice, refusals[row])
         found["forced_step"][row] = step
         found["forced_judge_failed_rounds"][row] = forced["judge_failed_rounds"][place]
-        if forced["correct"][place]:
-            found["outcome"][row] = "wrong refusal"
-        elif is_apart and settings.is_unreadable(choice, step):
-            found["outcome"][row] = "unreadable"
-        else:
-            found["outcome"][row] = "right refusal"
+        is_apart = settings.is_unreadable(choice, step) and (unreadable_forced == "apart" or not replies[place])
+        found["outcome"][row] = refusal_outcome(forced["correct"][place], is_apart)
     return {**items, **found}
 
 

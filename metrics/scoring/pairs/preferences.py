@@ -72,37 +72,38 @@ def read_pairs(
     )
     choice, step = _read("predictions", predictions, ends)
     reverse, reversed_step = _read("reversed_predictions", reversed_predictions, reversed_ends)
-    agree = [
-        one is not None and {one, other} == {"first", "second"} for one, other in zip(choice, reverse, strict=True)
-    ]
-    correct = [
-        None if better == NONE else is_same and one == ("first" if better == FIRST else "second")
-        for one, is_same, better in zip(choice, agree, pairs.better.tolist(), strict=True)
-    ]
     return {
         "choice": choice,
         "step": step,
         "reversed_choice": reverse,
         "reversed_step": reversed_step,
-        "consistent": agree,
-        "correct": correct,
+        **pair_outcomes(choice, reverse, pairs),
     }
 
 
-def _read(
-    name: str, replies: Sequence[str], finish_reasons: Sequence[str | None]
-) -> tuple[list[str | None], list[str]]:
-    """Choices and steps of the replies in the argument `name`."""
-    # There are few different replies, so each is read only once.
-    read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
-    for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
-        if not isinstance(text, str):
-            raise InputError(f'{name}[{row}] is {text!r}; it must be a string (use "" for an empty text)')
-        if (text, ended) not in read:
-            preferred = read_preference(text, ended)
-            read[text, ended] = preferred, "exact" if preferred else why_unread(text, ended)
-    found = [read[reply] for reply in zip(replies, finish_reasons, strict=True)]
-    return [preferred for preferred, _ in found], [step for _, step in found]
+def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | None], pairs: Pairs) -> Items:
+    """The columns `consistent` and `correct` of `read_pairs`, from the preferences in both orders.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> pair_outcomes(["first"], ["second"], check_pairs(["a"], ["b"], [2], [1]))
+        {'consistent': [True], 'correct': [True]}
+    """
+    agree = [
+        one is not None and {one, other} == {"first", "second"}
+        for one, other in zip(choice, reversed_choice, strict=True)
+    ]
+    correct = [
+        None if better == NONE else is_same and one == ("first" if better == FIRST else "second")
+        for one, is_same, better in zip(choice, agree, pairs.better.tolist(), strict=True)
+    ]
+    return {"consistent": agree, "correct": correct}
+
+
+def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None]) -> Items:
+    """The columns `choice` and `step` of `read_pairs` for replies in one order."""
+    choice, step = _read("replies", replies, finish_reasons)
+    return {"choice": choice, "step": step}
 
 
 def winners(items: ItemColumns) -> WinnerArray:

@@ -1,0 +1,102 @@
+"""Scores from items: of a run, and again from the items of a finished run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.evaluation.sampling import SAMPLE, correct_for_all
+from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.protocols.protocol import DEFAULT, Protocol, setting_fields
+from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, READ_NUMBER
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
+
+
+def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any] | None = None) -> TaskResult:
+    """Score the items of one repeat.
+
+    Args:
+        protocol: How they were asked.
+        items: Parsed items.
+        sample: The setting of that name, if they are a sample; intervals are then for the score on all items.
+
+    Raises:
+        DataError: The items cannot be scored.
+    """
+    try:
+        found = protocol.score(items)
+    except ScoringError as error:
+        raise DataError(f"the answers cannot be scored: {error}") from error
+    if sample is not None:
+        correct_for_all(found, sample)
+    return found
+
+
+def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *, parse: bool = True) -> TaskResult:
+    """Score the items of a finished run, or some of them, again.
+
+    Args:
+        task: The task of the result; None if its definition is not at hand, as that of a user's own task.
+        result: The result, for its settings.
+        items: Its items, or some of them.
+        parse: Whether the replies are parsed again. What a judge other than `lexical` read is always taken from the
+            items, and so is what a scoring function returned.
+
+    Raises:
+        DataError: The scores cannot be computed from these items.
+    """
+    try:
+        protocol = protocol_of(task, result)
+        if parse and protocol.scorer is None and not isinstance(protocol.judge, _NamedJudge):
+            items = protocol.parse(items)
+        return score_items(protocol, items, result.settings.get(SAMPLE))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise DataError(f"the scores of {result.task} cannot be computed from its predictions: {error}") from error
+
+
+def item_type(task: Task | None, result: TaskResult) -> type[Item]:
+    """The type of a result's items; that of all protocols if its protocol is not known."""
+    known = PROTOCOLS.get(str(result.settings.get("protocol")))
+    return task.protocol.item_type if task is not None else Item if known is None else known.item_type
+
+
+def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
+    """The protocol of a result with those of its settings that affect scores.
+
+    Raises:
+        DataError: The protocol is not known.
+    """
+    settings, seed = result.settings, result.settings.get("seed", 0)
+    if task is not None:
+        protocol: Protocol = task.bound(seed=seed)
+    elif (known := PROTOCOLS.get(str(settings.get("protocol")))) is not None:
+        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")), seed=seed)
+    else:
+        raise DataError(f"unknown protocol in its settings: {settings.get('protocol')!r:.60}")
+    given: dict[str, Any] = {
+        name: settings[name]
+        for name in setting_fields(type(protocol))
+        if isinstance(settings.get(name), str | int | float) and name != "prompt"
+    }
+    if settings.get("prediction") == READ_NUMBER:
+        given["prompt"] = NUMERICAL
+    judge = settings.get("judge")
+    if isinstance(judge, dict) and (name := str(judge.get("name"))) != LEXICAL:
+        given["judge"] = _NamedJudge(name)
+    return replace(protocol, **given, skip_bad=settings.get("missing", "drop") == "drop")
+
+
+class _NamedJudge:
+    """A judge of which only the name is known; it cannot be asked."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the name."""
+        self.name = name
+
+    def __call__(self, messages: Any, n: int) -> list[str]:
+        """Raise: the judge's scores should be in the items."""
+        raise DataError(f"the predictions lack the scores of the judge {self.name}")

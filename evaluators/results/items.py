@@ -1,0 +1,198 @@
+"""Items: what one response gave, with the label of its row; they alone give the scores.
+
+`predictions.parquet` is the table of a run's items. A protocol has its own type of items, a dataclass; the columns of
+the file are the fields of these types.
+"""
+
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_type_hints
+
+from eyechart.datasets_scripts.common.errors import BadResultsError
+
+if TYPE_CHECKING:
+    from pyarrow import DataType, Schema, Table
+
+    from eyechart.evaluators.results.results_file import TaskResult
+
+PREDICTIONS_FILE = "predictions.parquet"
+MAIN = "main"
+"""The first pass over a row."""
+RESULT_COLUMNS = ("task", "dataset", "split", "model")
+"""Columns of the file that say which result an item belongs to."""
+_ALIASES = {"pass_name": "pass"}
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one response gave."""
+
+    id: str
+    """The row's id."""
+    pass_name: str = MAIN
+    """The pass over the row that the response answers; the column "pass"."""
+    repeat: int = 1
+    """Which of several replies to the same request it is."""
+    question: str | None = None
+    prompt: str | None = None
+    """What the model was asked: a local model's rendered chat template, otherwise the text sent to it."""
+    text: str | None = None
+    """The reply, without the reasoning before it."""
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    error: str | None = None
+    """Why there is no reply."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """The row's value of each group by which scores are broken down; "" if the release gives none."""
+    cluster: str | None = None
+    """What the row shares with others: its image, or the column that a task file names."""
+    label: str | None = None
+    """The row's label as a text that does not depend on how it was asked, such as the right option; None if private."""
+    own_score: float | None = None
+    """What the task's own scoring function returned."""
+
+    @classmethod
+    @cache
+    def columns(cls) -> dict[str, Any]:
+        """The type of each column."""
+        hints = get_type_hints(cls)
+        return {column: _without_none(hints[name]) for column, name in cls._names().items()}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """The item of a row of the file; columns that are missing or null have their defaults."""
+        given = {
+            name: dict(value) if column in cls.maps() else value
+            for column, name in cls._names().items()
+            if (value := record.get(column)) is not None
+        }
+        return cls(**given)
+
+    def record(self) -> dict[str, Any]:
+        """The item as a row of the file."""
+        values = {column: getattr(self, name) for column, name in self._names().items()}
+        return values | {name: list(values[name].items()) for name in self.maps() if values[name] is not None}
+
+    @classmethod
+    @cache
+    def maps(cls) -> tuple[str, ...]:
+        """The columns that map names to values."""
+        return tuple(name for name, hint in cls.columns().items() if get_origin(hint) is Mapping)
+
+    @classmethod
+    @cache
+    def _names(cls) -> dict[str, str]:
+        """The field of each column."""
+        return {_ALIASES.get(one.name, one.name): one.name for one in fields(cls)}
+
+
+def by_row(items: Iterable[Item]) -> list[dict[str, Any]]:
+    """The items of each row by pass, in the order of the rows."""
+    found: dict[str, dict[str, Any]] = {}
+    for item in items:
+        found.setdefault(item.id, {})[item.pass_name] = item
+    return list(found.values())
+
+
+def columns_of(items: Sequence[Item], *names: str) -> dict[str, list[Any]]:
+    """Some fields of items as columns, the form that the functions of `metrics/scoring` take."""
+    return {name: [getattr(item, name) for item in items] for name in names}
+
+
+def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The items with fields from columns, as those functions return them."""
+    names = list(columns)
+    rows = zip(*columns.values(), strict=True)
+    return [replace(item, **dict(zip(names, row, strict=True))) for item, row in zip(items, rows, strict=True)]
+
+
+def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
+    """Write one row for each item; the file is replaced."""
+    import pyarrow
+    from pyarrow import parquet
+
+    records = [
+        {**{name: getattr(result, name) for name in RESULT_COLUMNS}, **item.record()}
+        for result in results
+        for item in result.items
+    ]
+    kinds = dict.fromkeys(type(item) for result in results for item in result.items)
+    # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
+    with path.open("wb") as file:
+        parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema_of(kinds)), file)
+
+
+def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
+    """The columns of a file with items of some types."""
+    import pyarrow
+
+    columns = {name: hint for kind in (Item, *kinds) for name, hint in kind.columns().items()}
+    return pyarrow.schema({**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: _arrow(h) for n, h in columns.items()}})
+
+
+def read_predictions(path: Path) -> "Table | None":
+    """The rows of a file; None if it does not exist.
+
+    Raises:
+        BadResultsError: The file cannot be read, or a row does not say which result it belongs to.
+    """
+    from pyarrow import ArrowException, parquet
+
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            # Threads that read a file of Python can abort the process at its exit (apache/arrow, issue 50482).
+            table = parquet.read_table(file, use_threads=False)
+    # Damaged names in a file raise the last two.
+    except (ArrowException, OSError, ValueError, LookupError) as error:
+        raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
+    for name in (*RESULT_COLUMNS[:3], "id", "pass", "repeat"):
+        if name not in table.column_names or table[name].null_count:
+            reason = f"some or all rows have no {name}; expected a file written by `eyechart run`"
+            raise BadResultsError(reason, path=path)
+    return table
+
+
+def items_in(table: "Table", kind: type[Item], path: Path) -> list[Any]:
+    """The items of a table's rows.
+
+    Raises:
+        BadResultsError: A column has another type than the items.
+    """
+    from pyarrow import ArrowException
+
+    schema = schema_of([kind])
+    table = table.select([name for name in kind.columns() if name in table.column_names])
+    for place, name in enumerate(table.column_names):
+        expected = schema.field(name)
+        if table.schema.field(place).type != expected.type:
+            try:
+                table = table.set_column(place, expected, table[name].cast(expected.type))
+            except ArrowException as error:
+                given = table.schema.field(place).type
+                reason = f"its column {name} has type {given}; expected {expected.type}, as written by `eyechart run`"
+                raise BadResultsError(reason, path=path) from error
+    return [kind.of(record) for record in table.to_pylist()]
+
+
+def _without_none(hint: Any) -> Any:
+    """The type of a field that may be None."""
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+def _arrow(hint: Any) -> "DataType":
+    """The type of a column for the type of a field."""
+    import pyarrow
+
+    hint = _without_none(hint)
+    plain = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    if hint in plain:
+        return plain[hint]
+    first, *others = get_args(hint)
+    return pyarrow.map_(_arrow(first), _arrow(others[0])) if others else pyarrow.list_(_arrow(first))
