@@ -12,7 +12,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.rescoring import Rescored, rescored
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number, without_nan
@@ -184,16 +184,16 @@ def release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -
         except MissingFileError:
             return None
         return undecoded_rows(held)
+    request = DataRequest(
+        dataset=result.dataset,
+        split=result.split,
+        data_dir=folder,
+        options=options,
+        images="skip",
+        skip_bad=True,
+    )
     try:
-        loaded = load_data(
-            task,
-            dataset=result.dataset,
-            split=result.split,
-            data_dir=folder,
-            options=options,
-            images="skip",
-            skip_bad=True,
-        )
+        loaded = load_data(task, request)
     except DataError as error:
         raise UsageError(f"--data-dir {result.dataset}={folder} does not contain the release: {error}") from error
     return undecoded_rows(loaded.dataset)

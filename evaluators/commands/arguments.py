@@ -27,6 +27,8 @@ from eyechart.evaluators.requests.values import is_deeper
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.evaluation.data import DataRequest
+    from eyechart.evaluators.evaluation.options import RunOptions
     from eyechart.evaluators.judging import JudgeOptions
 
 _MOST_LEVELS = 50
@@ -83,6 +85,17 @@ class DataArguments:
     mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for datasets without --data-dir.")] = (
         False
     )
+
+    def request(self) -> "DataRequest":
+        """What to run on; dataset and folder are chosen for each task.
+
+        Raises:
+            UsageError: `--limit` and `--sample` are both given, or an option of the data is not NAME=VALUE.
+        """
+        from eyechart.evaluators.evaluation.data import DataRequest
+
+        options = parse_pairs("--data-option", self.data_option or [])
+        return DataRequest(split=self.split, is_mini=self.mini, options=options, limit=self.limit, sample=self.sample)
 
 
 @dataclass(frozen=True)
@@ -143,12 +156,18 @@ class TaskArguments:
         bool, typer.Option("--verbose", help="Print every score and every note too.", rich_help_panel=_OUTPUT)
     ] = False
 
-    def given_settings(self) -> dict[str, Any]:
-        """The settings of `--set`, `--prompt-style`, `--max-new-tokens` and `--blind`, by name.
+    def options(self) -> "RunOptions":
+        """How to run.
 
         Raises:
             UsageError: A value is not NAME=VALUE, or a setting is given twice.
         """
+        from eyechart.evaluators.evaluation.options import RunOptions
+
+        return RunOptions(self._settings(), self.as_published, self.seed or 0, skip_bad=self.skip_bad)
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings of `--set`, `--prompt-style`, `--max-new-tokens` and `--blind`, by name."""
         found = parse_pairs("--set", self.settings or [])
         style = None if self.prompt_style is None else _PROMPTS.get(self.prompt_style, self.prompt_style.value)
         for option, name, value in (

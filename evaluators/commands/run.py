@@ -1,7 +1,7 @@
 """`eyechart run`: evaluate models."""
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
-    from eyechart.evaluators.runs.run import RunOptions
     from eyechart.evaluators.runs.suite_file import Suite
 
 
@@ -281,17 +280,9 @@ def run(
                     f"{', '.join(given)} cannot be combined with the suite file {suite}; write it into the file"
                 )
             return read_suite(suite, is_mini=not model.is_named)
+        request = replace(data.request(), is_mini=is_mini)
         plan = make_plan(
-            tasks or [],
-            dataset=data.dataset,
-            split=data.split,
-            data_dirs=data.data_dir or [],
-            is_mini=is_mini,
-            data_options=parse_pairs("--data-option", data.data_option or []),
-            settings=task.given_settings(),
-            as_published=task.as_published,
-            limit=data.limit,
-            sample=data.sample,
+            tasks or [], request, task.options(), datasets=data.dataset or (), data_dirs=data.data_dir or ()
         )
         if data.mini:
             check_mini(plan)
@@ -300,6 +291,14 @@ def run(
         return None, plan
 
     suite_file, plan = checked(plan_run)
+    plan = [
+        replace(
+            planned,
+            data=replace(planned.data, skip_missing=skip_missing, skip_bad=task.skip_bad),
+            options=replace(planned.options, skip_bad=task.skip_bad, repeats=sampling.repeats),
+        )
+        for planned in plan
+    ]
     folders = model_folders(task.out or default_folder(), model.models)
     judging, server = checked(judge.options), checked(lambda: serve.server(model.models, folders[0]))
     endpoint = checked(lambda: model.endpoint(sampling.options(), is_served=server is not None))
@@ -324,19 +323,13 @@ def run(
             chat=chat,
         )
 
-    def options() -> "RunOptions":
-        from eyechart.evaluators.runs.run import RunOptions
-
-        seed = task.seed or 0 if suite_file is None else suite_file.seed
-        contents = None if suite_file is None else suite_file.model_dump()
-        return RunOptions(seed, task.skip_bad, skip_missing, contents, model.name, sampling.repeats, task.verbose)
-
+    contents = None if suite_file is None else suite_file.model_dump()
     runs = [
-        ModelRun(partial(make_backend, name), folder, name, endpoint if server is None else None, load_options)
-        for name, folder in zip(model.models, folders, strict=True)
+        ModelRun(partial(make_backend, id), folder, id, endpoint if server is None else None, load_options, model.name)
+        for id, folder in zip(model.models, folders, strict=True)
     ]
     with stopped_at_end(server):
-        execute_plan(plan, runs, options, judging, use_store=not task.no_store)
+        execute_plan(plan, runs, judging, use_store=not task.no_store, verbose=task.verbose, suite=contents)
 
 
 def _given(group: DataArguments | TaskArguments) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
-    from eyechart.evaluators.runs.run import RunOptions
 
 _INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -51,16 +50,18 @@ class ModelRun:
     """The running server that has it; None for any other model."""
     load_options: "LoadOptions | None" = None
     """How it is loaded in this process; None for any other model."""
+    name: str | None = None
+    """Its name in the results; by default its id."""
 
 
 def execute_plan(
     plan: "list[TaskRun]",
     models: Sequence[ModelRun],
-    make_options: "Callable[[], RunOptions]",
     judge: "JudgeOptions | None" = None,
     *,
     use_store: bool,
-    images: Literal["load", "skip"] = "load",
+    verbose: bool = False,
+    suite: dict[str, Any] | None = None,
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
 
@@ -70,10 +71,10 @@ def execute_plan(
     Args:
         plan: What to run.
         models: The models, at least one.
-        make_options: Makes the options that apply to every task.
         judge: The judge on a server; None without a judge.
         use_store: Whether stored answers are used and new ones kept.
-        images: "skip" if the models need only annotations.
+        verbose: Whether every score and every note is printed.
+        suite: The contents of the suite file, which the results record.
     """
     from eyechart.evaluators import tiny_vlm
     from eyechart.evaluators.backends.local.loading import check_model
@@ -81,14 +82,14 @@ def execute_plan(
     from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.runs.data import check_inputs
     from eyechart.evaluators.runs.plan import check_judging
-    from eyechart.evaluators.runs.run import execute, make_folder
+    from eyechart.evaluators.runs.run import RunOutput, execute, make_folder
 
-    def check(store: "ResponseStore | None", options: "RunOptions") -> None:
+    def check(store: "ResponseStore | None") -> None:
         for one in models:
             if one.load_options is not None:
                 is_bundled = one.model in (None, tiny_vlm.NAME)
                 check_model(str(tiny_vlm.folder() if is_bundled else one.model), one.load_options)
-        check_inputs(plan, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
+        check_inputs(plan)
         for one in models:
             if one.model is not None and one.endpoint is not None:
                 _check_server(one.model, one.endpoint, store)
@@ -106,15 +107,15 @@ def execute_plan(
             contextlib.nullcontext() if processes is None else contextlib.closing(processes),
             _open_store() if use_store else contextlib.nullcontext() as store,
         ):
-            options = make_options()
             if processes is None:
-                check(store, options)
+                check(store)
             else:
-                processes.together(lambda: check(store, options) if is_main else None)
+                processes.together(lambda: check(store) if is_main else None)
 
             def run_one(one: ModelRun) -> bool:
                 asked = None if judge is None else EndpointJudge(judge, store, processes)
-                return execute(plan, lambda: one.make_backend(device), options, one.folder, store, processes, asked)
+                output = RunOutput(one.folder, one.name, suite, verbose)
+                return execute(plan, lambda: one.make_backend(device), output, store, processes, asked)
 
             return _run_each(models, run_one, processes)
 

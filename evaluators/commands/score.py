@@ -1,12 +1,13 @@
 """`eyechart score`: score precomputed predictions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded, parse_pairs
+from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded
 from eyechart.evaluators.commands.completion import complete_task
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan
 from eyechart.evaluators.runs.console import checked
@@ -14,7 +15,6 @@ from eyechart.evaluators.runs.console import checked
 if TYPE_CHECKING:
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
-    from eyechart.evaluators.runs.run import RunOptions
 
 
 @expanded
@@ -46,25 +46,15 @@ def score(
 
     def plan_scoring() -> "list[TaskRun]":
         find_task(task)
-        plan = make_plan(
-            [task],
-            dataset=data.dataset,
-            split=data.split,
-            data_dirs=data.data_dir or [],
-            is_mini=data.mini,
-            data_options=parse_pairs("--data-option", data.data_option or []),
-            settings=how.given_settings(),
-            as_published=how.as_published,
-            limit=data.limit,
-            sample=data.sample,
-        )
+        request = replace(data.request(), skip_bad=how.skip_bad, images="skip")
+        plan = make_plan([task], request, how.options(), datasets=data.dataset or (), data_dirs=data.data_dir or ())
         if data.mini:
             check_mini(plan)
         return plan
 
     plan = checked(plan_scoring)
     judging = checked(judge.options)
-    checked(lambda: check_data(plan, images="skip"))
+    checked(lambda: check_data(plan))
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
@@ -77,11 +67,6 @@ def score(
             )
         return made
 
-    def options() -> "RunOptions":
-        from eyechart.evaluators.runs.run import RunOptions
-
-        return RunOptions(how.seed or 0, how.skip_bad, verbose=how.verbose)
-
     runs = [ModelRun(backend, how.out or default_folder())]
     use_store = judging is not None and not how.no_store
-    execute_plan(plan, runs, options, judging, use_store=use_store, images="skip")
+    execute_plan(plan, runs, judging, use_store=use_store, verbose=how.verbose)

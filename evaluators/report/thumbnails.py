@@ -123,7 +123,7 @@ def _added(album: Album, image: Any, share: int) -> int | None:
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.loading import prepared_dataset
     from eyechart.datasets_scripts.own_data import load_own
-    from eyechart.evaluators.evaluation.data import load_data
+    from eyechart.evaluators.evaluation.data import DataRequest, load_data
 
     source, options = settings["source"], settings.get("options") or {}
     if known_task(key.task) is None:
@@ -131,17 +131,18 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, get_task(key.task).data.config, split=key.split, options=options)
-    return load_data(
-        get_task(key.task),
+    is_mini = is_mini_source(source)
+    request = DataRequest(
         dataset=key.dataset,
         split=key.split,
-        data_dir=None if is_mini_source(source) else source,
-        is_mini=is_mini_source(source),
+        data_dir=None if is_mini else source,
+        is_mini=is_mini,
         options=options,
         # Items that the run left out are in no sample.
         skip_missing=True,
         skip_bad=True,
-    ).dataset
+    )
+    return load_data(get_task(key.task), request).dataset
 
 
 def _images(row: Mapping[str, Any]) -> list[Any]:

@@ -4,39 +4,20 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
 from eyechart.datasets_scripts.loading import by_hand, load_builder
 from eyechart.datasets_scripts.own_data.sources import check_file, check_image_folder
-from eyechart.evaluators.evaluation.data import LoadedData, load_data, without_progress_bars
+from eyechart.evaluators.evaluation.data import load_data, without_progress_bars
 from eyechart.evaluators.evaluation.loop import check_first_row
 from eyechart.evaluators.runs.plan import TaskRun
 
-Images = Literal["load", "skip"]
 _UNPACKED = 2
 """A download and what is unpacked from it need about this many times the space of the download."""
 
 
-def load_planned(planned: TaskRun, images: Images, *, skip_missing: bool = False, skip_bad: bool = False) -> LoadedData:
-    """Load the data of one task; the arguments are those of `load_data`."""
-    return load_data(
-        planned.task,
-        dataset=planned.dataset,
-        split=planned.split,
-        data_dir=planned.data_dir,
-        is_mini=planned.is_mini,
-        options=planned.data_options,
-        skip_missing=skip_missing,
-        skip_bad=skip_bad,
-        images=images,
-    )
-
-
-def check_inputs(
-    plan: Sequence[TaskRun], images: Images = "load", *, skip_missing: bool = False, skip_bad: bool = False
-) -> None:
+def check_inputs(plan: Sequence[TaskRun]) -> None:
     """Refuse a plan if the data of a task cannot be used; all problems are raised as one error.
 
     What this prepares is cached, so the run does not repeat the work; no image is decoded. Of a release that is not
@@ -53,12 +34,12 @@ def check_inputs(
         for planned in plan:
             try:
                 if planned.is_official:
-                    size = download_gb(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
+                    size = download_gb(planned)
                     to_download |= {planned.dataset: size} if size else {}
-                elif not planned.is_mini:
-                    loaded = load_planned(planned, images, skip_missing=skip_missing, skip_bad=skip_bad)
-                    protocol = replace(planned.protocol(), skip_bad=skip_bad)
-                    check_first_row(planned.task, protocol, loaded, needs_images=images == "load")
+                elif not planned.data.is_mini:
+                    loaded = load_data(planned.task, planned.data)
+                    protocol = replace(planned.protocol(), skip_bad=planned.options.skip_bad)
+                    check_first_row(planned.task, protocol, loaded, needs_images=planned.data.images == "load")
             except EyechartError as error:
                 kinds.add(UsageError if isinstance(error, UsageError) else DataError)
                 found.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
@@ -72,18 +53,19 @@ def check_inputs(
         raise (DataError if DataError in kinds else UsageError)("\n".join(lines))
 
 
-def download_gb(planned: TaskRun, images: Images, *, skip_missing: bool, skip_bad: bool) -> float:
+def download_gb(planned: TaskRun) -> float:
     """Gigabytes to download; 0 if the data were downloaded before, need no download, or their size is unknown."""
-    size = find_dataset(planned.dataset).download_gb if planned.is_official and images == "load" else 0
+    request = planned.data
+    size = find_dataset(planned.dataset).download_gb if planned.is_official and request.images == "load" else 0
     if not size:
         return 0
     builder = load_builder(
         planned.dataset,
         planned.task.data.config,
-        options=planned.data_options,
-        only_splits=[planned.split] if planned.split else [],
-        skip_missing=skip_missing,
-        skip_bad=skip_bad,
+        options=request.options,
+        only_splits=[request.split] if request.split else [],
+        skip_missing=request.skip_missing,
+        skip_bad=request.skip_bad,
     )
     return 0 if os.path.isdir(builder.cache_dir) else size
 
@@ -110,19 +92,15 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
     Raises:
         UsageError: No task runs on synthetic demo data.
     """
-    if plan and not any(planned.is_mini for planned in plan):
+    if plan and not any(planned.data.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
         if all(planned.task.data.path is not None for planned in plan):
             raise UsageError(f"--mini has no effect, as {names} has no synthetic demo data; leave it out")
         raise UsageError(f"--mini has no effect, as --data-dir names a folder for {names}; leave out one")
 
 
-def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
+def check_data(plan: Sequence[TaskRun]) -> None:
     """Refuse a plan whose data are missing: datasets that cannot be downloaded, all listed at once, and own files.
-
-    Args:
-        plan: What to run.
-        images: "skip" if only annotations are needed.
 
     Raises:
         UsageError: Datasets are missing; the message says how to get each, and how to run without them.
@@ -130,15 +108,16 @@ def check_data(plan: Sequence[TaskRun], images: str = "load") -> None:
     """
     for planned in plan:
         if planned.task.data.path is not None:
-            check_file(str(planned.data_dir or planned.task.data.path))
-            check_image_folder(planned.task.data.images if images == "load" else None)
+            check_file(str(planned.data.data_dir or planned.task.data.path))
+            check_image_folder(planned.task.data.images if planned.data.images == "load" else None)
     to_get: dict[tuple[str, str], str] = {}
     others: dict[str, None] = {}
     for planned in plan:
         if not planned.is_official:
             others[planned.dataset] = None
             continue
-        how = by_hand(planned.dataset, planned.task.data.config, options=planned.data_options, images=images)
+        request = planned.data
+        how = by_hand(planned.dataset, planned.task.data.config, options=request.options, images=request.images)
         if how:
             to_get.setdefault((planned.dataset, how), planned.task.name)
         else:

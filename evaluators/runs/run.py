@@ -21,14 +21,14 @@ from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.caveats import count_failed, is_judge_useless, why_failed
-from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.data import Images, LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, collect
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.data import Images, download_gb, load_planned
+from eyechart.evaluators.runs.data import download_gb
 from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.progress import RunProgress
@@ -37,7 +37,6 @@ from eyechart.evaluators.runs.table import print_everything
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
-    from eyechart.metrics.scoring.judging.replies import Judge
 
 
 _LEAST_ROOM = 4096
@@ -45,21 +44,15 @@ _LEAST_ROOM = 4096
 
 
 @dataclass(frozen=True)
-class RunOptions:
-    """Options that apply to every task of a run."""
+class RunOutput:
+    """Where the results of a run go, and what is printed."""
 
-    seed: int = 0
-    """Seed of the metrics' bootstrap and random choices."""
-    skip_bad: bool = False
-    """Leave out rows and images that cannot be read."""
-    skip_missing: bool = False
-    """Leave out rows whose image is missing."""
-    suite: dict[str, Any] | None = None
-    """The contents of the suite file, which the results record."""
+    folder: Path
+    """Created if missing."""
     name: str | None = None
     """Name of the model in the results; by default its id."""
-    repeats: int = 1
-    """How often each request is asked."""
+    suite: dict[str, Any] | None = None
+    """The contents of the suite file, which the results record."""
     verbose: bool = False
     """Print every score and every note too."""
 
@@ -67,21 +60,19 @@ class RunOptions:
 def execute(
     plan: Sequence[TaskRun],
     make_backend: Callable[[], Backend],
-    options: RunOptions,
-    folder: Path,
+    output: RunOutput,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
     judge: "EndpointJudge | None" = None,
 ) -> bool:
-    """Run tasks, write `results.json` and `predictions.parquet` into `folder`, print the table.
+    """Run tasks, write `results.json` and `predictions.parquet`, print the table.
 
     A task that fails is reported and does not stop the others. Of several processes, only the first writes and prints.
 
     Args:
         plan: What to run; tasks that must come after others are moved.
         make_backend: Loads the model; called once, before any data is loaded.
-        options: Options that apply to every task.
-        folder: Where the results go; created if missing.
+        output: Where the results go, and what is printed.
         store: Answers of earlier runs, which are reused; new answers are added. None asks for all answers.
         processes: All processes of the run, if several; each of them calls this function.
         judge: For metrics that use a judge, with separate totals for each task; None uses the metric's fallback.
@@ -94,12 +85,12 @@ def execute(
         UsageError: The folder cannot be written.
         OutputError: The disk is full.
     """
-    plan = in_asking_order(plan)
+    plan, folder = in_asking_order(plan), output.folder
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)
     _hide_progress_bars(messages)
     # Made now, so that an invalid option is reported before a model is loaded.
-    bound = [_evaluator(planned, options.seed) for planned in plan]
+    bound = [Evaluator(planned.task, planned.options) for planned in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     evaluations: list[Evaluation] = []
     results: Sequence[Evaluation] = ()
@@ -117,7 +108,8 @@ def execute(
         for index, (planned, evaluator) in enumerate(zip(plan, bound, strict=True)):
             shown = partial(progress.update, index, planned.task.name)
             try:
-                evaluations.append(_run_task(planned, evaluator, backend, options, progress, shown, processes, judge))
+                evaluation = _run_task(planned, evaluator, backend, progress, shown, processes, judge)
+                evaluations.append(replace(evaluation, model=output.name or evaluation.model))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
@@ -132,22 +124,22 @@ def execute(
             results = with_averages(evaluations)
             if is_main:
                 try:
-                    collected = collect(results, failed, started, options.suite)
+                    collected = collect(results, failed, started, output.suite)
                     write_run(folder, collected, results)
                 except OSError as error:
                     raise unwritable(f"the results folder {folder}", error) from error
     if previous is not None and are_replaced(previous, collected):
         print_line(messages, f"Replaced the earlier results in {folder}")
-    output = console(quiet=not is_main)
+    screen = console(quiet=not is_main)
     if not results:
-        print_line(output, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
-    elif options.verbose:
-        print_everything(output, results)
+        print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
+    elif output.verbose:
+        print_everything(screen, results)
     if results:
-        print_screen(output, results, failed)
-        print_line(output, f"Results: {folder}")
+        print_screen(screen, results, failed)
+        print_line(screen, f"Results: {folder}")
     # Without results the report would be empty.
-    has_report = not is_main or not results or _write_report(folder, output, messages)
+    has_report = not is_main or not results or _write_report(folder, screen, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
         why = why_failed(count_failed(evaluation.scores or {}), evaluation.settings.get("judge", {}))
@@ -204,7 +196,6 @@ def _run_task(
     planned: TaskRun,
     evaluator: Evaluator,
     backend: Backend,
-    options: RunOptions,
     progress: RunProgress,
     shown: Callable[[int, int], None],
     processes: Processes | None,
@@ -214,11 +205,12 @@ def _run_task(
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
     images: Images = "load" if backend.needs_images else "skip"
-    size = download_gb(planned, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
+    planned = replace(planned, data=replace(planned.data, images=images))
+    size = download_gb(planned)
     progress.describe(f"{task.name}: {f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
 
     def load() -> LoadedData:
-        return load_planned(planned, images, skip_missing=options.skip_missing, skip_bad=options.skip_bad)
+        return load_data(task, planned.data)
 
     loaded = load() if processes is None else processes.together(load)
     if judge is not None and evaluator.protocol.is_judged:
@@ -226,30 +218,19 @@ def _run_task(
         def judged(done: int, total: int) -> None:
             progress.describe(f"{task.name}: {done:,} of {total:,} replies judged")
 
-        evaluator = _evaluator(planned, options.seed, judge.for_task(judged))
+        evaluator = Evaluator(task, replace(planned.options, judge=judge.for_task(judged)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        evaluation = evaluator.run(
-            backend,
-            loaded,
-            skip_bad=options.skip_bad,
-            limit=planned.limit,
-            sample=planned.sample,
-            repeats=options.repeats,
-            progress=shown,
-        )
+        evaluation = evaluator.run(backend, loaded, shown)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    return replace(evaluation, warnings=list(texts), model=options.name or evaluation.model)
+    return replace(evaluation, warnings=list(texts))
 
 
 def _expected(planned: TaskRun) -> int | None:
     """About how many answers a task needs: one for each official item, or for those that are asked."""
-    part, data = planned.limit or planned.sample, planned.task.data
-    if planned.is_mini or data.path is not None or planned.split is None:
+    request = planned.data
+    part = request.limit or request.sample
+    if request.is_mini or planned.task.data.path is not None or request.split is None:
         return part
-    counts = official_counts(planned.dataset, data.config, planned.split, planned.data_options)
+    counts = official_counts(planned.dataset, planned.task.data.config, request.split, request.options)
     return min(counts[0], part or counts[0]) if counts else part
-
-
-def _evaluator(planned: TaskRun, seed: int, judge: "Judge | None" = None) -> Evaluator:
-    return Evaluator(planned.task, seed=seed, settings=planned.settings, judge=judge, as_published=planned.as_published)

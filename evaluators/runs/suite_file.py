@@ -23,7 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.loading import load_builder
-from eyechart.evaluators.runs.plan import TaskRun, check_distinct, check_own_data, plan_task, with_published_data
+from eyechart.evaluators.evaluation.data import DataRequest
+from eyechart.evaluators.evaluation.options import RunOptions
+from eyechart.evaluators.runs.plan import TaskRun, check_distinct, plan_task, with_published_data
 from eyechart.evaluators.tasks import TASK_FILES, find_tasks
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.yaml_file import read_yaml
@@ -119,18 +121,15 @@ def _plan_one(task: Task, entry: SuiteTask, suite: Suite, folder: Path, is_mini:
     where = None if data_dir is None else str(data_dir)
     found = []
     for name in names:
-        planned = plan_task(task, name, entry.split, where, limit=entry.limit or suite.limit)
-        planned = replace(
-            planned,
-            data_options=entry.data_options,
-            is_mini=said and data_dir is None and data.path is None,
-            settings=_with_paths(entry.settings, folder),
-            as_published=entry.as_published,
-        )
-        check_own_data(planned, entry.data_options)
+        limit = entry.limit or suite.limit
+        request = DataRequest(None, name, entry.split, where, said, entry.data_options, limit)
+        if data.path is not None and entry.data_options:
+            raise UsageError(f"{task.name} runs on your own data, which have no settings; leave out data options")
+        settings = _with_paths(entry.settings, folder)
+        planned = replace(plan_task(task, request), options=RunOptions(settings, entry.as_published, suite.seed))
         planned.protocol()
         if data.path is None:
-            load_builder(planned.dataset, data.config, data_dir=planned.data_dir, options=planned.data_options)
+            load_builder(planned.dataset, data.config, data_dir=where, options=entry.data_options)
         found.append(with_published_data(planned))
     return found
 

@@ -11,7 +11,7 @@ from selenium.webdriver.support.ui import Select
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 from tests.browser.conftest import press
 
@@ -236,7 +236,7 @@ def test_every_sample_shows_what_the_model_was_asked(opened):
 
 def test_a_pair_whose_order_flipped_shows_both_orders(browser, tmp_path):
     """A model that always names the first image; nobody knows what it was asked."""
-    rows = load_data(get_task("two_afc/coarse"), is_mini=True).dataset.select(range(4))
+    rows = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True)).dataset.select(range(4))
     answers = [{"id": id, "pass": name, "text": "A"} for id in rows["id"] for name in ("main", "reversed")]
     (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(answer)}\n" for answer in answers))
     command = ["score", "two_afc/coarse", "--mini", "--limit", "4", "--predictions", str(tmp_path / "answers.jsonl")]

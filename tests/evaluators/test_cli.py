@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import TASKS
@@ -260,7 +261,7 @@ def test_export_writes_what_plain_datasets_reads(tmp_path):
 
 
 def test_a_split_selects_the_tasks_that_have_it():
-    assert {planned.task.name for planned in make_plan([], split="dev")} == {
+    assert {planned.task.name for planned in make_plan([], DataRequest(split="dev"))} == {
         task.name for task in TASKS if "dev" in task.data.splits
     }
 
@@ -268,9 +269,13 @@ def test_a_split_selects_the_tasks_that_have_it():
 @pytest.mark.parametrize(
     ("paper", "chosen", "tasks"),
     [
-        ("mmbench", {"split": "test"}, ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11"]),
-        ("q_bench", {"split": "dev"}, ["q_bench/perception", "q_bench/perception_pairs"]),
-        ("q_bench", {"dataset": "koniq10k"}, ["q_bench/assessment"]),
+        (
+            "mmbench",
+            {"request": DataRequest(split="test")},
+            ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11"],
+        ),
+        ("q_bench", {"request": DataRequest(split="dev")}, ["q_bench/perception", "q_bench/perception_pairs"]),
+        ("q_bench", {"datasets": ["koniq10k"]}, ["q_bench/assessment"]),
     ],
 )
 def test_of_a_paper_the_tasks_run_that_have_the_split_or_data_set(paper, chosen, tasks):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
@@ -29,7 +29,7 @@ RESULTS = 40_000
 @pytest.fixture(scope="module")
 def score(tmp_path_factory):
     """Scores answers to three questions into a folder."""
-    rows = load_data(get_task("q_bench/perception"), is_mini=True).dataset.select(range(3))
+    rows = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True)).dataset.select(range(3))
     file = tmp_path_factory.mktemp("score") / "answers.jsonl"
     answers = zip(rows["id"], rows["answer"], strict=True)
     file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))

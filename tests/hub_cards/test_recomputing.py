@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.types import OutputType
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
@@ -54,9 +54,10 @@ def rate(messages: Any, words: Any) -> dict[str, float]:
 
 def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
     own = evaluator(task)
-    loaded = load_data(own.definition, dataset=dataset, data_dir=mini.release(dataset))
+    request = DataRequest(dataset=dataset, data_dir=mini.release(dataset), limit=limit)
+    loaded = load_data(own.definition, request)
     answer = rate if own.protocol.output_type is OutputType.LOGITS else say
-    return own.run(FunctionBackend(answer), loaded, limit=limit)
+    return own.run(FunctionBackend(answer), loaded)
 
 
 @pytest.fixture(scope="module")

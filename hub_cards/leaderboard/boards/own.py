@@ -7,7 +7,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.own_data.sources import is_file
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows, without_progress_bars
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows, without_progress_bars
 from eyechart.evaluators.published.names import task_title
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief
@@ -83,7 +83,7 @@ def _board(file: Path, task: Task) -> Board:
     split, rows = task.data.default_split, None
     if task.data.path is not None and Path(task.data.path).exists():
         with without_progress_bars():
-            loaded = load_data(task, split=split, images="skip", skip_bad=True)
+            loaded = load_data(task, DataRequest(split=split, images="skip", skip_bad=True))
         split, rows = loaded.split, undecoded_rows(loaded.dataset)
     if split is None and task.data.known_splits:
         (split,) = task.data.known_splits

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
@@ -94,8 +94,8 @@ def reply(messages: list[dict[str, Any]]) -> str:
 
 def evaluated(task: str, release: Path, limit: int | None = None, **settings: Any) -> Evaluation:
     bound = evaluator(task, settings=settings)
-    loaded = load_data(bound.definition, split="test", data_dir=release)
-    return bound.run(bound.prepare_pipeline(reply), loaded, limit=limit)
+    loaded = load_data(bound.definition, DataRequest(split="test", data_dir=release, limit=limit))
+    return bound.run(bound.prepare_pipeline(reply), loaded)
 
 
 def write(folder: Path, made: Evaluation) -> Path:

@@ -22,7 +22,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import spec
@@ -341,7 +341,7 @@ def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
     ],
 )
 def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: list[str]) -> None:
-    run = evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=40)
+    run = evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), DataRequest(is_mini=True, limit=40)))
     folders = [write(tmp_path / name, [run]) for name in "ab"]
     found = {one.key: one.first for one in compare(*folders).differences}
     assert {key: found[key] for key in scores} == pytest.approx({key: run.scores[key] for key in scores})
@@ -350,9 +350,10 @@ def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: st
 @pytest.mark.filterwarnings("ignore")
 def test_rankings_of_common_pairs_are_equal_where_the_answers_are(tmp_path: Path) -> None:
     """The second run has more pairs, which rank its images otherwise."""
-    loaded = load_data(get_task("two_afc/coarse"), is_mini=True)
+    loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
     few, many = (
-        evaluator("two_afc/coarse").run(FunctionBackend(by_brightness), loaded, limit=limit) for limit in (100, 160)
+        evaluator("two_afc/coarse").run(FunctionBackend(by_brightness), replace(loaded, limit=limit))
+        for limit in (100, 160)
     )
     folders = [write(tmp_path / name, [run]) for name, run in (("few", few), ("many", many))]
     assert [one.title for one in compare(*folders).refused] == ["two_afc/coarse on two_afc (test)"]
@@ -450,7 +451,7 @@ def test_failed_rounds_weigh_in_a_comparison_as_in_the_results(tmp_path: Path, t
         own = evaluator(task, judge=lambda messages, n, replies=replies: next(replies))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = own.run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=9)
+            run = own.run(FunctionBackend(reply), load_data(get_task(task), DataRequest(is_mini=True, limit=9)))
         made.append((run.scores, write(tmp_path / name, [replace(run, model="m")])))
     (first, one), (second, other) = made
     assert first["failed_rounds"] and first["unscored"]

@@ -9,7 +9,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import write
 
@@ -27,10 +27,10 @@ class Backend(FunctionBackend):
 
 @pytest.fixture
 def run(tmp_path):
-    data = load_data(get_task(TASK), is_mini=True)
+    data = load_data(get_task(TASK), DataRequest(is_mini=True, limit=20))
 
     def run_into(name, *, settings=None, repeats=1, **backend):
-        done = evaluator(TASK, settings=settings).run(Backend(**backend), data, limit=20, repeats=repeats)
+        done = evaluator(TASK, settings=settings, repeats=repeats).run(Backend(**backend), data)
         return write(tmp_path / name, [replace(done, model=name)])
 
     return run_into

@@ -5,10 +5,11 @@ import pytest
 
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import averages, with_averages
+from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import plan_task
-from eyechart.evaluators.runs.run import RunOptions, execute
+from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 
@@ -131,9 +132,8 @@ def run_all(folder, **data_dirs):
     numbers = np.random.default_rng(0)
     model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
     task = get_task("q_bench/assessment")
-    plan = [plan_task(task, name, data_dir=data_dirs.get(name), limit=12) for name in DATABASES]
-    plan = [dataclasses.replace(planned, is_mini=planned.data_dir is None) for planned in plan]
-    done = execute(plan, lambda: model, RunOptions(), folder)
+    plan = [plan_task(task, DataRequest(None, name, None, data_dirs.get(name), True, limit=12)) for name in DATABASES]
+    done = execute(plan, lambda: model, RunOutput(folder))
     return done, read_results(folder).tasks
 
 

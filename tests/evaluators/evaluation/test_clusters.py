@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.clusters import add_clusters
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -41,7 +41,7 @@ def reply(messages: list[dict[str, Any]]) -> str:
 def run(task: str, folder: Path, **data: Any) -> tuple[Evaluation, TaskResult]:
     """A run with images that are read, and what it leaves."""
     bound = evaluator(task)
-    made = bound.run(bound.prepare_pipeline(reply), load_data(bound.definition, **data))
+    made = bound.run(bound.prepare_pipeline(reply), load_data(bound.definition, DataRequest(**data)))
     write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
     return made, read_results(folder).tasks[0]
 
@@ -54,7 +54,7 @@ def clusters_of(folder: Path) -> dict[str, str | None]:
 @pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception", "q_bench/perception"])
 def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_path: Path) -> None:
     _, result = run(task, tmp_path, is_mini=True)
-    loaded = load_data(get_task(task), is_mini=True).dataset
+    loaded = load_data(get_task(task), DataRequest(is_mini=True)).dataset
     images = [row["images"][0].convert("RGB").tobytes() for row in loaded]
     found = clusters_of(tmp_path)
     assert None not in found.values()
@@ -150,7 +150,7 @@ def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> No
 
 
 def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
-    loaded = load_data(get_task("aes_bench/perception"), is_mini=True).dataset
+    loaded = load_data(get_task("aes_bench/perception"), DataRequest(is_mini=True)).dataset
     lines = [json.dumps({"id": row["id"], "text": "A"}) for row in loaded.select_columns(["id"])]
     (tmp_path / "answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
     options = ["--predictions", str(tmp_path / "answers.jsonl"), "--mini", "--out", str(tmp_path / "out")]

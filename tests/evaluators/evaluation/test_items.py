@@ -10,8 +10,9 @@ from pyarrow import parquet
 
 from eyechart import metrics
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
+from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.protocols.choice import questions
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
@@ -83,7 +84,7 @@ def judge(messages, n):
 
 @functools.cache
 def data(task):
-    loaded = load_data(get_task(task), is_mini=True, images="skip")
+    loaded = load_data(get_task(task), DataRequest(is_mini=True, images="skip"))
     return loaded.with_dataset(loaded.dataset.select(range(min(40, len(loaded.dataset)))))
 
 
@@ -91,7 +92,7 @@ def data(task):
 def answered(task, judge=None, **settings):
     """A protocol, what it made of the answers, and the answers."""
     protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
-    return protocol, *evaluate_rows(get_task(task), protocol, Answers(), data(task))
+    return protocol, *evaluate_rows(get_task(task), protocol, Answers(), data(task), RunOptions())
 
 
 def check_stored(folder, task, done):

@@ -10,6 +10,7 @@ from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.runs.plan import make_plan
 from tests.evaluators.tasks.own_data import N_QUESTIONS, write_questions
 
@@ -72,8 +73,10 @@ def test_the_names_of_own_data_are_taken(own, names):
 
 
 def test_another_file_may_be_another_split(own):
-    (planned,) = make_plan([str(own / "named.yaml")], data_dirs=[str(own / "my_questions.tsv")], split="test")
-    assert planned.split == "test"
+    (planned,) = make_plan(
+        [str(own / "named.yaml")], DataRequest(split="test"), data_dirs=[str(own / "my_questions.tsv")]
+    )
+    assert planned.data.split == "test"
 
 
 def test_a_run_as_published_is_of_a_papers_task(own):

@@ -72,8 +72,8 @@ def loaded(make_picture):
     return LoadedData(data, "own data", "given", "given")
 
 
-def run(model, loaded, repeats=3, task="q_bench/perception", **options):
-    return evaluator(task, settings=options.pop("settings", {})).run(model, loaded, repeats=repeats, **options)
+def run(model, loaded, repeats=3, task="q_bench/perception", progress=None, **options):
+    return evaluator(task, repeats=repeats, **options).run(model, loaded, progress)
 
 
 def test_mean_spread_pass_at_k_and_majority_are_those_computed_by_hand(loaded):

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.evaluation.sampling import draw_sample, finite_diagnostics, finite_scores, systematic_rows
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
@@ -123,8 +121,7 @@ def reply(messages: Any, words: Any = None) -> Any:
 
 def test_limit_and_sample_do_not_go_together() -> None:
     with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
-        task = "q_bench/perception"
-        evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), is_mini=True), limit=3, sample=4)
+        DataRequest(limit=3, sample=4)
 
 
 @pytest.fixture(scope="module")

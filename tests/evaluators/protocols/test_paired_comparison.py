@@ -68,7 +68,7 @@ def by_quality(first, second):
 def run(model, dataset, task="two_afc/coarse", skip_bad=False, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
     backend = FunctionBackend(model) if callable(model) or isinstance(model, str) else model
-    return evaluator(task, settings=options).run(backend, loaded, skip_bad=skip_bad)
+    return evaluator(task, settings=options, skip_bad=skip_bad).run(backend, loaded)
 
 
 def test_every_pair_is_asked_in_both_orders():

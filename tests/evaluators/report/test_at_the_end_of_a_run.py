@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import REPORT_FILE
 from eyechart.evaluators.tasks import get_task
 
@@ -14,7 +14,7 @@ from eyechart.evaluators.tasks import get_task
 @pytest.fixture
 def score(tmp_path):
     """Scores answers to three questions, of which the last is wrong."""
-    rows = load_data(get_task("q_bench/perception"), is_mini=True).dataset.select(range(3))
+    rows = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True)).dataset.select(range(3))
     wrong = "B" if rows["answer"][2] == "A" else "A"
     answers = zip(rows["id"], [*rows["answer"][:2], wrong], strict=True)
     file = tmp_path / "answers.jsonl"

@@ -10,7 +10,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.page import render
@@ -47,7 +47,8 @@ def results():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = [
-            evaluator(name).run(FunctionBackend(answer), load_data(get_task(name), is_mini=True)) for name in TASKS
+            evaluator(name).run(FunctionBackend(answer), load_data(get_task(name), DataRequest(is_mini=True)))
+            for name in TASKS
         ]
     found[-1].diagnostics.update(EXTRAS)
     found[-1].variants[WITHOUT_BLIND] = found[-1].scores

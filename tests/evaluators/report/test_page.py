@@ -199,12 +199,12 @@ def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
 
 
 def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
-    from eyechart.evaluators.evaluation.data import load_data
+    from eyechart.evaluators.evaluation.data import DataRequest, load_data
     from eyechart.evaluators.report import samples
     from eyechart.evaluators.tasks import get_task
 
     monkeypatch.setattr(samples, "BUDGET", 3_000)
-    loaded = load_data(get_task("q_bench/perception"), is_mini=True)
+    loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
     ids = loaded.dataset["id"][:40]
     settings = {"data": loaded.describe()}
     predictions = [choice(id, "A", choice="A") for id in ids]
@@ -229,10 +229,10 @@ def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
 @pytest.mark.parametrize("source", ["synthetic demo data", "mini release"])
 def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path, source):
     """The demo data are loaded again by what the settings say, also where an earlier version wrote them."""
-    from eyechart.evaluators.evaluation.data import load_data
+    from eyechart.evaluators.evaluation.data import DataRequest, load_data
     from eyechart.evaluators.tasks import get_task
 
-    loaded = load_data(get_task("q_bench/perception"), is_mini=True)
+    loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
     ids = loaded.dataset["id"][:3]
     predictions = [choice(id, "A", choice="A") for id in [*ids, "unknown"]]
     settings = {"data": {**loaded.describe(), "source": source}}

@@ -13,7 +13,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import NONE, accuracies, scored
@@ -141,7 +141,7 @@ def test_q_bench_table_3(tables):
 def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
     """A model that always says A, against counts from the release; the paper's chance level is truncated."""
     rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
-    data = load_data(get_task("q_bench/perception"), data_dir=reference / "llvisionqa", images="skip")
+    data = load_data(get_task("q_bench/perception"), DataRequest(data_dir=reference / "llvisionqa", images="skip"))
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": id, "text": "A"}) + "\n" for id in data.dataset["id"]))
     done = evaluator("q_bench/perception").run(PredictionsFileBackend(answers), data)
@@ -267,9 +267,10 @@ def test_the_tables_of_a_real_run_are_those_of_scipy(tables):
         return values
 
     for database in ("spaq", "kadid10k"):
-        data = load_data(get_task("q_bench/assessment"), dataset=database, data_dir=mini.release(database))
+        request = DataRequest(dataset=database, data_dir=mini.release(database), limit=40)
+        data = load_data(get_task("q_bench/assessment"), request)
         seen[database], human[database] = [], data.dataset["quality"][:40]
-        found.append(evaluator("q_bench/assessment").run(FunctionBackend(logits), data, limit=40))
+        found.append(evaluator("q_bench/assessment").run(FunctionBackend(logits), data))
     fourth, ninth, tenth, eleventh = tables(*with_averages(found))
 
     def cell(database, positive, negative, strategy="softmax"):
@@ -299,7 +300,8 @@ def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, refer
     found = []
     for file, database in (("livec", "live_itw"), ("agi", "agiqa3k")):
         data = load_data(
-            get_task("q_bench/assessment"), dataset=database, data_dir=reference / "q-bench-a3", images="skip"
+            get_task("q_bench/assessment"),
+            DataRequest(dataset=database, data_dir=reference / "q-bench-a3", images="skip"),
         )
         answers = tmp_path / f"{file}.jsonl"
         answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))

@@ -166,10 +166,10 @@ def test_very_long_texts_are_cut_and_say_so(samples):
 
 
 def test_both_images_of_a_pair_are_shown_once(samples):
-    from eyechart.evaluators.evaluation.data import load_data
+    from eyechart.evaluators.evaluation.data import DataRequest, load_data
     from eyechart.evaluators.tasks import get_task
 
-    loaded = load_data(get_task("two_afc/coarse"), is_mini=True)
+    loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
     row = loaded.dataset[0]
     ids = [row["first_id"], row["second_id"]]
     predictions = [

@@ -10,7 +10,7 @@ import pytest
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report.paper_tables import PaperTable
 from eyechart.evaluators.report.table_formats import to_csv, to_markdown
 from eyechart.evaluators.tasks import get_task
@@ -81,7 +81,7 @@ def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_p
         for name, dimension in zip(names, dimensions, strict=True)
     ]
     (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(lines))
-    data = load_data(get_task("aes_bench/perception"), data_dir=release)
+    data = load_data(get_task("aes_bench/perception"), DataRequest(data_dir=release, limit=24))
     questions = iter(zip(dimensions, data.dataset["answer"][:24], strict=True))
     seen = []
 
@@ -91,7 +91,7 @@ def test_groups_given_beside_a_release_fill_the_columns_of_table_2(tables, tmp_p
         right = dimension == "composition" and seen.count(dimension) % 2
         return answer if right else "B" if answer == "A" else "A"
 
-    table, _ = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data, limit=24))
+    table, _ = tables(evaluator("aes_bench/perception").run(FunctionBackend(model), data))
     dimensions_and_sources = ("0.00", "0.00", "50.00", "0.00", "0.00", "50.00", NONE)
     assert table.rows[1][1:] == (*dimensions_and_sources, NONE, NONE, NONE, "16.67", "16.67")
     levels = [1 / len(options) for options in data.dataset["options"][:24]]

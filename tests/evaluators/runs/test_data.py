@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.data import check_data, check_mini
 from eyechart.evaluators.runs.plan import make_plan
@@ -49,27 +50,27 @@ def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
 
 
 def test_what_is_chosen_can_be_had():
-    check_data(make_plan(["q_bench/assessment"], dataset=["koniq10k", "kadid10k"]))
+    check_data(make_plan(["q_bench/assessment"], datasets=["koniq10k", "kadid10k"]))
     check_data(make_plan(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
     check_data(make_plan(["q_bench/assessment"], data_dirs=["spaq=x"]))
-    check_data(make_plan([], is_mini=True))
+    check_data(make_plan([], DataRequest(is_mini=True)))
     in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
-    check_data(make_plan(["two_afc/coarse"], data_options=in_repository))
+    check_data(make_plan(["two_afc/coarse"], DataRequest(options=in_repository)))
     for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
         with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): To get the label files"):
-            check_data(make_plan(["two_afc/coarse"], data_options=options))
+            check_data(make_plan(["two_afc/coarse"], DataRequest(options=options)))
     # What pairs are drawn from may be downloaded.
-    check_data(make_plan(["two_afc/coarse"], data_options={"source": "koniq10k"}))
+    check_data(make_plan(["two_afc/coarse"], DataRequest(options={"source": "koniq10k"})))
     with pytest.raises(UsageError, match="To get SPAQ"):
-        check_data(make_plan(["two_afc/coarse"], data_options={"source": "spaq"}))
+        check_data(make_plan(["two_afc/coarse"], DataRequest(options={"source": "spaq"})))
     # Precomputed predictions need the pairs alone, which the label files give.
-    check_data(make_plan(["two_afc/fine_mos"]), images="skip")
+    check_data(make_plan(["two_afc/fine_mos"], DataRequest(images="skip")))
 
 
 def test_several_data_sets_may_be_named():
-    plan = make_plan(["q_bench/assessment"], dataset=["koniq10k", "kadis700k"], is_mini=True)
-    assert [(one.dataset, one.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
-    plan = make_plan([], dataset=["llvisionqa", "koniq10k"])
+    plan = make_plan(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
+    assert [(one.dataset, one.data.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
+    plan = make_plan([], datasets=["llvisionqa", "koniq10k"])
     assert [(one.task.name, one.dataset) for one in plan] == [
         ("q_bench/perception", "llvisionqa"),
         ("q_bench/assessment", "koniq10k"),
@@ -77,8 +78,8 @@ def test_several_data_sets_may_be_named():
 
 
 def test_a_folder_is_never_taken_for_synthetic_data():
-    plan = make_plan(["q_bench/assessment", "q_bench/perception"], data_dirs=["koniq10k=x"], is_mini=True)
-    assert [(one.dataset, one.data_dir, one.is_mini) for one in plan] == [
+    plan = make_plan(["q_bench/assessment", "q_bench/perception"], DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
+    assert [(one.dataset, one.data.data_dir, one.data.is_mini) for one in plan] == [
         ("koniq10k", "x", False),
         ("llvisionqa", None, True),
     ]

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.evaluation.data import DataRequest
+from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import TASKS
 
@@ -16,11 +18,11 @@ def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
     names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
     settings = {"inference": "closed-set", "max_new_tokens": 64}
     with pytest.raises(UsageError, match=r"inference='closed-set': .*expected logits . top-token"):
-        make_plan(names, settings=settings)
-    perception, interpretation = make_plan([names[0], names[2]], settings=settings)
+        make_plan(names, options=RunOptions(settings))
+    perception, interpretation = make_plan([names[0], names[2]], options=RunOptions(settings))
     # Where the options' likelihoods decide, nothing is generated.
-    assert perception.settings == {"inference": "closed-set"}
-    assert interpretation.settings == {"max_new_tokens": 64}
+    assert perception.options.settings == {"inference": "closed-set"}
+    assert interpretation.options.settings == {"max_new_tokens": 64}
 
 
 Q_BENCH = [task.name for task in TASKS if task.name.startswith("q_bench/")]
@@ -41,7 +43,7 @@ MMBENCH = [task.name for task in TASKS if task.name.startswith("mmbench/")]
     ],
 )
 def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
-    assert list(dict.fromkeys(one.task.name for one in make_plan(names, is_mini=True))) == tasks
+    assert list(dict.fromkeys(one.task.name for one in make_plan(names, DataRequest(is_mini=True)))) == tasks
 
 
 @pytest.mark.parametrize(
@@ -70,11 +72,11 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "message"),
     [
-        ([], {"settings": {"temprature": 2.0}}, "did you mean 'temperature'"),
-        ([], {"settings": {"temperature": -1.0}}, "temperature=-1.0: expected number, more than 0"),
-        (["q_bench/assessment"], {"settings": {"max_new_tokens": 4}}, "max_new_tokens=4 has no effect"),
-        ([str(PAIRS)], {"data_options": {"version": 1}}, "your own data, which have no settings"),
-        ([str(PAIRS)], {"as_published": True}, "as_published is only for tasks from papers"),
+        ([], {"options": RunOptions({"temprature": 2.0})}, "did you mean 'temperature'"),
+        ([], {"options": RunOptions({"temperature": -1.0})}, "temperature=-1.0: expected number, more than 0"),
+        (["q_bench/assessment"], {"options": RunOptions({"max_new_tokens": 4})}, "max_new_tokens=4 has no effect"),
+        ([str(PAIRS)], {"request": DataRequest(options={"version": 1})}, "your own data, which have no settings"),
+        ([str(PAIRS)], {"options": RunOptions(as_published=True)}, "as_published is only for tasks from papers"),
     ],
 )
 def test_plans_that_cannot_be_meant_are_refused(names, options, message):

@@ -11,7 +11,7 @@ import pytest
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -60,8 +60,8 @@ class Drawn(Backend):
 def made(name: str, sample: int | None = None) -> list[Evaluation]:
     """A task on synthetic data, on each of its datasets."""
     task = get_task(name)
-    loaded = [load_data(task, dataset=one, is_mini=True) for one in task.data.run_on or (None,)]
-    return with_averages([evaluator(name).run(FunctionBackend(reply), one, sample=sample) for one in loaded])
+    requests = [DataRequest(dataset=one, is_mini=True, sample=sample) for one in task.data.run_on or (None,)]
+    return with_averages([evaluator(name).run(FunctionBackend(reply), load_data(task, one)) for one in requests])
 
 
 def names(line: str, task: str, score: str) -> bool:
@@ -122,14 +122,14 @@ def test_samples(task: str) -> None:
 
 @pytest.mark.parametrize("task", TEXTS)
 def test_repeats(task: str) -> None:
-    found = evaluator(task).run(Drawn(), load_data(get_task(task), is_mini=True), repeats=3)
+    found = evaluator(task, repeats=3).run(Drawn(), load_data(get_task(task), DataRequest(is_mini=True)))
     assert any("mean ± SD" in row["score"] for row in table_rows(score_table([found])))
     check([found])
 
 
 @pytest.mark.parametrize("task", CHOICES)
 def test_what_images_add(task: str, tmp_path: Any) -> None:
-    data = load_data(get_task(task), is_mini=True)
+    data = load_data(get_task(task), DataRequest(is_mini=True))
     blind = evaluator(task, settings={"blind": True}).run(FunctionBackend(reply), data)
     check([blind])
     settings = {"blind_run": str(write(tmp_path, [blind]))}

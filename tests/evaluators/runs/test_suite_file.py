@@ -30,18 +30,18 @@ def test_a_suite_becomes_a_plan_in_its_order(tmp_path):
     )
     suite, plan = read_suite(path)
     assert (suite.name, suite.seed) == ("both", 3)
-    assert [(p.task.name, p.dataset, p.split, p.limit) for p in plan] == [
+    assert [(p.task.name, p.dataset, p.data.split, p.data.limit) for p in plan] == [
         ("q_bench/assessment", "kadis700k", "test", 5),
         ("q_bench/perception", "llvisionqa", "test", 20),
     ]
-    assert plan[1].settings == {"shuffle_seed": 7}
-    assert plan[1].data_dir == str(folder)
+    assert plan[1].options.settings == {"shuffle_seed": 7}
+    assert plan[1].data.data_dir == str(folder)
 
 
 def test_folders_are_relative_to_the_file(tmp_path):
     (tmp_path / "data").mkdir()
     _, plan = read_suite(write(tmp_path, "tasks: [{task: q_bench/perception, data_dir: data}]"))
-    assert plan[0].data_dir == str(tmp_path / "data")
+    assert plan[0].data.data_dir == str(tmp_path / "data")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
-from eyechart.evaluators.runs.run import RunOptions, execute
+from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators.scripted_server import completion
 
@@ -39,7 +39,7 @@ def run(name, model, dataset, judge=None, **options):
 
 
 def rows_of(name, count=None):
-    dataset = load_data(get_task(name), is_mini=True).dataset
+    dataset = load_data(get_task(name), DataRequest(is_mini=True)).dataset
     return dataset if count is None else dataset.select(range(count))
 
 
@@ -93,7 +93,7 @@ def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
     rows = [f"{name},AesP,{dimensions[place % 4]},artistic,why\n" for place, name in enumerate(names)]
     (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(rows))
     task = evaluator("aes_bench/perception")
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, data_dir=release))
+    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(data_dir=release)))
     assert {name: part["n"] for name, part in done.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
     assert set(done.scores["by_image_source"]) == {"artistic"} and set(done.scores["by_question_type"]) == {"why"}
     (result,) = collect([done], [], "2026-11-21T10:00:00+00:00").tasks
@@ -181,7 +181,7 @@ def test_an_assessment_that_states_a_level_is_refused(place):
         run(ASSESSMENT, lambda messages: asked.append(messages) or "A", broken)
     assert not asked
     loaded = LoadedData(broken, "aesbench", "test", "given")
-    found = evaluator(ASSESSMENT).run(FunctionBackend(lambda messages: "A"), loaded, skip_bad=True)
+    found = evaluator(ASSESSMENT, skip_bad=True).run(FunctionBackend(lambda messages: "A"), loaded)
     assert found.scores["n"] == 1 and "With High aesthetics" in found.left_out[0]["reason"]
 
 
@@ -225,8 +225,8 @@ class Recorder(Backend):
 
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder(FunctionBackend(lambda messages: "A"))
-    plan = make_plan([INTERPRETATION, ASSESSMENT], limit=5, is_mini=True)
-    assert execute(plan, lambda: recorder, RunOptions(), tmp_path)
+    plan = make_plan([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
+    assert execute(plan, lambda: recorder, RunOutput(tmp_path))
     told = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert told == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]

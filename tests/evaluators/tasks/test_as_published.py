@@ -13,7 +13,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
+from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import check_judging, make_plan
@@ -105,7 +106,7 @@ def test_a_reply_that_the_judge_does_not_decide_counts_as_it_was_read(questions)
 
 
 def test_what_the_judge_cannot_read_is_drawn_in_mmbench():
-    data = load_data(get_task("mmbench/en"), is_mini=True)
+    data = load_data(get_task("mmbench/en"), DataRequest(is_mini=True))
     small = data.with_dataset(data.dataset.select(range(3)))
     found = run("mmbench/en", lambda messages: "some words", small, Judge("nothing to say"))
     assert found.scores["fallback"] == "random" and found.scores["extraction"]["random"] == 1.0
@@ -138,7 +139,7 @@ def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
 
 @pytest.mark.filterwarnings("ignore:.*because every question was refused")
 def test_ql_bench_needs_no_judge():
-    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(4))
+    rows = load_data(get_task("ql_bench/single"), DataRequest(is_mini=True)).dataset.select(range(4))
     said = {True: "I don't know", False: "hard to tell"}
 
     def model(messages):
@@ -195,7 +196,7 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
         for place, name in enumerate(rows["id"])
     ]
     answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    loaded = load_data(get_task("q_bench/assessment"), dataset="kadis700k", data_dir=folder, images="skip")
+    loaded = load_data(get_task("q_bench/assessment"), DataRequest(dataset="kadis700k", data_dir=folder, images="skip"))
     found = run("q_bench/assessment", PredictionsFileBackend(answers), loaded)
     assert (found.scores["ties"], found.settings["ties"]) == (
         "released",
@@ -211,7 +212,7 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
 def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
     with pytest.raises(UsageError, match=r"as_published needs a judge for q_bench/perception.*Give --judge"):
         run("q_bench/perception", lambda messages: "A", questions)
-    plan = make_plan(["ql_bench/single", "mmbench/en"], as_published=True)
+    plan = make_plan(["ql_bench/single", "mmbench/en"], options=RunOptions(as_published=True))
     with pytest.raises(UsageError, match="as_published needs a judge for mmbench/en"):
         check_judging(plan, is_judged=False)
     check_judging(plan, is_judged=True)
@@ -241,8 +242,8 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
         published_data_options(task, {"rounds": 3})
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
-        make_plan([task.name], data_options={"pairing": "random"}, as_published=True)
-    loaded = load_data(task, data_dir=reference / "two-afc", images="skip")
+        make_plan([task.name], DataRequest(options={"pairing": "random"}), RunOptions(as_published=True))
+    loaded = load_data(task, DataRequest(data_dir=reference / "two-afc", images="skip"))
     scores = tmp_path / "scores.csv"
     names = {*loaded.dataset["first_id"], *loaded.dataset["second_id"]}
     scores.write_text("image,score\n" + "".join(f"{name},{place}\n" for place, name in enumerate(sorted(names))))
@@ -267,7 +268,7 @@ def test_a_suite_file_runs_as_published_too(tmp_path):
     path = tmp_path / "suite.yaml"
     path.write_text("tasks:\n  - task: two_afc/fine_types\n    as_published: true\n")
     _, (planned,) = read_suite(path)
-    assert planned.as_published and planned.data_options == {"pairing": "released"}
+    assert planned.options.as_published and planned.data.options == {"pairing": "released"}
 
 
 def test_compute_loads_the_papers_pairs():
@@ -285,7 +286,7 @@ def test_boards_take_results_of_the_defaults_alone():
 @pytest.mark.filterwarnings("ignore:.*because every question was refused")
 def test_finished_runs_as_published_give_their_own_scores_again(tmp_path):
     """By what `compare` and `publish` read: with Eq. 3 an unreadable second reply is a right refusal."""
-    rows = load_data(get_task("ql_bench/single"), is_mini=True).dataset.select(range(12))
+    rows = load_data(get_task("ql_bench/single"), DataRequest(is_mini=True)).dataset.select(range(12))
     said = {True: "I don't know", False: "hard to tell"}
     for name in ("a", "b"):
         done = run("ql_bench/single", lambda messages: said["I don't know" in messages[0]["content"][-1]["text"]], rows)

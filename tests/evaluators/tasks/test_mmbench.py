@@ -13,7 +13,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.blind_run import read_blind_run
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.protocols.choice.passes import passes_of
@@ -32,7 +32,8 @@ def invoke(*arguments):
 def evaluate(config, model, **how):
     task = evaluator(f"mmbench/{config}")
     return task.run(
-        FunctionBackend(model), load_data(task.definition, split=how.pop("split", None), is_mini=True), **how
+        FunctionBackend(model),
+        load_data(task.definition, DataRequest(is_mini=True, **how)),
     )
 
 
@@ -238,7 +239,9 @@ def test_each_index_carries_the_options_of_the_releases_row(tmp_path, config):
     """Version 1.1, whose mini release holds first passes alone, is turned as the official passes are."""
     task = evaluator(f"mmbench/{config}")
     without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    done = task.run(
+        FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(split="test", data_dir=tmp_path))
+    )
     path = tmp_path / "answers.xlsx"
     path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
     expected = {
@@ -266,7 +269,7 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
         lines[-1] |= dict(zip("ABCD", options, strict=False))
     (tmp_path / "answers.json").write_text(json.dumps(lines), encoding="utf-8")
     task = evaluator("mmbench/en")
-    loaded = load_data(task.definition, split="test", is_mini=True)
+    loaded = load_data(task.definition, DataRequest(split="test", is_mini=True))
     done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), loaded)
     path = tmp_path / "answers.xlsx"
     path.write_bytes(done.files["mmbench_en_test.xlsx"])
@@ -296,7 +299,9 @@ def test_the_test_of_version_1_1_has_scores_as_its_answers_are_public(config):
 def test_without_answers_the_note_says_where_public_ones_are(tmp_path, config, why):
     without_answers(f"MMBench_TEST_{config.upper()}.tsv", tmp_path)
     task = evaluator(f"mmbench/{config}")
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, split="test", data_dir=tmp_path))
+    done = task.run(
+        FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(split="test", data_dir=tmp_path))
+    )
     assert done.scores is None and f"mmbench_{config}_test.xlsx" in done.files
     assert " ".join(done.caveats).startswith(
         f"{why}, so there is no score; the predictions of 20 items were kept. MMBench's"

@@ -15,7 +15,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.results.results_file import collect
@@ -41,7 +41,7 @@ def table(reference):
 
 @pytest.fixture(scope="module")
 def loaded(reference):
-    return load_data(get_task(TASK), data_dir=reference / "mmbench")
+    return load_data(get_task(TASK), DataRequest(data_dir=reference / "mmbench"))
 
 
 def expected(table, letter):

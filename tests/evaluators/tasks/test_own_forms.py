@@ -293,8 +293,8 @@ def write_scored(folder, score, n=44, protocol="Description"):
 
 
 def evaluate(path, reply, **options):
-    task = evaluator(str(path))
-    return task.run(FunctionBackend(lambda messages: reply), load_data(task.definition), **options)
+    task = evaluator(str(path), **options)
+    return task.run(FunctionBackend(lambda messages: reply), load_data(task.definition))
 
 
 def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):

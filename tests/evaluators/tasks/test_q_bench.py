@@ -15,7 +15,7 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
@@ -88,7 +88,7 @@ def test_a_server_is_asked_for_texts(httpserver):
         ("q_bench/perception_pairs", 2, 32),
         ("q_bench/description", 1, 512),
     ):
-        found = evaluator(name).run(backend, load_data(get_task(name), is_mini=True), limit=2)
+        found = evaluator(name).run(backend, load_data(get_task(name), DataRequest(is_mini=True, limit=2)))
         assert found.scores["n"] == 2
         content = script.bodies[-1]["messages"][0]["content"]
         assert [part["type"] for part in content].count("image_url") == images
@@ -107,7 +107,8 @@ def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
         replies = iter(["Splendid", "Awful", "Odd"])
         made = evaluator(name, judge=judge.for_task())
         found = made.run(
-            FunctionBackend(lambda messages, of=replies: next(of)), load_data(get_task(name), is_mini=True), limit=3
+            FunctionBackend(lambda messages, of=replies: next(of)),
+            load_data(get_task(name), DataRequest(is_mini=True, limit=3)),
         )
         assert found.scores[score] == value and found.scores["rounds"] == 5
         assert found.scores["judge"] == "judge" and found.settings["judge"]["name"] == "judge"
@@ -122,7 +123,7 @@ def test_a_judge_on_a_server_is_asked_for_five_replies_at_once(httpserver):
 def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked, score, value):
     script = Script(httpserver)
     script.say(always("Score: 1"))
-    rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(4))
+    rows = load_data(get_task(name), DataRequest(is_mini=True, images="skip")).dataset.select(range(4))
     lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
     judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--set", "rounds=3")
@@ -137,7 +138,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
 
 @pytest.mark.parametrize("name", ["q_bench/perception", "q_bench/perception_pairs", "q_bench/description"])
 def test_precomputed_predictions_are_scored(tmp_path, name):
-    rows = load_data(get_task(name), is_mini=True, images="skip").dataset.select(range(9))
+    rows = load_data(get_task(name), DataRequest(is_mini=True, images="skip")).dataset.select(range(9))
     right = "description" if name.endswith("description") else "answer"
     lines = [json.dumps({"id": row["id"], "text": row[right]}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
@@ -153,7 +154,7 @@ def test_precomputed_predictions_are_scored(tmp_path, name):
 
 
 def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path):
-    rows = load_data(get_task("q_bench/description"), is_mini=True, images="skip").dataset.select(range(8))
+    rows = load_data(get_task("q_bench/description"), DataRequest(is_mini=True, images="skip")).dataset.select(range(8))
     ends = {0: "length", 1: "length", 2: "refusal"}
     lines = [{"id": row["id"], "text": "It is", "finish_reason": ends.get(place)} for place, row in enumerate(rows)]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -6,7 +6,7 @@ import pytest
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.real_pairs import released_dev_rows
@@ -27,7 +27,7 @@ def release(rows, tmp_path_factory):
 
 def score(task, release, tmp_path, replies, *, forced=None, **options):
     """Score one reply for each row, in their order, and those without the refusal."""
-    data = load_data(get_task(task), split="dev", data_dir=release, images="skip")
+    data = load_data(get_task(task), DataRequest(split="dev", data_dir=release, images="skip"))
     lines = [{"id": id, "text": reply} for id, reply in zip(data.dataset["id"], replies, strict=True)]
     if forced is not None:
         ids = data.dataset["id"]

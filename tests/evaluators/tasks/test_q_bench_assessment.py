@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 
@@ -36,7 +36,9 @@ def printed(scores):
 
 @pytest.mark.parametrize(("model", "database", "published"), PUBLISHED)
 def test_published_scores_come_out_of_released_logits(reference, model, database, published):
-    loaded = load_data(get_task(TASK), dataset=DATABASES[database], data_dir=reference / "q-bench-a3", images="skip")
+    loaded = load_data(
+        get_task(TASK), DataRequest(dataset=DATABASES[database], data_dir=reference / "q-bench-a3", images="skip")
+    )
     released = reference / "q-bench-a3-logits" / model / f"{database}.json"
     is_t5 = model == "instructblip_t5"
     options = {"word_pair": "high/low" if is_t5 else None, "ties": "paper-code"}
@@ -77,6 +79,6 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
 
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "agi.json").write_text(text)
-    own = load_data(get_task(TASK), dataset="agiqa3k", data_dir=tmp_path / "release", images="skip")
-    listed = load_data(get_task(TASK), dataset="agiqa3k", data_dir=reference / "q-bench-a3", images="skip")
+    own = load_data(get_task(TASK), DataRequest(dataset="agiqa3k", data_dir=tmp_path / "release", images="skip"))
+    listed = load_data(get_task(TASK), DataRequest(dataset="agiqa3k", data_dir=reference / "q-bench-a3", images="skip"))
     assert own.dataset["quality"][:] == listed.dataset["quality"][:]

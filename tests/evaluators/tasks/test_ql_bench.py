@@ -12,7 +12,7 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import completion
@@ -62,7 +62,7 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
 
     script.say(answer)
     backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
-    found = evaluator(task).run(backend, load_data(get_task(task), is_mini=True), limit=6)
+    found = evaluator(task).run(backend, load_data(get_task(task), DataRequest(is_mini=True, limit=6)))
     assert found.scores["n_refused"] == 3 and len(script.bodies) == 9
     for body in script.bodies[6:]:
         kinds = [part["type"] for part in body["messages"][0]["content"]]
@@ -71,7 +71,7 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
 
 
 def test_precomputed_predictions_are_scored(tmp_path):
-    rows = load_data(get_task("ql_bench/single"), is_mini=True, images="skip").dataset.select(range(6))
+    rows = load_data(get_task("ql_bench/single"), DataRequest(is_mini=True, images="skip")).dataset.select(range(6))
     lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
     lines[0]["text"] = REFUSAL
     lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
@@ -86,9 +86,9 @@ def test_precomputed_predictions_are_scored(tmp_path):
 
 def test_the_test_split_keeps_both_passes_and_gives_no_score():
     task = get_task("ql_bench/single")
-    loaded = load_data(task, split="test", data_dir=mini.release("llsavisionqa"))
+    loaded = load_data(task, DataRequest(split="test", data_dir=mini.release("llsavisionqa"), limit=3))
     assert set(loaded.dataset["answer"]) == {""}
-    found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded, limit=3)
+    found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded)
     assert found.scores is None and "private" in " ".join(found.caveats)
     assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 3
 
@@ -96,7 +96,7 @@ def test_the_test_split_keeps_both_passes_and_gives_no_score():
 def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):
     """Without the refusal the questions are those of LLVisionQA: Q-Bench, Table 7, in percent; the paper truncates."""
     folder = reference / "llvisionqa"
-    rows = load_data(get_task("ql_bench/single"), data_dir=folder, images="skip").dataset
+    rows = load_data(get_task("ql_bench/single"), DataRequest(data_dir=folder, images="skip")).dataset
     # Every third question is refused and then answered with the first option, the others are answered with it at once.
     lines = [{"id": row["id"], "text": REFUSAL if number % 3 == 0 else "A"} for number, row in enumerate(rows)]
     lines += [{"id": row["id"], "pass": "forced", "text": "A"} for row in rows.select(range(0, len(rows), 3))]

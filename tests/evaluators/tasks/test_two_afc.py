@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
@@ -49,7 +50,7 @@ def write_scores(path, scores):
 
 
 def score(task, reference, file, **options):
-    data = load_data(get_task(task), data_dir=reference / "two-afc", images="skip", options=options)
+    data = load_data(get_task(task), DataRequest(data_dir=reference / "two-afc", images="skip", options=options))
     return evaluator(task).run(PredictionsFileBackend(file), data)
 
 
@@ -100,13 +101,13 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
     mm21 = {name: value for name, value in qualities.items() if name.startswith("MM21/")}
     file = write_scores(tmp_path / "bitrates.csv", mm21)
     only = {"databases": ["MM21"]}
-    data = load_data(get_task("two_afc/coarse"), data_dir=tmp_path, images="skip", options=only)
+    data = load_data(get_task("two_afc/coarse"), DataRequest(data_dir=tmp_path, images="skip", options=only))
     found = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
     assert (found.settings["mm21_quality"], found.caveats) == ("opinion score", [])
     alone = score("two_afc/coarse", reference, file, **only)
     assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
     assert 0.5 < found.scores["accuracy_all"] < 0.9
-    fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data, limit=3)
+    fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), replace(data, limit=3))
     assert fine.settings["mm21_quality"] == "opinion score"
 
 
@@ -190,7 +191,9 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
 @SMALL
 @pytest.mark.parametrize("given", [{}, {"pairing": "released", "rounds": 3}])
 def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
-    data = load_data(get_task("two_afc/fine_mos"), data_dir=reference / "two-afc", images="skip", options=given)
+    data = load_data(
+        get_task("two_afc/fine_mos"), DataRequest(data_dir=reference / "two-afc", images="skip", options=given)
+    )
     images = {*data.dataset["first_id"], *data.dataset["second_id"]}
     file = write_scores(tmp_path / "order.csv", {name: place for place, name in enumerate(sorted(images))})
     found = evaluator("two_afc/fine_mos").run(PredictionsFileBackend(file), data)

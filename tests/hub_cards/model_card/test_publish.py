@@ -17,7 +17,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.model_card.publication import ENTRIES
@@ -516,7 +516,7 @@ def test_a_part_of_a_benchmark_is_not_published_under_its_name(
             writer.writeheader()
             writer.writerows(rows)
     own = evaluator(task)
-    loaded = load_data(own.definition, data_dir=folder, options=options, images="skip")
+    loaded = load_data(own.definition, DataRequest(data_dir=folder, options=options, images="skip"))
     done = own.run(PredictionsFileBackend(_answers(own, loaded, tmp_path)), loaded)
     run = write(tmp_path / "run", [done])
     (tmp_path / "card.md").write_text(CARD)

@@ -5,7 +5,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import refusal
@@ -51,9 +51,9 @@ def test_losses_are_those_of_the_model_run_here(model_server, backend, here, mak
 
 
 def test_closed_set_inference_gives_the_scores_of_the_model_run_here(model_server, backend, here):
-    loaded = load_data(get_task("q_bench/perception"), is_mini=True)
+    loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True, limit=12))
     task = evaluator("q_bench/perception", settings={"inference": "closed-set"})
-    served, local = (task.run(model, loaded, limit=12) for model in (backend(), here))
+    served, local = (task.run(model, loaded) for model in (backend(), here))
     assert served.scores == local.scores
     assert [line["choice"] for line in served.predictions] == [line["choice"] for line in local.predictions]
     for ours, theirs in zip(served.predictions, local.predictions, strict=True):

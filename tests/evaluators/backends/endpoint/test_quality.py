@@ -4,7 +4,7 @@ import pytest
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 
 TASK = "q_bench/assessment"
@@ -13,8 +13,8 @@ TASK = "q_bench/assessment"
 @pytest.fixture
 def run(backend):
     def ask(limit=12, server=None, **options):
-        loaded = load_data(get_task(TASK), dataset="kadis700k", data_dir=mini.release("kadis700k"))
-        return evaluator(TASK, settings=options).run(server or backend(), loaded, limit=limit)
+        request = DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k"), limit=limit)
+        return evaluator(TASK, settings=options).run(server or backend(), load_data(get_task(TASK), request))
 
     return ask
 

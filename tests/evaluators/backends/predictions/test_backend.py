@@ -16,7 +16,7 @@ def write(folder, *lines):
 
 def run(task, path, dataset, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
-    return evaluator(task).run(PredictionsFileBackend(path), loaded, **options)
+    return evaluator(task, **options).run(PredictionsFileBackend(path), loaded)
 
 
 def test_answers_are_scored_in_any_order(tmp_path, questions):
@@ -86,7 +86,7 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
         asker.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
-        asker.run(backend, spaq, skip_bad=True)
+        evaluator("q_bench/assessment", skip_bad=True).run(backend, spaq)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

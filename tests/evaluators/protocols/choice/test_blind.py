@@ -124,7 +124,7 @@ def sees(messages):
 
 
 def run(model, data, task="q_bench/perception", *, skip_bad=False, **settings):
-    return evaluator(task, settings=settings).run(FunctionBackend(model), data, skip_bad=skip_bad)
+    return evaluator(task, settings=settings, skip_bad=skip_bad).run(FunctionBackend(model), data)
 
 
 def gain_of(model, data, folder, task="q_bench/perception", **more):

@@ -67,8 +67,8 @@ def knows(messages):
 
 
 def run(model, data, *, options=None, judge=None, seed=0, name="mmbench/en", **how):
-    task = evaluator(name, settings=dict(**(options or {})), judge=judge, seed=seed)
-    return task.run(FunctionBackend(model) if callable(model) else model, data, **how)
+    task = evaluator(name, settings=dict(**(options or {})), judge=judge, seed=seed, **how)
+    return task.run(FunctionBackend(model) if callable(model) else model, data)
 
 
 class Server(FunctionBackend):

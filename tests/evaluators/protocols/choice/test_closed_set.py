@@ -7,7 +7,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.data import LoadedData, load_data
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Response, RowResponses
 from eyechart.evaluators.tasks import get_task
 
@@ -133,9 +133,9 @@ def test_what_gives_no_losses_is_refused(tmp_path):
 
 @pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
 def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
-    loaded = load_data(get_task(task), is_mini=True)
+    loaded = load_data(get_task(task), DataRequest(is_mini=True, limit=8))
     made = evaluator(task, settings=dict(inference="closed-set"))
-    found = made.run(made.prepare_pipeline(), loaded, limit=8)
+    found = made.run(made.prepare_pipeline(), loaded)
     for line, row in zip(found.predictions, loaded.dataset, strict=False):
         totals, counts = plain_losses(row["question"], row["images"], row["options"])
         assert line["losses"] == pytest.approx(totals, abs=1e-3)

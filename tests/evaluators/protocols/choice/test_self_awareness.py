@@ -67,7 +67,7 @@ class Judge:
 def run(model, dataset, judge=None, *, skip_bad=False, **options):
     loaded = LoadedData(dataset, "own data", "given", "given")
     backend = FunctionBackend(model) if callable(model) else model
-    return evaluator("ql_bench/single", settings=options, judge=judge).run(backend, loaded, skip_bad=skip_bad)
+    return evaluator("ql_bench/single", settings=options, judge=judge, skip_bad=skip_bad).run(backend, loaded)
 
 
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):

@@ -32,7 +32,7 @@ WORDS = ("good", "poor", "fine", "bad", "high", "low")
 
 def run(backend, dataset, *, skip_bad=False, **options):
     loaded = LoadedData(dataset, "own", "given", "given")
-    return evaluator(TASK, settings=options).run(backend, loaded, skip_bad=skip_bad)
+    return evaluator(TASK, settings=options, skip_bad=skip_bad).run(backend, loaded)
 
 
 def random_logits(n=40, seed=0):
@@ -147,7 +147,7 @@ def test_a_bad_image_stops_the_run_or_is_left_out_and_counted(photographs):
     loaded = LoadedData(broken, "own", "given", "given")
     with pytest.raises(DataError, match=r"item 'p0'.*empty\.png.*skip_bad"):
         evaluator(TASK).run(FunctionBackend(by_order()), loaded)
-    run = evaluator(TASK).run(FunctionBackend(by_order()), loaded, skip_bad=True)
+    run = evaluator(TASK, skip_bad=True).run(FunctionBackend(by_order()), loaded)
     assert run.scores["n"] == 39
     assert [(item["id"], item["path"]) for item in run.left_out] == [("p0", "empty.png")]
 

@@ -1,12 +1,14 @@
 """Quality assessment by the bundled model, on mini data."""
 
+from dataclasses import replace
+
 import pytest
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.tasks import get_task
 
@@ -21,11 +23,11 @@ def tiny():
 
 @pytest.fixture(scope="module")
 def photographs():
-    return load_data(get_task(TASK), dataset="kadis700k", data_dir=mini.release("kadis700k"))
+    return load_data(get_task(TASK), DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k")))
 
 
 def run(backend, loaded, **options):
-    return evaluator(TASK, settings=options).run(backend, loaded, limit=N)
+    return evaluator(TASK, settings=options).run(backend, replace(loaded, limit=N))
 
 
 def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, photographs, tmp_path):
