@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
@@ -13,12 +13,12 @@ from eyechart.datasets_scripts.common.errors import DataError, MissingFileError,
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.rescoring import Rescored, rescored
+from eyechart.evaluators.evaluation.scoring import item_type, score_again
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.requests.values import brief, is_number, without_nan
+from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scores import FIT_PARAMETERS
@@ -30,8 +30,6 @@ NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are used as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir", "image_dir")
 """Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
-_COLUMNS = ("correct", "circular_correct", "outcome", "consistent", "quality_score", "rank_score")
-"""The item columns that `eyechart compare` and the leaderboard use to compare models."""
 _SHOWN = 5
 """Discrepancies of a result that are listed; further ones are only counted."""
 
@@ -77,21 +75,22 @@ class Recomputing:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
-        predictions = answers.rows(range(len(answers)))
         task = self.tasks.get(result.task) or get_task(result.task)
+        items: list[Item] = []
         try:
+            items = answers.items(item_type(task, result))
             with warnings.catch_warnings():
                 # The result already contains the warnings of the run.
                 warnings.simplefilter("ignore")
-                expected = rescored(task, result, predictions)
-            found = _first(_differences(result.scores, without_nan(expected.scores), "scores"))
+                expected = score_again(task, result, items)
+            found = _first(_differences(result.scores, expected.scores, "scores"))
             # If scores differ, their items differ too.
-            found = found or _first(_column_differences(expected))
+            found = found or _first(_item_differences(items, expected.items))
         except DataError as error:
             found = (error.reason,)
         rows = None if self.data_dirs is None else release_rows(task, result, self.data_dirs)
         if rows is not None:
-            found += _first(_release_differences(result, predictions, rows))
+            found += _first(_release_differences(result, items, rows))
         judge = judge_of(result)
         unchecked = JUDGED if judge not in ("", LEXICAL) else ""
         return Check(found, unchecked, rows is not None)
@@ -109,23 +108,22 @@ class Recomputing:
         if wrong:
             return Check((f"the averaged results differ from their predictions: {', '.join(wrong)}",))
         try:
-            expected = mean_scores({name: with_nan(self.run.tasks[keys[name]].scores) for name in databases})
+            expected = mean_scores({name: self.run.tasks[keys[name]].scores or {} for name in databases})
         except KeyError as error:
             return Check((f"the averaged results lack {error}",))
-        found = _first(_differences(average.scores, without_nan(expected), "scores"))
+        found = _first(_differences(average.scores, expected, "scores"))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
         return Check(found, unchecked, all(check.release for check in checks))
 
 
-def _column_differences(expected: Rescored) -> Iterator[str]:
-    """Item columns that differ from what the replies give; paired tests use these columns."""
-    # Earlier versions wrote fewer columns.
-    written = [name for name in _COLUMNS if any(row[name] is not None for row, _ in expected.items)]
-    for row, item in expected.items:
-        for name in written:
-            if name in item and not _are_equal(row[name], without_nan(item[name])):
-                where = f"item {brief(row['id'])} ({brief(row['pass'])})"
-                yield f"{where}: {name} is {brief(row[name])}; its reply gives {brief(item[name])}"
+def _item_differences(items: Sequence[Item], expected: Sequence[Item]) -> Iterator[str]:
+    """What differs in items from what their replies give; paired tests use it."""
+    for item, again in zip(items, expected, strict=True):
+        for name in (field.name for field in fields(item) if item != again):
+            given, found = getattr(item, name), getattr(again, name)
+            if not _are_equal(given, found):
+                where = f"item {brief(item.id)} ({brief(item.pass_name)})"
+                yield f"{where}: {name} is {brief(given)}; its reply gives {brief(found)}"
 
 
 def judge_of(result: TaskResult) -> str:
@@ -160,6 +158,8 @@ def _differences(stored: Any, expected: Any, place: str) -> Iterator[str]:
 
 
 def _are_equal(stored: Any, expected: Any) -> bool:
+    if stored != stored and expected != expected:
+        return True
     if is_number(stored) and is_number(expected):
         return abs(stored - expected) <= TOLERANCE * max(1.0, abs(expected))
     return bool(stored == expected)
@@ -199,34 +199,32 @@ def release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -
     return undecoded_rows(loaded.dataset)
 
 
-def _release_differences(
-    result: TaskResult, predictions: Sequence[Mapping[str, Any]], rows: Sequence[Row]
-) -> Iterator[str]:
+def _release_differences(result: TaskResult, items: Sequence[Any], rows: Sequence[Row]) -> Iterator[str]:
     """Where predictions differ from the release: ids, options, correct answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
-    missing = by_id.keys() - {one["id"] for one in predictions} - {item.id for item in result.left_out}
+    missing = by_id.keys() - {item.id for item in items} - {item.id for item in result.left_out}
     for name in islice(sorted(missing), _SHOWN):
         yield f"item {brief(name)} of the release has no prediction"
-    for answer in predictions:
-        row = by_id.get(answer["id"])
-        reason = "is not in the release" if row is None else _mismatch(answer, row)
+    for item in items:
+        row = by_id.get(item.id)
+        reason = "is not in the release" if row is None else _mismatch(item, row)
         if reason:
-            yield f"item {brief(answer['id'])} ({brief(answer['pass'])}) {reason}"
+            yield f"item {brief(item.id)} ({brief(item.pass_name)}) {reason}"
 
 
-def _mismatch(answer: Mapping[str, Any], row: Row) -> str:
-    """How a prediction's question differs from the release; "" if it does not."""
+def _mismatch(item: Any, row: Row) -> str:
+    """How the question of an item differs from the release; "" if it does not."""
     if "options" in row:
         # Passes shuffle the options, and QL-Bench's second question omits the refusal.
-        if Counter(answer["options"] or ()) - Counter(row["options"]):
+        if Counter(item.options) - Counter(row["options"]):
             return "has options that are not in the release"
-        if answer["answer"] and _option(answer["options"], answer["answer"]) != _option(row["options"], row["answer"]):
+        if item.answer and _option(item.options, item.answer) != _option(row["options"], row["answer"]):
             return "has a correct answer that differs from the release"
-    if "description" in row and answer["reference"] not in (None, row["description"]):
-        return "has a reference that differs from the release"
-    if "quality" in row and answer["quality"] != row["quality"]:
+    if "description" in row and item.label not in (None, row["description"]):
+        return "has a golden description that differs from the release"
+    if "quality" in row and item.quality != row["quality"]:
         return "has an opinion score that differs from the release"
-    if "first_id" in row and _pair(answer) != _pair(row):
+    if "first_id" in row and _pair(vars(item)) != _pair(row):
         return "has images or opinion scores that differ from the release"
     return ""
 

@@ -54,12 +54,17 @@ class ScoreSpec:
     part_of: str = ""
     """Key of the score that it is a part of; tables show it below that score."""
     of: tuple[str, ...] = ()
-    """The column of items that it is the mean of, or the correlation of with `against`; of several columns, the sum of
-    their means, or their mean. Two runs are compared on it by these columns."""
+    """Columns of items by which two runs are compared on it: it is the mean of the column, the sum of their means, or
+    a correlation of the column with `against`."""
+    is_averaged: bool = False
+    """Whether it is the mean, not the sum, of the means of several columns."""
+    correlation: str = ""
+    """"spearman" or "pearson", if two runs are compared on it as a correlation."""
     against: str = ""
-    """The column of items with the human judgement that it is correlated with."""
+    """The column of items with the human judgement."""
     images: tuple[str, ...] = ()
-    """Columns of items with the images that items share."""
+    """Columns of items with the images that items share; a correlation without `of` is one of images ranked from
+    items."""
 
     @property
     def interval_key(self) -> str:

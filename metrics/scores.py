@@ -34,6 +34,7 @@ _PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
 _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
 
 
+_SIDES_OF_PAIR = ("first_id", "second_id")
 _NOT_FITTED_AGAIN = "the logistic is not refitted on every resample"
 _ABOVE_ZERO = "by chance alone it is already above 0 (see the spread expected by chance)"
 _DESCRIBES = "they only describe the replies of this run"
@@ -44,12 +45,21 @@ def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
     shared: dict[str, Any] = {"modules": (module,), "unit": Unit.CORRELATION, "low": -1.0, "counts": (count,)}
     is_pairs = module == PAIRS
     # Images that are ranked from pairs have no items of their own: see `ImageRanking`.
-    ranks, values = ({}, {}) if is_pairs else ({"of": ("rank_score",)}, {"of": ("quality_score",)})
-    shared |= {} if is_pairs else {"against": "quality"}
+    ranks, values = (() if is_pairs else (column,) for column in ("rank_score", "quality_score"))
+    shared |= {"images": _SIDES_OF_PAIR} if is_pairs else {"against": "quality"}
     return (
         ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=_NOT_FITTED_AGAIN, in_table=is_pairs),
-        ScoreSpec("srcc", "SRCC", **shared, **ranks, has_interval=True, chance=0.0, headline=not is_pairs),
-        ScoreSpec("plcc", "PLCC", **shared, **values, has_interval=True, chance=0.0),
+        ScoreSpec(
+            "srcc",
+            "SRCC",
+            **shared,
+            of=ranks,
+            correlation="spearman",
+            has_interval=True,
+            chance=0.0,
+            headline=not is_pairs,
+        ),
+        ScoreSpec("plcc", "PLCC", **shared, of=values, correlation="pearson", has_interval=True, chance=0.0),
         ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
     )
 
@@ -105,7 +115,6 @@ def _count(key: str, label: str, *modules: str) -> ScoreSpec:
 
 _SIDES = ("yes_no.n_yes", "yes_no.n_no")
 _PAIR_SHARE: dict[str, Any] = {"modules": (PAIRS,), "counts": ("n_pairs",)}
-_SIDES_OF_PAIR = ("first_id", "second_id")
 _PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
 
 SCORES: tuple[ScoreSpec, ...] = (
@@ -173,6 +182,7 @@ SCORES: tuple[ScoreSpec, ...] = (
         has_interval=True,
         headline=True,
         of=DIMENSIONS,
+        is_averaged=True,
     ),
     *(part for name in DIMENSIONS for part in _dimension(name)),
     ScoreSpec(
@@ -199,7 +209,9 @@ SCORES: tuple[ScoreSpec, ...] = (
         headline=True,
         of=(OWN,),
     ),
-    ScoreSpec("consistency", "consistency", **_PAIR_SHARE, has_interval=True, of=("consistent",), images=_SIDES_OF_PAIR),
+    ScoreSpec(
+        "consistency", "consistency", **_PAIR_SHARE, has_interval=True, of=("consistent",), images=_SIDES_OF_PAIR
+    ),
     ScoreSpec(
         "accuracy_all",
         "pair accuracy",
@@ -292,6 +304,8 @@ NAMED: Mapping[str, tuple[tuple[str, ...], float]] = {
 """Mappings of names, such as letters or image ids, to numbers: the modules that return them, and the highest possible
 number. The lowest is 0."""
 
+IMAGE_SCORES = "scores"
+"""Not a score: the scores of images that were ranked from pairs, by id, or by pool and id."""
 INTERVALS = "intervals"
 """Not a score: the `kind` of each interval and its number of independent `units`, by the key of the score."""
 FIT_PARAMETERS = "fit_parameters"

@@ -62,7 +62,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         UsageError: The task has no answer file, or it is from synthetic data or part of the data, or lacks answers.
     """
     from eyechart.evaluators.backends.predictions.formats import read_predictions
-    from eyechart.evaluators.protocols.choice.passes import OPEN
+    from eyechart.evaluators.protocols.choice.circular_eval import OPEN
 
     result = run.tasks[key]
     data, limit = result.settings["data"], result.settings.get("limit")

@@ -11,12 +11,12 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
-from eyechart.evaluators.comparison.items import ItemScores, item_scores, of_items
+from eyechart.evaluators.comparison.item_scores import items_of
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.published.names import match_tasks
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.sources import is_mini_data
 
 
@@ -239,36 +239,16 @@ def _compare_task(
         first, second = items_of(one, key), items_of(other, key)
     except DataError as error:
         return Refused(key.title, (error.reason,), False)
-    shared = sorted(first.references.keys() & second.references.keys())
-    if not common and not len(first.references) == len(second.references) == len(shared):
-        counts = f"A has {len(first.references)} items and B {len(second.references)}, {len(shared)} of them in common"
+    shared = sorted(first.labels.keys() & second.labels.keys())
+    if not common and not len(first.labels) == len(second.labels) == len(shared):
+        counts = f"A has {len(first.labels)} items and B {len(second.labels)}, {len(shared)} of them in common"
         return Refused(key.title, (f"different items: {counts}; --common compares only these",), True)
     if not shared:
         return Refused(key.title, ("the runs have no items in common",), False)
-    changed = [item for item in shared if first.references[item] != second.references[item]]
+    changed = [item for item in shared if first.labels[item] != second.labels[item]]
     if changed:
-        reason = f"the reference answers of {len(changed)} items differ (first: '{changed[0]}'), so the data differ"
+        reason = f"the labels of {len(changed)} items differ (first: '{changed[0]}'), so the data differ"
         return Refused(key.title, (reason,), False)
-    if not len(first.references) == len(second.references) == len(shared):
-        first, second = (
-            of_items(found, run.tasks[key], answers, set(shared))
-            for run, found in ((one, first), (other, second))
-            if (answers := run.answers(key)) is not None
-        )
+    if not len(first.labels) == len(second.labels) == len(shared):
+        first, second = (items_of(run, key, set(shared)) for run in (one, other))
     return differences((key.task, key.dataset, key.split), first, second, shared, seed)
-
-
-def items_of(run: Run, key: TaskKey) -> ItemScores:
-    """The item scores of a task in a run.
-
-    Raises:
-        DataError: The run has no predictions for the task, or several results share them.
-    """
-    answers = run.answers(key)
-    if answers is None:
-        several = "the run has this task several times" if key._replace(repeat=1) in run.tasks else "no predictions"
-        raise DataError(f"{run.label}: {several}, so single items cannot be compared")
-    try:
-        return item_scores(run.tasks[key], answers)
-    except DataError as error:
-        raise DataError(f"{run.label}: {error.reason}") from error

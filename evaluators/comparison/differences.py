@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.image_rankings import pool_correlations, shared_pools
-from eyechart.evaluators.comparison.items import ItemScores, n_unread, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, n_unread, shared_clusters
 from eyechart.metrics.score_spec import Unit
-from eyechart.metrics.scores import spec
+from eyechart.metrics.scores import PAIRS, spec, specs_of
 from eyechart.metrics.scoring.errors import ScoringError, UndefinedScoreError
-from eyechart.metrics.scoring.judging.rounds import Rounds, bootstrap_difference, summed_score
+from eyechart.metrics.scoring.judging.rounds import bootstrap_difference, summed_score
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
@@ -41,8 +41,8 @@ from eyechart.metrics.scoring.statistics.significance import (
 )
 
 _Values = NDArray[np.float64]
-_Rounds = Sequence[Rounds]
-"""The rounds of one item, for each dimension."""
+_Means = tuple[float | None, ...]
+"""The mean of one item in each column; None if it has no score there."""
 _MCNEMAR = "McNemar, exact"
 FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resample"
 
@@ -62,25 +62,26 @@ def differences(
     found = []
     aside = ", all images together" if first.is_averaged or second.is_averaged else ""
     for key in [key for key in first.values if key in second.values]:
-        one, other = first.values[key], second.values[key]
+        score, one, other = spec(key), first.values[key], second.values[key]
         shared = [item for item in items if item in one and item in other]
         a, b = ([values[item] for item in shared] for values in (one, other))
         clusters = shared_clusters((first, second), shared)
         empty = Difference(
             *place,
             key,
-            f"{spec(key).label}{aside}",
+            f"{score.label}{aside}",
             len(shared),
             units=clusters.n_clusters,
             n_unread=n_unread((first, second), shared),
         )
         rng = part_generator(seed, "/".join((*place, key)))
         try:
-            if spec(key).unit is Unit.CORRELATION:
-                human = [first.references[item] for item in shared]
-                found.append(_TESTS[key](empty, np.array(a, dtype=float), np.array(b, dtype=float), human, rng))
-            elif spec(key).unit is Unit.POINTS:
-                found.append(_judged_difference(empty, a, b, key, clusters, rng))
+            if score.correlation:
+                human = [first.human[item] for item in shared]
+                values = np.array(a, dtype=float), np.array(b, dtype=float)
+                found.append(_TESTS[score.correlation](empty, *values, human, rng))
+            elif score.unit is Unit.POINTS:
+                found.append(_points_difference(empty, a, b, clusters, rng))
             else:
                 right, also = (np.array(values, dtype=bool) for values in (a, b))
                 images = [first.images[item] for item in shared] if first.images else []
@@ -109,7 +110,7 @@ def corrected(found: Sequence[Difference]) -> list[Difference]:
 
 
 def share_test(
-    a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, str]], clusters: Clusters
+    a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, ...]], clusters: Clusters
 ) -> tuple[str, PairedTest]:
     """Test the difference of two shares of correct items, depending on what the items share.
 
@@ -142,7 +143,7 @@ def _share_difference(
     a: NDArray[np.bool_],
     b: NDArray[np.bool_],
     items: Sequence[str],
-    images: Sequence[tuple[str, str]],
+    images: Sequence[tuple[str, ...]],
     clusters: Clusters,
 ) -> Difference:
     scale, known = spec(empty.key).high, mcnemar(a, b)
@@ -180,10 +181,10 @@ def _ranking_differences(
 ) -> Iterator[Difference]:
     """Differences in correlations of images ranked from pairs; resamples the images of a pool, or small pools."""
     pools = shared_pools((first, second))
-    for key in _TESTS if pools else ():
-        one, other = pool_correlations(key, pools, (first, second), "/".join(place), seed)
+    for score in (score for score in specs_of(PAIRS) if pools and score.correlation):
+        one, other = pool_correlations(score.correlation, pools, (first, second), "/".join(place), seed)
         n = sum(len(first.ranked[pool]) for pool in pools)
-        empty = Difference(*place, key, spec(key).label, n, one.value, other.value, one.value - other.value)
+        empty = Difference(*place, score.key, score.label, n, one.value, other.value, one.value - other.value)
         empty = replace(empty, units=one.units)
         try:
             test = paired_bootstrap(empty.difference, one.replicates - other.replicates, one.units)
@@ -192,17 +193,12 @@ def _ranking_differences(
             yield replace(empty, note=str(error))
 
 
-def _judged_difference(
-    empty: Difference,
-    a: Sequence[_Rounds],
-    b: Sequence[_Rounds],
-    key: str,
-    clusters: Clusters,
-    rng: np.random.Generator,
+def _points_difference(
+    empty: Difference, a: Sequence[_Means], b: Sequence[_Means], clusters: Clusters, rng: np.random.Generator
 ) -> Difference:
-    """The difference in a judge's sum over dimensions, computed as the metric does, or in a mean."""
-    one, other = (list(zip(*items, strict=True)) for items in (a, b))
-    divisor = len(one) if key == "mean" else 1
+    """The difference in the sum or mean of the means of several columns, such as a judge's dimensions."""
+    one, other = (judged_columns(values) for values in (a, b))
+    divisor = len(one) if spec(empty.key).is_averaged else 1
     score, also = (summed_score(columns) / divisor for columns in (one, other))
     found = replace(empty, first=score, second=also, difference=score - also)
     try:
@@ -210,6 +206,11 @@ def _judged_difference(
     except UndefinedScoreError as error:
         return replace(found, note=str(error))
     return _bootstrapped(found, test, "paired bootstrap", 1 / divisor)
+
+
+def judged_columns(values: Sequence[_Means]) -> list[list[list[float | None]]]:
+    """Means of items as one round of a judge for each column."""
+    return [[[value] for value in column] for column in zip(*values, strict=True)]
 
 
 def _srcc_difference(
@@ -231,4 +232,4 @@ def _plcc_difference(
     return replace(found, p_value=test.p_value, test="swaps").with_interval(interval)
 
 
-_TESTS = {"srcc": _srcc_difference, "plcc": _plcc_difference}
+_TESTS = {"spearman": _srcc_difference, "pearson": _plcc_difference}

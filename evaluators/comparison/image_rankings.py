@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.item_scores import ItemScores
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
@@ -23,7 +23,7 @@ from eyechart.metrics.scoring.statistics.bootstrap import (
 )
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 
-_COMPUTE = {"srcc": (srcc, bootstrap_srcc_columns), "plcc": (plcc, bootstrap_plcc_columns)}
+_COMPUTE = {"spearman": (srcc, bootstrap_srcc_columns), "pearson": (plcc, bootstrap_plcc_columns)}
 
 
 @dataclass(frozen=True)
@@ -55,19 +55,19 @@ def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:
 
 
 def pool_correlations(
-    key: str, pools: Sequence[str], runs: Sequence[ItemScores], name: str, seed: int
+    kind: str, pools: Sequence[str], runs: Sequence[ItemScores], name: str, seed: int
 ) -> list[PoolCorrelation]:
     """The correlation of each run.
 
     Args:
-        key: "srcc" or "plcc".
+        kind: "spearman" or "pearson".
         pools: At least one, from `shared_pools`.
         runs: The item scores of each run.
         name: Name of the task and its data, which seeds the draws.
         seed: Seed of the bootstrap.
     """
     sizes = [len(runs[0].ranked[pool]) for pool in pools]
-    values, replicates = zip(*(_of_pool(key, pool, runs, f"{name}/{pool}", seed) for pool in pools), strict=True)
+    values, replicates = zip(*(_of_pool(kind, pool, runs, f"{name}/{pool}", seed) for pool in pools), strict=True)
     found = []
     for number, run in enumerate(runs):
         settings = replace(run.pooling, seed=seed)
@@ -81,9 +81,9 @@ def pool_correlations(
     return found
 
 
-def _of_pool(key: str, pool: str, runs: Sequence[ItemScores], name: str, seed: int) -> tuple[list[float], FloatArray]:
+def _of_pool(kind: str, pool: str, runs: Sequence[ItemScores], name: str, seed: int) -> tuple[list[float], FloatArray]:
     """Each run's correlation in a pool, and its replicates; nan if undefined."""
-    compute, resampled = _COMPUTE[key]
+    compute, resampled = _COMPUTE[kind]
     names = sorted(runs[0].ranked[pool])
     quality = [runs[0].ranked[pool][image][1] for image in names]
     values, replicates = [math.nan] * len(runs), np.full((len(runs), RESAMPLES), np.nan)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.compare import chosen_tasks, items_of
+from eyechart.evaluators.comparison.compare import chosen_tasks
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.differences import differences
-from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
 from eyechart.evaluators.results.evaluation import AVERAGE
@@ -184,11 +184,11 @@ def _shared_items(items: Sequence[ItemScores]) -> list[str]:
     Raises:
         DataError: Their reference answers differ.
     """
-    shared = sorted(set.intersection(*(set(one.references) for one in items)))
-    changed = [item for item in shared if any(one.references[item] != items[0].references[item] for one in items)]
+    shared = sorted(set.intersection(*(set(one.labels) for one in items)))
+    changed = [item for item in shared if any(one.labels[item] != items[0].labels[item] for one in items)]
     if changed:
         count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
-        raise DataError(f"the reference answers of {count} differ (first: '{changed[0]}'), so the data differ")
+        raise DataError(f"the labels of {count} differ (first: '{changed[0]}'), so the data differ")
     return shared
 
 
@@ -245,7 +245,7 @@ def _design(
     """
     n, first = len(shared), items[0]
     if score.unit in (Unit.CORRELATION, Unit.POINTS):
-        replicates = score_replicates(score.key, items, shared, rng)
+        replicates = score_replicates(score, items, shared, rng)
         deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
         units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
         variance = float(np.nanvar(deviations))

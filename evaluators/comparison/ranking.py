@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from eyechart.evaluators.comparison.compared_score import ComparedScore
-from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
-from eyechart.metrics.scores import Unit, spec
+from eyechart.evaluators.comparison.differences import judged_columns
+from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_plcc_columns, bootstrap_srcc_columns
@@ -62,12 +64,12 @@ def rank_runs(
 
 
 def score_replicates(
-    key: str, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
+    score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
 ) -> FloatArray:
-    """Bootstrap replicates of the runs' correlations or judged scores on the same resamples of items or clusters.
+    """Bootstrap replicates of the runs' correlations or points on the same resamples of items or clusters.
 
     Args:
-        key: The score's key in the table of scores; not that of a share.
+        score: The score, not a share.
         items: The item scores of each run.
         shared: The items that all runs have.
         rng: Source of the draws.
@@ -75,18 +77,18 @@ def score_replicates(
     Returns:
         Shape (number of runs, resamples).
     """
-    first, clusters = items[0], shared_clusters(items, shared)
-    columns = [[one.values[key][item] for item in shared] for one in items]
-    # Restoring the state gives every run the same resamples.
-    state = rng.bit_generator.state
-
-    def again() -> np.random.Generator:
+    columns = [[one.values[score.key][item] for item in shared] for one in items]
+    if score.correlation:
+        human = [items[0].human[item] for item in shared]
+        return {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_columns}[score.correlation](
+            columns, human, rng
+        )
+    clusters, state = shared_clusters(items, shared), rng.bit_generator.state
+    found = []
+    for column in columns:
+        # Restoring the state gives every run the same resamples.
         rng.bit_generator.state = state
-        return rng
-
-    if spec(key).unit is Unit.CORRELATION:
-        human = [first.references[item] for item in shared]
-        return {"srcc": bootstrap_srcc_columns, "plcc": bootstrap_plcc_columns}[key](columns, human, rng)
-    judged = [list(zip(*column, strict=True)) for column in columns]
-    divisor = len(judged[0]) if key == "mean" else 1
-    return np.stack([bootstrap_scores(one, RESAMPLES, again(), clusters)[0].sum(axis=1) for one in judged]) / divisor
+        judged = judged_columns(column)
+        total = bootstrap_scores(judged, RESAMPLES, rng, clusters)[0].sum(axis=1)
+        found.append(total / (len(judged) if score.is_averaged else 1))
+    return np.stack(found)

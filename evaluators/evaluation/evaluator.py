@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
-from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.waves import Progress
@@ -189,10 +189,12 @@ class Evaluator(evaluate.Evaluator):
         return metrics.load(metric or self.definition.metric, metric_config)
 
     def predictions_processor(self, predictions: Sequence[Item], label_mapping: None = None) -> dict[str, Any]:
-        """A hook of `evaluate.Evaluator`: what metrics may take, from the items with public labels of the first pass."""
+        """A hook of `evaluate.Evaluator`: what metrics may take, from the items of the first pass."""
         records = [item.record() for item in predictions if (item.pass_name, item.repeat) == (MAIN, 1)]
         return {
-            name: [next((record[column] for column in columns if record.get(column) is not None), "") for record in records]
+            name: [
+                next((record[column] for column in columns if record.get(column) is not None), "") for record in records
+            ]
             for name, columns in _METRIC_INPUTS.items()
         }
 

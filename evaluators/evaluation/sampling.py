@@ -156,4 +156,3 @@ def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
         scores[key] = dict(scores[key])
         scores = scores[key]
     scores[last] = value
-

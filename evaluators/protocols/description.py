@@ -92,9 +92,7 @@ class Description(Protocol):
             return list(items)
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
         references = [item.label or "" for item in items]
-        return with_columns(
-            items, read_descriptions(texts, references, self._judge, self.rounds, self.template, ends)
-        )
+        return with_columns(items, read_descriptions(texts, references, self._judge, self.rounds, self.template, ends))
 
     def score(self, items: Sequence[JudgedItem]) -> TaskResult:
         """Scores by dimension and shares of incomplete replies."""

@@ -163,12 +163,8 @@ class PairedComparison(Protocol):
         columns |= pair_outcomes(columns["choice"], columns["reversed_choice"], pairs)
         # The pool `mixed` counts only if it is the only pool.
         own = [row for row, item in enumerate(main) if item.pool != MIXED_POOL] or list(range(len(main)))
-        outcomes = {
-            main[row].id: {name: columns[name][row] for name in ("consistent", "correct")} for row in own
-        }
-        scored = [
-            replace(item, **outcomes.get(item.id, {})) if item.pass_name == MAIN else item for item in items
-        ]
+        outcomes = {main[row].id: {name: columns[name][row] for name in ("consistent", "correct")} for row in own}
+        scored = [replace(item, **outcomes.get(item.id, {})) if item.pass_name == MAIN else item for item in items]
         return TaskResult(
             scores=pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs)),
             variants=self._variants(columns, pairs, own),
@@ -227,7 +223,7 @@ class PairedComparison(Protocol):
             parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
             found["table"] = part_scores(columns, pairs, parts, self._settings(pairs))
             found["averages"] = self._averages(found["table"])
-        rounds = [passes[row][MAIN].round for row in own]
+        rounds: list[Any] = [passes[row][MAIN].round for row in own]
         if None not in rounds and not np.isnan(pairs.first_references).any():
             part = pairs.select(own)
             settings = self._settings(part)
@@ -261,12 +257,13 @@ def _pairs(items: Sequence[PairItem]) -> Pairs:
     pools = columns["pool"] if items[0].pool is not None else None
     # Without qualities, the data name the better image.
     better = None if items[0].first_quality is not None else [item.answer or TIE for item in items]
-    return check_pairs(*list(columns.values())[:4], pools, better)
+    ids, qualities = (columns["first_id"], columns["second_id"]), (columns["first_quality"], columns["second_quality"])
+    return check_pairs(*ids, *qualities, pools, better)
 
 
 def _image_scores(items: Sequence[PairItem]) -> dict[str, float] | None:
     """Image id to the score by which it was compared; None if the replies were not derived from scores."""
-    found = {}
+    found: dict[str, float] = {}
     for item in items:
         if item.first_score is None or item.second_score is None:
             return None

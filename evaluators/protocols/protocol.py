@@ -195,7 +195,7 @@ class Protocol(ABC):
         values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
         return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
 
-    def for_data(self, task: str, split: str) -> Protocol:
+    def for_data(self, task: str, split: str) -> Any:
         """The protocol for the data of one task."""
         return self
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -206,6 +207,7 @@ def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Args:
         rows: Of `predictions.parquet`, all of one task.
     """
+    rows = [defaultdict(lambda: None, row) for row in rows]
     first = {row["id"]: row for row in rows if row["pass"] == "main"}
     swapped = {row["id"]: row for row in rows if row["pass"] == "reversed"}
     found = []
@@ -218,8 +220,7 @@ def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str, Any]) -> dict[str, Any]:
     """A pair with its replies in both orders, which name the images as the first order numbers them."""
-    choice, step = main["reversed_choice"], main["reversed_step"]
-    other = _sample({**swapped, "choice": choice, "step": step, "correct": None}, {})
+    choice, other = swapped["choice"], _sample(swapped, {})
     own = {name: other[name] for name in ("text", "reasoning", "error", "choice", "step") if name in other}
     own |= {"choice": _SWAPPED.get(choice, choice)} if choice else {}
     sample |= {name: _IN_ORDER.get(sample[name], sample[name]) for name in ("choice", "answer") if sample.get(name)}
@@ -229,9 +230,9 @@ def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str,
 
 
 def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
-    # What was parsed from the second reply to a refused question is in the row of the first.
     choice, correct = row["choice"], row["correct"]
-    step = main.get("forced_step") if row["pass"] == "forced" else row["step"]
+    # Of other items, the label is shown as an option, an image or a score.
+    is_text = not row["options"] and not row["first_id"] and row["quality"] is None
     sample = {
         "id": row["id"],
         "pass": row["pass"],
@@ -243,10 +244,10 @@ def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
         "reasoning": _shortened(row["reasoning"]),
         "error": _shortened(row["error"]),
         "choice": choice,
-        "step": _step(row, step, choice),
+        "step": _step(row, row["step"], choice),
         "correct": correct if row["own_score"] is None else None,
         "outcome": main.get("outcome"),
-        "reference": _shortened(row["reference"]),
+        "reference": _shortened(row["label"]) if is_text else None,
         "judge_scores": {name: row[name] for name in (*JUDGED_DIMENSIONS, "judge_score") if row[name] is not None},
         "own_score": row["own_score"],
         "predicted": row["quality_score"],
@@ -269,7 +270,7 @@ def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
         return text_outcome(row["finish_reason"], row["empty_prediction"]) or TEXT
     if row["quality_score"] is not None or row["logits"]:
         return SCORED
-    return why_unread(row["text"] or "", row["finish_reason"]) if row["reference"] is None else UNSCORED
+    return why_unread(row["text"] or "", row["finish_reason"]) if row["quality"] is not None else UNSCORED
 
 
 def _comes_first(sample: Mapping[str, Any]) -> bool:

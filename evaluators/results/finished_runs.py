@@ -167,4 +167,3 @@ def _model_label(model: str) -> str:
         ('vlm-7b', 'some/model')
     """
     return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model
-

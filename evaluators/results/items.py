@@ -64,7 +64,7 @@ class Item:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """The item of a row of the file; columns that are missing or null have their defaults."""
-        given = {
+        given: dict[str, Any] = {
             name: dict(value) if column in cls.maps() else value
             for column, name in cls._names().items()
             if (value := record.get(column)) is not None
@@ -89,7 +89,7 @@ class Item:
         return {_ALIASES.get(one.name, one.name): one.name for one in fields(cls)}
 
 
-def by_row(items: Iterable[Item]) -> list[dict[str, Any]]:
+def by_row(items: Iterable[Any]) -> list[dict[str, Any]]:
     """The items of each row by pass, in the order of the rows."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
@@ -119,7 +119,7 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
         for result in results
         for item in result.items
     ]
-    kinds = dict.fromkeys(type(item) for result in results for item in result.items)
+    kinds: list[type[Item]] = list({type(item): True for result in results for item in result.items})
     # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
     with path.open("wb") as file:
         parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema_of(kinds)), file)
@@ -129,8 +129,11 @@ def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
     """The columns of a file with items of some types."""
     import pyarrow
 
-    columns = {name: hint for kind in (Item, *kinds) for name, hint in kind.columns().items()}
-    return pyarrow.schema({**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: _arrow(h) for n, h in columns.items()}})
+    every: list[type[Item]] = [Item, *kinds]
+    columns = {name: hint for kind in every for name, hint in kind.columns().items()}
+    return pyarrow.schema(
+        {**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: _arrow(h) for n, h in columns.items()}}
+    )
 
 
 def read_predictions(path: Path) -> "Table | None":

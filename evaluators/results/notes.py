@@ -53,7 +53,8 @@ def _cut_off(v: Mapping[str, Any]) -> str:
     if v["limit"] is None:
         return f"{found} Generate these predictions again with a higher token limit."
     if v["allowed"]:
-        return f"{found} The server allowed {v['allowed']:,} tokens instead of {v['limit']:,}: its context may be too small."
+        tokens = f"{v['allowed']:,} tokens instead of {v['limit']:,}"
+        return f"{found} The server allowed {tokens}: its context may be too small."
     return f"{found} Use --max-new-tokens above {v['limit']:,} to let them end."
 
 
@@ -123,9 +124,7 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"{_count(v['questions'], 'question', 'questions')} left out of CircularEval: not every pass has a reply, and "
         "no pass is wrong."
     ),
-    "few_decide": lambda v: (
-        "A few images, such as outliers, decide the PLCC: look at them before you rely on it."
-    ),
+    "few_decide": lambda v: "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "forced_missing": lambda v: (
         f"{v['missing']} of {v['asked']} refused questions have no second reply and count as incorrect refusals."
     ),

@@ -14,7 +14,6 @@ from pydantic_core import PydanticCustomError, from_json
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.requests.values import without_nan
-from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.notes import Note
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
@@ -85,8 +84,8 @@ class TaskResult(BaseModel):
     """False if the scores do not use all requested answers; a note gives the reason."""
     files: list[str] = []
     """Names of the task's own files, in `<task>/<dataset>`."""
-    items: SkipValidation[list[Item]] = Field(default=[], exclude=True, repr=False)
-    """What the responses gave; they are in `predictions.parquet`."""
+    items: SkipValidation[list[Any]] = Field(default=[], exclude=True, repr=False)
+    """What the responses gave, as items of the protocol; they are in `predictions.parquet`."""
     contents: dict[str, bytes] = Field(default={}, exclude=True, repr=False)
     """The contents of `files`."""
 
@@ -283,6 +282,11 @@ def _first_misfit(error: ValidationError, where: str = "") -> str:
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
     more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
+
+
+def headline_spec(scores: Mapping[str, Any], key: str) -> ScoreSpec | None:
+    """For rooms that still use it."""
+    return TaskResult(scores=dict(scores), headline=key).headline_spec()
 
 
 def task_folder(task: TaskResult) -> Path:

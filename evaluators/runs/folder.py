@@ -32,7 +32,7 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
     write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
     for evaluation in evaluations:
         own = folder / task_folder(evaluation)
-        for name, content in evaluation.files.items():
+        for name, content in evaluation.contents.items():
             own.mkdir(parents=True, exist_ok=True)
             write_whole(own / name, content)
 

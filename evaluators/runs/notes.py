@@ -54,7 +54,7 @@ def extent(evaluations: Sequence[Evaluation]) -> str:
 
 def asked_items(evaluation: Evaluation) -> int:
     """Number of items that were asked."""
-    return len({answer["id"] for answer in evaluation.predictions})
+    return len({item.id for item in evaluation.items})
 
 
 def _texts(evaluation: Evaluation) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _texts(evaluation: Evaluation) -> Iterator[str]:
         yield "Scored by word overlap, not by a --judge: not comparable with papers."
     if count := len(evaluation.left_out):
         first = evaluation.left_out[0]
-        yield f"{count} item{'s' if count > 1 else ''} left out; the first: '{first['id']}': {first['reason']}."
+        yield f"{count} item{'s' if count > 1 else ''} left out; the first: '{first.id}': {first.reason}."
     agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")
     if agreement:
         share = f"{100 * agreement['agreement']:.2f} %"

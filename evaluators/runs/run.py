@@ -20,9 +20,9 @@ from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.caveats import count_failed, is_judge_useless, why_failed
 from eyechart.evaluators.evaluation.data import Images, LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
+from eyechart.evaluators.evaluation.findings import count_failed, is_judge_useless, why_failed
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -109,7 +109,7 @@ def execute(
             shown = partial(progress.update, index, planned.task.name)
             try:
                 evaluation = _run_task(planned, evaluator, backend, progress, shown, processes, judge)
-                evaluations.append(replace(evaluation, model=output.name or evaluation.model))
+                evaluations.append(evaluation.model_copy(update={"model": output.name or evaluation.model}))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
@@ -143,7 +143,9 @@ def execute(
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
         why = why_failed(count_failed(evaluation.scores or {}), evaluation.settings.get("judge", {}))
-        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round{why}"
+        reasons = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in why.items() if count)
+        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round"
+        text += f" ({reasons})" if reasons else ""
         print_line(messages, text, "red")
     return not failed and not useless and has_report
 
@@ -223,7 +225,7 @@ def _run_task(
         warnings.simplefilter("default")
         evaluation = evaluator.run(backend, loaded, shown)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    return replace(evaluation, warnings=list(texts))
+    return evaluation.model_copy(update={"warnings": list(texts)})
 
 
 def _expected(planned: TaskRun) -> int | None:

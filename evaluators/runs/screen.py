@@ -120,7 +120,7 @@ def _title(rows: Sequence[Headline]) -> str:
 
 def _answers(evaluations: Sequence[Evaluation]) -> str:
     """How many answers the scores are made of, and how long they took."""
-    count = sum(len(evaluation.predictions) for evaluation in evaluations)
+    count = sum(len(evaluation.items) for evaluation in evaluations)
     seconds, stored = (
         sum(evaluation.timings.get(name, 0) for evaluation in evaluations)
         for name in ("model_seconds", "answers_from_store")

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.comparison.compare import items_of
-from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
-from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters
 from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
 
 NEARLY_ALL = 0.99
@@ -95,7 +94,7 @@ class Disagreement:
     """The share of items that both have, relative to the larger entry; the minimum over parts. 0 if either has no
     predictions."""
     changed: int
-    """The number of common items whose reference (correct answer or opinion score) differs."""
+    """The number of common items whose label (correct answer or opinion score) differs."""
     regrouped: bool
     """Whether they group the common items into different clusters."""
     has_answers: bool
@@ -145,7 +144,7 @@ def compare_items(first: Sequence[Part], second: Sequence[Part]) -> Disagreement
 
 
 def _n_changed(one: Part, other: Part) -> int:
-    mine, theirs = one.scores.references, other.scores.references
+    mine, theirs = one.scores.labels, other.scores.labels
     if mine == theirs:
         return 0
     return sum(mine.get(item) != theirs.get(item) for item in one.items & other.items)

@@ -15,8 +15,9 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, 
 from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.results.finished_runs import Run, read_runs
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, predictions_schema
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, schema_of
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.leaderboard.unpacked_size import check_unpacked_size
@@ -157,7 +158,9 @@ def read_entry(folder: Path, root: Path) -> Entry:
     _check_file(results, MAX_BYTES)
     if os.path.lexists(folder / PREDICTIONS_FILE):
         _check_file(folder / PREDICTIONS_FILE, MAX_PREDICTIONS_BYTES)
-        check_unpacked_size(folder / PREDICTIONS_FILE, predictions_schema().names, MAX_UNPACKED_BYTES)
+        check_unpacked_size(
+            folder / PREDICTIONS_FILE, schema_of(one.item_type for one in PROTOCOLS.values()).names, MAX_UNPACKED_BYTES
+        )
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
     return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))

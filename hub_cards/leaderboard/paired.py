@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from eyechart.evaluators.comparison.differences import share_test
-from eyechart.evaluators.comparison.items import ItemScores, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.requests.values import is_number
 from eyechart.hub_cards.leaderboard.board_items import Disagreement, Part, board_items, compare_items
@@ -131,7 +131,7 @@ def _gaps(first: Part, second: Part) -> FloatArray:
 
 
 def _replicates(key: str, place: str, runs: Sequence[ItemScores], shared: Sequence[str]) -> FloatArray:
-    return score_replicates(key, runs, shared, part_generator(0, place))
+    return score_replicates(spec(key), runs, shared, part_generator(0, place))
 
 
 def _unpaired(one: BoardRow, other: BoardRow) -> float:

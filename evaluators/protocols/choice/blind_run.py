@@ -9,9 +9,9 @@ from pydantic import BeforeValidator, ValidationInfo
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
-from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
+from eyechart.evaluators.results.results_file import RESULTS_FILE
 
 Question = tuple[str, str | None]
 """Id and text, because the same question in another language may have the same id."""
@@ -21,9 +21,10 @@ Question = tuple[str, str | None]
 class BlindRun:
     """The replies of a model that did not see the images."""
 
-    run: Run
-    results: Mapping[TaskKey, TaskResult]
-    """Its results of blind tasks."""
+    run: Any
+    """A `Run`, which pydantic need not check."""
+    results: Any
+    """Its results of blind tasks, by key."""
     setting: str
     """The setting that names the folder, for errors."""
     solved: Mapping[Question, bool | None] = field(default_factory=dict)

@@ -102,7 +102,7 @@ class Choice(Protocol):
             return super().full_prompt_id
         return f"{super().full_prompt_id if self.blind_prompt is None else self.prompt_id}/blind"
 
-    def for_data(self, task: str, split: str) -> Choice:
+    def for_data(self, task: str, split: str) -> Any:
         """The protocol with the part of a blind run that is about these data."""
         if self.blind_run is None:
             return self
@@ -199,7 +199,9 @@ class Choice(Protocol):
             return {}
         asked, seen, blind, levels = map(list, zip(*compared, strict=True))
         clusters = Clusters.of([item.cluster for item in asked], len(asked))
-        return {GAIN: {"score": self.share, "model": self.blind_run.model} | multimodal_gain(seen, blind, levels, clusters)}
+        return {
+            GAIN: {"score": self.share, "model": self.blind_run.model} | multimodal_gain(seen, blind, levels, clusters)
+        }
 
     def notes(self, settings: Mapping[str, Any]) -> list[Note]:
         """A note if the questions were asked without their images."""

@@ -6,7 +6,6 @@ Otherwise it is an error; with `skip_bad` the question is left out and counted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
@@ -101,13 +100,13 @@ class CircularEval(Choice):
         if self.grade_open_answers and self.open_prompt is None:
             raise UsageError("grade_open_answers needs a prompt without options, which this task does not have")
 
-    def for_data(self, task: str, split: str) -> CircularEval:
+    def for_data(self, task: str, split: str) -> Any:
         """The protocol with the parts of blind runs that are about these data."""
-        found = Choice.for_data(self, task, split)
+        found: Any = Choice.for_data(self, task, split)
         excluded = self.exclude_blind_solved
         if excluded is not None:
             excluded = excluded.of_task(task, split, spec(self.share).of[0])
-        return replace(found, exclude_blind_solved=excluded)  # type: ignore[return-value]
+        return replace(found, exclude_blind_solved=excluded)
 
     def settings(self) -> dict[str, Any]:
         """The settings; files are described by their contents."""

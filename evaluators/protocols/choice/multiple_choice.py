@@ -198,7 +198,9 @@ class MultipleChoice(Choice):
         answers, options, clusters = (columns.pop(name) for name in ("answer", "options", "cluster"))
         groups = self.groups_of(items)
         groups |= {
-            f"{one}_by_{other}": [f"{first}, {second}" for first, second in zip(groups[one], groups[other], strict=True)]
+            f"{one}_by_{other}": [
+                f"{first}, {second}" for first, second in zip(groups[one], groups[other], strict=True)
+            ]
             for one, other in self.crossed
             if one in groups and other in groups
         }
@@ -208,7 +210,9 @@ class MultipleChoice(Choice):
 
     def _diagnostics(self, items: Sequence[LossItem]) -> dict[str, Any]:
         if self.is_closed_set:
-            return {"equal_lowest_losses": {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}}
+            return {
+                "equal_lowest_losses": {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}
+            }
         failed = [not self._names_option(item) for item in items]
         groups = self.groups_of(items)
         whole = _failure_rate(failed, range(len(failed)))

@@ -71,6 +71,7 @@ class QualityAssessment(Protocol):
     name: ClassVar[str] = "quality_assessment"
     metric: ClassVar[str] = "softmax_iqa"
     kind: ClassVar[str] = "quality"
+    item_type: ClassVar[type[QualityItem]] = QualityItem
     shares_images: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "quality")
 
@@ -188,11 +189,11 @@ class QualityAssessment(Protocol):
         groups = self._large_groups(used)
         pooling = None if self.is_numerical or given_scores else self._pooling
         if pooling is None:
-            columns = read_scores([item.quality_score for item in used])
+            columns = read_scores([item.quality_score or 0.0 for item in used])
         else:
             columns = read_logits(pooled_logits(used, self._pair), pooling)
         scoring = QualitySettings(average_over=self._averaged(groups), seed=self.seed, pooling=pooling)
-        found.scores = quality_scores(columns, [item.quality for item in used], groups, scoring)
+        found.scores = quality_scores(columns, [item.quality or 0.0 for item in used], groups, scoring)
         if self.is_numerical and any(item.finish_reason is not None for item in public):
             found.scores["unread"] = unread_shares([item.step for item in public])
         by_id = {item.id: item for item in with_columns(used, columns)}

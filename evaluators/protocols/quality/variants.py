@@ -129,4 +129,3 @@ def score_variants(
         except InputError as error:
             warnings.warn(f"{VARIANT_WARNING}{name} left out: {error}", stacklevel=2)
     return found
-

@@ -106,6 +106,22 @@ def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None
     return {"choice": choice, "step": step}
 
 
+def _read(
+    name: str, replies: Sequence[str], finish_reasons: Sequence[str | None]
+) -> tuple[list[str | None], list[str]]:
+    """Choices and steps of the replies in the argument `name`."""
+    # There are few different replies, so each is read only once.
+    read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
+    for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
+        if not isinstance(text, str):
+            raise InputError(f'{name}[{row}] is {text!r}; it must be a string (use "" for an empty text)')
+        if (text, ended) not in read:
+            preferred = read_preference(text, ended)
+            read[text, ended] = preferred, "exact" if preferred else why_unread(text, ended)
+    found = [read[reply] for reply in zip(replies, finish_reasons, strict=True)]
+    return [preferred for preferred, _ in found], [step for _, step in found]
+
+
 def winners(items: ItemColumns) -> WinnerArray:
     """The image that each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` if they are not consistent.
 
