@@ -2,7 +2,9 @@
 
 import math
 
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.protocols.choice.choice import ChoiceItem
+from eyechart.evaluators.protocols.quality.variants import QualityItem
+from eyechart.evaluators.results.results_file import TaskResult
 
 
 def evaluation(**changes):
@@ -14,10 +16,10 @@ def evaluation(**changes):
         "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.inf]},
         "settings": {"data": {"is_mini": False}},
         "left_out": [{"id": "x", "path": None, "reason": "the image is empty", "split": "test"}],
-        "predictions": [
-            {"id": "a", "pass": "main", "text": None, "logits": {"good": 1.5, "poor": -2.0}, "quality": 3.0},
-            {"id": "b", "pass": "main", "text": "B", "logits": None, "options": ["x", "y"], "answer": "A"},
+        "items": [
+            QualityItem("a", logits={"good": 1.5, "poor": -2.0}, quality=3.0, label="3.0"),
+            ChoiceItem("b", text="B", options=["x", "y"], answer="A", label="x"),
         ],
         "timings": {"model_seconds": 1.0},
     }
-    return Evaluation(**{**values, **changes})
+    return TaskResult(**{**values, **changes})

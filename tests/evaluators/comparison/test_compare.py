@@ -129,7 +129,7 @@ def test_runs_that_do_not_know_their_clusters_are_named(tmp_path: Path) -> None:
     (line,) = [line for line in call(a, b, c).splitlines() if said in line]
     assert "older and file do not record" in line
     partly = choices("10" * 20, clusters, model="partly")
-    partly.predictions[7]["cluster"] = None
+    partly.items[7].cluster = None
     assert "1 of 40 items count as independent" in call(write(tmp_path / "d", [partly]), b)
     # Pairs and qualities say what they share by their images.
     images = [qualities([[1.0 * place, 0.0] for place in range(30)], range(30)) for _ in "ab"]
@@ -202,7 +202,7 @@ def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tm
 def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -> None:
     runs = [descriptions([[[score], [1], [0]]] * 20) for score in (2, 1)]
     for run in runs:
-        for place, row in enumerate(run.predictions):
+        for place, row in enumerate(run.items):
             row["cluster"] = f"image {place % 2}"
     for one in compared(*([run] for run in runs)).differences:
         assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
@@ -417,11 +417,11 @@ def test_other_items(compared: Any) -> None:
 
 def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
     turned = choices("10")
-    for row in turned.predictions:
+    for row in turned.items:
         row.update(options=["Poor", "Fair", "Good"], answer="C")
     assert len(compared([choices("10")], [turned]).differences) == 1
-    for row in turned.predictions:
-        row["options"] = ["Poor", "Good", "Fair"]
+    for row in turned.items:
+        row.options = ["Poor", "Good", "Fair"]
     (refused,) = compared([choices("10")], [turned]).refused
     assert "the reference answers of 2 items differ (first: 'q0')" in refused.reasons[0]
 
@@ -509,7 +509,7 @@ def test_hostile_texts_do_not_reach_the_terminal(tmp_path: Path) -> None:
     runs = []
     for name, right in (("a", "10"), ("b", "01")):
         made = choices(right, dataset=hostile, split=hostile)
-        made.predictions[0]["id"] = hostile
+        made.items[0].id = hostile
         runs.append(write(tmp_path / name, [replace(made, model=hostile)]))
     shown = call(*runs)
     assert "\x1b" not in shown and "\x07" not in shown and "[red]" in shown

@@ -81,7 +81,7 @@ def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Pa
 def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
     runs = [choices("1111" * 30 + "0000" * 10), choices("1111" * 26 + "0000" * 14)]
     for run in runs:
-        for place, row in enumerate(run.predictions):
+        for place, row in enumerate(run.items):
             row["cluster"] = f"image {place // 4}"
     (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.1).plans
     alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
@@ -267,7 +267,7 @@ def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> N
 
 def test_right_answers_of_two_runs_must_agree(tmp_path: Path) -> None:
     changed = choices(SECOND)
-    changed.predictions[3] |= {"options": ["Poor", "Fair", "Good"]}
+    changed.items[3] |= {"options": ["Poor", "Fair", "Good"]}
     with pytest.raises(DataError, match=r"the reference answers of 1 item differ \(first: 'q3'\)"):
         plan_runs(folders(tmp_path, choices(FIRST), changed))
 

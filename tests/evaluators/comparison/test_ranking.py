@@ -113,7 +113,7 @@ def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
     runs = {}
     for name, marks in {"a": "1110" * 30, "b": "1011" * 30, "c": "0" * 120}.items():
         runs[name] = choices(marks, model=name)
-        for place, row in enumerate(runs[name].predictions):
+        for place, row in enumerate(runs[name].items):
             row["cluster"] = f"image {place // 4}"
     found = compare_many(folders(tmp_path, runs))
     assert {one.test for pair in found.pairs for one in pair.differences} == {"clustered"}
@@ -209,7 +209,7 @@ def in_pools(scores: dict[str, dict[str, float | None]], undefined: str) -> Any:
     rows, table = [], {}
     for pool, images in scores.items():
         part = paired({name: value or 0.0 for name, value in images.items()})
-        rows += [row | {"id": f"{pool} {row['id']}", "pool": pool} for row in part.predictions]
+        rows += [row | {"id": f"{pool} {row['id']}", "pool": pool} for row in part.items]
         table[pool] = images
     settings = {"protocol": "paired_comparison", "undefined_pools": undefined}
     made = paired({"i0": 0.0, "i1": 1.0}, predictions=rows, settings=settings)

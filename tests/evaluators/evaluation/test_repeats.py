@@ -99,7 +99,7 @@ def test_of_answers_that_are_equally_frequent_the_first_wins(loaded):
 def test_a_run_without_repeats_is_as_before(loaded):
     found = run(Drawn(scripted), loaded, 1)
     assert "repeats" not in found.settings and "repeats" not in found.diagnostics
-    assert {line["repeat"] for line in found.predictions} == {1}
+    assert {line.repeat for line in found.items} == {1}
 
 
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
@@ -159,8 +159,8 @@ def test_an_item_that_fails_in_one_repeat_is_left_out_of_all(loaded):
         return EndpointError("no answer") if failed else scripted(request)
 
     found = run(Drawn(say), loaded, skip_bad=True)
-    assert [item["id"] for item in found.left_out] == ["q1"] and found.scores["n"] == 3
-    assert {line["id"] for line in found.predictions} == {"q0", "q2", "q3"}
+    assert [item.id for item in found.left_out] == ["q1"] and found.scores["n"] == 3
+    assert {line.id for line in found.items} == {"q0", "q2", "q3"}
     assert found.diagnostics["repeats"]["choices"]["n"] == 3
 
 
@@ -185,7 +185,7 @@ def test_a_server_is_asked_for_each_repeat_with_a_seed_of_its_own(script, http, 
     chat = ChatOptions(sampling=Sampling(0.7, seed=10))
     found = run(OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat)), loaded, 2)
     assert sorted(body["seed"] for body in script.bodies) == [11] * 4 + [12] * 4
-    assert [line["repeat"] for line in found.predictions] == [1] * 4 + [2] * 4
+    assert [line.repeat for line in found.items] == [1] * 4 + [2] * 4
 
 
 def test_progress_counts_all_repeats(loaded):
@@ -221,7 +221,7 @@ def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
     turns = {"main": "DBD", "forced": "B-A"}
     model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
     found = run(model, LoadedData(data, "own data", "given", "given"), task="ql_bench/single")
-    assert [line["outcome"] for line in found.predictions if line["pass"] == "main"] == [
+    assert [line.outcome for line in found.items if line.pass_name == "main"] == [
         "right refusal",
         "wrong answer",
         "wrong refusal",

@@ -93,7 +93,7 @@ def test_a_model_that_reasons_is_asked_for_4096_tokens_by_itself(ask):
         "The model reasons before it answers, so its replies may be 4,096 tokens long instead of 32; "
         "--max-new-tokens changes this limit."
     ]
-    line = found.predictions[0]
+    line = found.items[0]
     assert (line["text"], line["finish_reason"]) == ("B", STOP)
     assert line["reasoning"].startswith("hmm hmm") and line["reasoning"].endswith("Option A?")
 
@@ -117,7 +117,7 @@ def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_
     found = ask(model, max_new_tokens=32)
     assert model.lengths == [32]
     assert found.scores["accuracy"] == 0.0, "Option A stands in unfinished reasoning"
-    assert found.predictions[0]["finish_reason"] == REASONING
+    assert found.items[0].finish_reason == REASONING
     assert found.caveats[0] == (
         "1 of 1 replies were cut off, 1 of them during reasoning. Use --max-new-tokens above 32 to let them end."
     )
@@ -221,7 +221,7 @@ def test_what_a_filter_stops_counts_as_refused(ask, text, reasoning):
                 yield Response(request, text=text, reasoning=reasoning, finish_reason=CONTENT_FILTER)
 
     found = ask(Filtered(""))
-    assert (found.scores["extraction"]["refused"], found.predictions[0]["finish_reason"]) == (1.0, CONTENT_FILTER)
+    assert (found.scores["extraction"]["refused"], found.items[0].finish_reason) == (1.0, CONTENT_FILTER)
     assert found.settings["max_new_tokens"] == 32, "a longer reply would help nothing"
 
 
@@ -231,7 +231,7 @@ def test_a_refusal_that_the_server_tells_apart_is_kept(ask):
             for request in requests:
                 yield Response(request, text="I cannot help with that.", finish_reason=REFUSAL)
 
-    assert ask(Refusing("")).predictions[0]["finish_reason"] == REFUSAL
+    assert ask(Refusing("")).items[0].finish_reason == REFUSAL
 
 
 def test_a_model_that_reasons_though_it_was_not_to_is_named(ask):
@@ -255,10 +255,10 @@ def test_texts_that_no_file_holds_are_whole_before_they_are_read_and_stored(ask,
         "control": "B\x00\x07\x1b[31m",
     }
     found = ask(Writer(texts), list(texts), max_new_tokens=32)
-    lines = {line["id"]: line for line in found.predictions}
+    lines = {line.id: line for line in found.items}
     assert [lines[name]["text"] for name in ("half", "pair")] == ["\ufffd B", "\U0001f600 B"]
     assert lines["reasoning"]["reasoning"] == "\ufffd?"
-    assert {name: line["choice"] for name, line in lines.items()} == {
+    assert {name: line.choice for name, line in lines.items()} == {
         **dict.fromkeys(("half", "reasoning", "pair", "control"), "B"),
         **dict.fromkeys(("tags", "long")),
     }

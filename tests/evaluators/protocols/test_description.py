@@ -48,9 +48,9 @@ def test_the_prompt_is_the_instruction_and_the_image(described):
 def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described):
     found = run(described)
     assert found.scores["n"] == 3 and found.scores["without_reference"] == 0
-    assert [(item["id"], item["reason"]) for item in found.left_out] == [("d3", "its answer is private")]
-    assert [line["text"] for line in found.predictions] == ["It is dark."] * 4
-    assert [line["reference"] for line in found.predictions] == GOLDEN
+    assert [(item.id, item.reason) for item in found.left_out] == [("d3", "its answer is private")]
+    assert [line.text for line in found.items] == ["It is dark."] * 4
+    assert [line.label for line in found.items] == GOLDEN
 
 
 def test_judged_scores_go_to_the_rows_that_they_are_of(described):
@@ -64,7 +64,7 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
 
     golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
     found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
-    scores = [tuple(line.get(name) for name in DIMENSIONS) for line in found.predictions]
+    scores = [tuple(line.get(name) for name in DIMENSIONS) for line in found.items]
     assert scores == [(None, None, None), (None, None, 0.0), (2.0, 2.0, 0.0), (0.0, 0.0, 0.0)], (
         "relevance is judged without the golden text"
     )
@@ -73,7 +73,7 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
     found = run(described.map(lambda row: {"description": ""}))
     assert found.scores is None and "private" in " ".join(found.caveats)
-    assert len(found.predictions) == 4 and found.left_out == []
+    assert len(found.items) == 4 and found.left_out == []
 
 
 def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described):
@@ -90,7 +90,7 @@ def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described)
         assert part["score"] == part["p1"] + 2 * part["p2"] == 1.0
         assert part["failed_rounds"] == 3
     assert found.scores["sum"] == 3.0
-    assert [line.get("preciseness") for line in found.predictions] == [1.0, 1.0, 1.0, None]
+    assert [line.get("preciseness") for line in found.items] == [1.0, 1.0, 1.0, None]
     assert (found.scores["judge"], found.scores["rounds"], found.scores["template"]) == ("judge", 5, "q_bench")
     assert found.settings["judge"] == {"name": "judge"}
     assert len(asked) == 9
@@ -145,7 +145,7 @@ def test_a_bad_answer_is_scored_as_the_text_that_it_is(described, answer):
     is_empty = not answer.strip()
     assert found.scores["empty_predictions"] == 3 * is_empty
     assert found.scores["sum"] == 0 if is_empty else 0 <= found.scores["sum"] <= 6
-    assert found.predictions[0]["text"] == answer
+    assert found.items[0].text == answer
 
 
 def test_settings_name_prompt_length_and_judge(described):

@@ -75,17 +75,17 @@ def test_every_pair_is_asked_in_both_orders():
     judge = Judge(by_quality)
     found = run(judge, make([(0, 1), (3, 2)]))
     assert judge.shown == [(0, 1), (1, 0), (3, 2), (2, 3)]
-    assert [(line["id"], line["pass"], line["first_id"], line["second_id"]) for line in found.predictions] == [
+    assert [(line.id, line.pass_name, line.first_id, line.second_id) for line in found.items] == [
         ("pair 0", "main", "i0", "i1"),
         ("pair 0", "reversed", "i1", "i0"),
         ("pair 1", "main", "i3", "i2"),
         ("pair 1", "reversed", "i2", "i3"),
     ]
-    assert [line["answer"] for line in found.predictions] == ["second", "first", "first", "second"]
+    assert [line.answer for line in found.items] == ["second", "first", "first", "second"]
     # Both answers to a pair stand in the row of its first pass.
-    main = [line for line in found.predictions if line["pass"] == "main"]
-    assert [(line["choice"], line["reversed_choice"]) for line in main] == [("second", "first"), ("first", "second")]
-    assert [(line["consistent"], line["correct"]) for line in main] == [(True, True)] * 2
+    main = [line for line in found.items if line.pass_name == "main"]
+    assert [(line.choice, line.reversed_choice) for line in main] == [("second", "first"), ("first", "second")]
+    assert [(line.consistent, line.correct) for line in main] == [(True, True)] * 2
     assert found.settings["orders"] == ["main", "reversed"]
 
 
@@ -131,7 +131,7 @@ def test_many_replies_that_prefer_no_image_are_a_caveat():
     assert found.scores["extraction"]["unparseable"] == found.scores["extraction"]["unmatched"] > 0.1
     count = round(found.scores["draw_rate"] * n)
     assert f"{count} of {n} replies could not be parsed, so their pairs are not consistent." in found.caveats
-    steps = {(line["step"], line["reversed_step"]) for line in found.predictions if line["pass"] == "main"}
+    steps = {(line.step, line.reversed_step) for line in found.items if line.pass_name == "main"}
     assert steps == {("unparseable", "exact"), ("exact", "unparseable")}
 
 
@@ -153,8 +153,8 @@ def test_every_aggregator_scores_the_same_answers():
     found = run(Judge(by_quality), dataset)
     assert list(found.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
     inputs = {
-        "predictions": [line["text"] for line in found.predictions if line["pass"] == "main"],
-        "reversed_predictions": [line["text"] for line in found.predictions if line["pass"] == "reversed"],
+        "predictions": [line.text for line in found.items if line.pass_name == "main"],
+        "reversed_predictions": [line.text for line in found.items if line.pass_name == "reversed"],
         **{f"{name}s": list(dataset[name]) for name in ("first_id", "second_id")},
         "first_references": list(dataset["first_quality"]),
         "second_references": list(dataset["second_quality"]),
@@ -217,7 +217,7 @@ def test_the_mixed_pool_is_a_variant():
     assert [average["over"] for average in found.diagnostics["averages"]] == [["kadis700k", "SQAD", "mixed"]]
     alone = run(Judge(by_quality), make(pairs[3:], pools=pools[3:]))
     assert alone.scores["n_pairs"] == 2 and "mixed" not in alone.variants
-    assert len(found.predictions) == 10
+    assert len(found.items) == 10
 
 
 def test_convergence_needs_rounds_and_ends_at_the_score():
@@ -259,7 +259,7 @@ def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
     assert not judge.shown
     found = run(judge, dataset, skip_bad=True)
     assert found.scores["n_pairs"] == 1 and len(found.left_out) == 1
-    assert re.search(reason, found.left_out[0]["reason"])
+    assert re.search(reason, found.left_out[0].reason)
 
 
 def test_an_image_of_two_qualities_cannot_be_ranked():
@@ -277,7 +277,7 @@ def test_a_bad_image_leaves_out_its_pairs():
         run(Judge(by_quality), broken)
     found = run(Judge(by_quality), broken, skip_bad=True)
     assert found.scores["n_pairs"] == 1
-    assert [item["id"] for item in found.left_out] == ["pair 1", "pair 2"]
+    assert [item.id for item in found.left_out] == ["pair 1", "pair 2"]
 
 
 @pytest.mark.parametrize("column", ["first_id", "second_quality", "images"])
@@ -313,7 +313,7 @@ def test_a_pair_with_one_answer_is_left_out(tmp_path):
         run(PredictionsFileBackend(file), make(RINGS))
     found = run(PredictionsFileBackend(file), make(RINGS), skip_bad=True)
     assert found.scores["n_pairs"] == len(RINGS) - 1
-    assert [item["id"] for item in found.left_out] == ["pair 0"]
+    assert [item.id for item in found.left_out] == ["pair 0"]
 
 
 def scores_file(folder, scores):
@@ -350,7 +350,7 @@ def test_scores_may_be_json_lines_and_an_image_without_one_leaves_out_its_pairs(
         run(PredictionsFileBackend(file), make(RINGS))
     found = run(PredictionsFileBackend(file), make(RINGS), skip_bad=True)
     assert found.scores["n_images"] == 5
-    assert [item["id"] for item in found.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]
+    assert [item.id for item in found.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]
 
 
 def test_compute_is_that_of_evaluate():

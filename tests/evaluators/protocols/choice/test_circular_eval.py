@@ -99,7 +99,7 @@ def test_the_prompt_shows_image_hint_question_and_options():
 
 def test_a_question_is_asked_once_for_each_rotation(data):
     done = run(knows, data)
-    passes = [(row["id"], row["pass"], row["options"], row["answer"]) for row in done.predictions[2:5]]
+    passes = [(row.id, row.pass_name, row.options, row.answer) for row in done.items[2:5]]
     assert passes == [
         ("q3", "main", ["Red", "Green", "Blue"], "A"),
         ("q3", "rotation:1", ["Blue", "Red", "Green"], "B"),
@@ -117,7 +117,7 @@ def test_circular_and_vanilla_come_from_one_run(data):
     assert done.scores["by_category"]["OCR"]["vanilla_accuracy"] == 0.5
     # Columns that the data lack group nothing.
     assert "by_l1_category" not in done.scores
-    assert [row["correct"] for row in done.predictions] == [
+    assert [row.correct for row in done.items] == [
         False,
         True,
         True,
@@ -156,8 +156,8 @@ def test_servers_are_asked_no_further_after_a_wrong_pass(data):
 
 
 def test_early_stop_can_be_asked_for_where_requests_cost_nothing(data):
-    assert len(run(lambda messages: "none", data).predictions) == 9
-    assert len(run(lambda messages: "none", data, options={"early_stop": True}).predictions) == 3
+    assert len(run(lambda messages: "none", data).items) == 9
+    assert len(run(lambda messages: "none", data, options={"early_stop": True}).items) == 3
 
 
 PASSES = [(id, rotate(options, place)) for id, (options, _, _) in QUESTIONS.items() for place in range(len(options))]
@@ -219,8 +219,8 @@ def test_the_judge_that_stops_a_question_is_asked_once(data):
 
     done = run(Server(lambda messages: "the first"), data, judge=fickle)
     texts = [json.dumps(messages) for messages in told]
-    assert len(texts) == len(set(texts)) == len(done.predictions)
-    assert done.scores["judge_asked"] == len(done.predictions)
+    assert len(texts) == len(set(texts)) == len(done.items)
+    assert done.scores["judge_asked"] == len(done.items)
 
 
 def nonzero(shares):
@@ -247,11 +247,11 @@ def test_three_steps_of_extraction(data):
     assert nonzero(done.scores["extraction"]) == {"exact": 2 / 9, "judge": 4 / 9, "random": 3 / 9}
     assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
     assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
-    assert [row["step"] for row in done.predictions] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
-    x = done.predictions[5]
+    assert [row.step for row in done.items] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
+    x = done.items[5]
     assert (x["id"], x["choice"], x["correct"]) == ("q4", None, False), "an answer, which matches no option"
     again = run(model, data, judge=judge, options={"fallback": "random"})
-    assert [row["choice"] for row in again.predictions] == [row["choice"] for row in done.predictions]
+    assert [row.choice for row in again.items] == [row.choice for row in done.items]
     assert run(model, data, judge=judge, options={"rounds": 3}).scores["rounds"] == 3
 
 
@@ -303,7 +303,7 @@ def test_a_question_without_any_answer_is_an_error_or_left_out(tmp_path, data):
         run(backend, data)
     done = run(backend, data, skip_bad=True)
     assert (done.scores["n_questions"], done.scores["dropped"]) == (2, 0)
-    assert [item["id"] for item in done.left_out] == ["q4"]
+    assert [item.id for item in done.left_out] == ["q4"]
 
 
 def test_an_answer_that_cannot_be_used_is_no_missing_one(tmp_path, data):
@@ -312,7 +312,7 @@ def test_an_answer_that_cannot_be_used_is_no_missing_one(tmp_path, data):
     backend = write_answers(tmp_path / "a.jsonl", rows)
     with pytest.raises(DataError, match=r"'q4'.*differ from the question's"):
         run(backend, data)
-    assert [item["id"] for item in run(backend, data, skip_bad=True).left_out] == ["q4"]
+    assert [item.id for item in run(backend, data, skip_bad=True).left_out] == ["q4"]
 
 
 def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, data):
@@ -336,7 +336,7 @@ def test_a_server_that_fails_in_a_later_pass_leaves_the_question_open(http):
         run(server, data)
     done = run(server, data, skip_bad=True)
     assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
-    assert ["400" in (line["error"] or "") for line in done.predictions if line["id"] == "q4"].count(True) == 1
+    assert ["400" in (line.error or "") for line in done.items if line.id == "q4"].count(True) == 1
 
 
 class Failing(Server):
@@ -405,7 +405,7 @@ def test_private_answers_are_asked_in_all_passes(data):
     assert len(server.asked) == 9
     assert done.scores is None and done.files == {}
     assert done.diagnostics["answer_file"] == {"passes": 9, "missing": 0, "changed": 0}
-    assert not any("correct" in row for row in done.predictions)
+    assert not any("correct" in row for row in done.items)
     mixed = run(lambda messages: "A", make_data(answer=["", "A", "C"]))
     assert mixed.scores["n_questions"] == 2
 
@@ -544,8 +544,8 @@ def test_open_answers_are_graded(data):
     assert "What is q3?" in told[1] and "Red" in told[1]
     # The passes with options are scored as ever.
     assert (done.scores["circular_accuracy"], done.scores["n_passes"]) == (1.0, 9)
-    opened = [row for row in done.predictions if row["pass"] == "open"]
-    assert [row["reference"] for row in opened] == list(RIGHT.values())
+    opened = [row for row in done.items if row.pass_name == "open"]
+    assert [row.label for row in opened] == list(RIGHT.values())
     lexical = run(model, data, options={"grade_open_answers": True}).variants["grades of open answers"]
     assert lexical["judge"] == "lexical"
 

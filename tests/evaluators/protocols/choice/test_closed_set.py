@@ -63,14 +63,14 @@ def test_the_option_of_the_lowest_loss_per_token_is_the_answer_and_the_sum_a_var
     assert list(found.variants) == ["loss=sum"]
     assert found.variants["loss=sum"]["choice_distribution"]["predicted"]["C"] == 1.0
     assert {"by_question_type", "by_concern", "by_question_type_by_concern"} <= set(found.variants["loss=sum"])
-    line = found.predictions[0]
+    line = found.items[0]
     assert (line["choice"], line["losses"], line["loss_tokens"]) == ("A", [4.0, 9.0, 2.0], [4, 3, 1])
     assert (found.settings["inference"], found.settings["loss"]) == ("closed-set", "mean")
     assert found.settings["prompt_id"].endswith("/closed-set") and found.settings["prefill"] == "#Answer:"
 
     swapped, _ = run(questions, lambda id, option: losses[option], loss="sum")
     assert swapped.scores == found.variants["loss=sum"] and swapped.variants == {"loss=mean": found.scores}
-    assert swapped.settings["loss"] == "sum" and swapped.predictions[0]["choice"] == "C"
+    assert swapped.settings["loss"] == "sum" and swapped.items[0].choice == "C"
 
 
 def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(questions):
@@ -78,7 +78,7 @@ def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(q
         return Loss(2.0, 2) if id == "q0" or option == "Poor" else Loss(3.0, 2)
 
     found, _ = run(questions, of)
-    assert [line["choice"] for line in found.predictions] == ["A", "C", "C", "C", "C", "C"]
+    assert [line.choice for line in found.items] == ["A", "C", "C", "C", "C", "C"]
     assert found.diagnostics["equal_lowest_losses"] == {"mean": 1, "sum": 1}
 
 
@@ -87,7 +87,7 @@ def test_of_options_with_the_same_text_the_correct_one_is_chosen(questions):
         return {"options": ["Good", "Good", "Poor"], "answer": "B"}
 
     found, _ = run(questions.map(repeat), lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
-    assert found.scores["accuracy"] == 1.0 and {line["choice"] for line in found.predictions} == {"B"}
+    assert found.scores["accuracy"] == 1.0 and {line.choice for line in found.items} == {"B"}
 
 
 def test_shuffled_options_change_letters_and_no_score(questions):
@@ -136,7 +136,7 @@ def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
     loaded = load_data(get_task(task), DataRequest(is_mini=True, limit=8))
     made = evaluator(task, settings=dict(inference="closed-set"))
     found = made.run(made.prepare_pipeline(), loaded)
-    for line, row in zip(found.predictions, loaded.dataset, strict=False):
+    for line, row in zip(found.items, loaded.dataset, strict=False):
         totals, counts = plain_losses(row["question"], row["images"], row["options"])
         assert line["losses"] == pytest.approx(totals, abs=1e-3)
         assert line["loss_tokens"] == counts

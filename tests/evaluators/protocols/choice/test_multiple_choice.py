@@ -68,7 +68,7 @@ def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
         run = evaluator("q_bench/perception", settings=dict(shuffle_seed=seed)).run(
             FunctionBackend(always("A")), load(dataset)
         )
-        return {p["id"]: tuple(p["options"]) for p in run.predictions}
+        return {p.id: tuple(p.options) for p in run.items}
 
     reversed_rows = questions.select(range(5, -1, -1))
     assert orders(questions, 3) == orders(reversed_rows, 3)
@@ -132,7 +132,7 @@ def test_a_bad_answer_is_unmatched_and_counted(questions, answer, letter):
     assert found.scores["n"] == 6
     assert found.scores["accuracy"] == pytest.approx(0 if letter is None else 2 / 6)
     assert found.scores["extraction"]["unmatched"] == found.diagnostics["prompt_failure"]["rate"] == (letter is None)
-    assert {(line["text"], line["choice"]) for line in found.predictions} == {(answer, letter)}
+    assert {(line.text, line.choice) for line in found.items} == {(answer, letter)}
 
 
 def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
@@ -168,7 +168,7 @@ def test_private_answers_give_no_score_but_keep_the_predictions(questions):
     run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(private))
     assert run.scores is None
     assert "private" in " ".join(run.caveats)
-    assert [p["choice"] for p in run.predictions] == ["B"] * 6
+    assert [p.choice for p in run.items] == ["B"] * 6
     with pytest.raises(DataError, match="private"):
         evaluator("q_bench/perception").compute(always("B"), private)
 
@@ -178,7 +178,7 @@ def test_single_private_answers_are_left_out_and_listed(questions):
     mixed = questions.remove_columns("answer").add_column("answer", answers)
     run = evaluator("q_bench/perception").run(FunctionBackend(always("B")), load(mixed))
     assert run.scores["n"] == 5
-    assert [(item["id"], item["reason"]) for item in run.left_out] == [("q0", "its answer is private")]
+    assert [(item.id, item.reason) for item in run.left_out] == [("q0", "its answer is private")]
 
 
 def test_an_answer_that_is_no_letter_of_the_options_is_an_error_naming_the_row(questions):
@@ -273,7 +273,7 @@ def test_predictions_tell_by_which_step_an_answer_was_read(questions):
         said = iter(replies)
         bound = evaluator("q_bench/perception", **settings)
         run = bound.run(FunctionBackend(lambda messages: next(said)), load(questions))
-        return run, [(p["choice"], p["step"], p["correct"]) for p in run.predictions]
+        return run, [(p.choice, p.step, p.correct) for p in run.items]
 
     run, steps = read()
     unread, right, wrong = (None, "unparseable", False), ("A", "exact", True), ("B", "exact", False)
@@ -295,7 +295,7 @@ def test_verbose_replies_are_read_as_the_result_says(questions, extraction, step
     bound = evaluator("q_bench/perception", settings={} if extraction == "declared" else {"extraction": extraction})
     done = bound.run(FunctionBackend(lambda messages: reply), load(questions))
     assert done.settings["extraction"] == done.scores["extraction_mode"] == extraction
-    assert {line["step"] for line in done.predictions} == {step}
+    assert {line.step for line in done.items} == {step}
     assert done.scores["accuracy"] == pytest.approx(accuracy) and done.scores["extraction"][step] == 1.0
 
 

@@ -85,15 +85,15 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     assert (by_type["how"]["score_cc"], by_type["how"]["score_rc"]) == pytest.approx((200 / 3, 100 / 3))
     assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
     assert found.diagnostics == {"forced_asked": 2, "forced_missing": 0}
-    forced = [line for line in found.predictions if line["pass"] == "forced"]
-    assert [(line["id"], line["answer"]) for line in forced] == [("q1", "B"), ("q2", "C")]
-    assert [line["options"] for line in forced] == [["Good", "Fair", "Poor"]] * 2
-    main = [line for line in found.predictions if line["pass"] == "main"]
-    assert [line["outcome"] for line in main] == [
+    forced = [line for line in found.items if line.pass_name == "forced"]
+    assert [(line.id, line.answer) for line in forced] == [("q1", "B"), ("q2", "C")]
+    assert [line.options for line in forced] == [["Good", "Fair", "Poor"]] * 2
+    main = [line for line in found.items if line.pass_name == "main"]
+    assert [line.outcome for line in main] == [
         *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
     ]
     # The second answers are in the letters of the first options.
-    assert [line["forced_choice"] for line in main] == [None, "C", "B", None, None, None]
+    assert [line.forced_choice for line in main] == [None, "C", "B", None, None, None]
 
 
 @ALL_REFUSED
@@ -120,7 +120,7 @@ def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their
         model = Model(REFUSAL, dict(enumerate(RIGHT * 2)))
         found = run(model, refusable, shuffle_seed=seed)
         assert found.scores["n_refused"] == 6 and found.scores["score_rc"] == 0.0
-        by_pass = {(line["id"], line["pass"]): line["options"] for line in found.predictions}
+        by_pass = {(line.id, line.pass_name): line.options for line in found.items}
         for number in range(6):
             first, forced = by_pass[f"q{number}", "main"], by_pass[f"q{number}", "forced"]
             assert forced == [option for option in first if option != REFUSAL]
@@ -156,7 +156,7 @@ def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
 
 def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
     found = run(Model("no idea", "Good"), refusable, fallback="random")
-    drawn = [line["choice"] == line["refusal"] for line in found.predictions if line["pass"] == "main"]
+    drawn = [line.choice == line.refusal for line in found.items if line.pass_name == "main"]
     assert 0 < found.diagnostics["forced_asked"] == sum(drawn) == found.scores["n_refused"] < 6
     assert found.scores["extraction"]["random"] == 1.0 and found.settings["fallback"] == "random"
     assert run(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
@@ -197,7 +197,7 @@ def test_what_only_a_judge_finds_refused_needs_its_second_pass_too(tmp_path, ref
     found = run(write(tmp_path, *lines), refusable, Judge("D"), skip_bad=True)
     assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not found.complete
     assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
-    errors = [line["error"] for line in found.predictions if line["pass"] == "forced"]
+    errors = [line.error for line in found.items if line.pass_name == "forced"]
     assert all("no prediction for id" in error for error in errors)
 
 
@@ -256,7 +256,7 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
 def test_private_answers_give_no_score_but_both_passes(refusable):
     found = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
     assert found.scores is None and "private" in " ".join(found.caveats)
-    assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 6
+    assert [line.pass_name for line in found.items] == ["main", "forced"] * 6
 
 
 @pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])

@@ -118,7 +118,7 @@ def test_rows_without_a_score_are_private(photographs):
     mixed = photographs.remove_columns("quality").add_column("quality", scores)
     run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(mixed, "own", "given", "given"))
     assert run.scores["n"] == 39
-    assert [item["id"] for item in run.left_out] == ["p0"]
+    assert [item.id for item in run.left_out] == ["p0"]
 
 
 @pytest.mark.parametrize("quality", [float("nan"), float("inf"), "4.2"])
@@ -149,7 +149,7 @@ def test_a_bad_image_stops_the_run_or_is_left_out_and_counted(photographs):
         evaluator(TASK).run(FunctionBackend(by_order()), loaded)
     run = evaluator(TASK, skip_bad=True).run(FunctionBackend(by_order()), loaded)
     assert run.scores["n"] == 39
-    assert [(item["id"], item["path"]) for item in run.left_out] == [("p0", "empty.png")]
+    assert [(item.id, item.path) for item in run.left_out] == [("p0", "empty.png")]
 
 
 def _encoded(dataset):
@@ -232,7 +232,7 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
     with pytest.raises(DataError, match=r"item 'p3'.*missing logits of bad"):
         run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad")
     found = run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad", skip_bad=True)
-    assert [item["id"] for item in found.left_out] == ["p3"]
+    assert [item.id for item in found.left_out] == ["p3"]
     assert found.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=paper-code"}
     assert found.diagnostics["words_missing"] == {"high": 39, "low": 39}
 
@@ -305,7 +305,7 @@ def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path)
     assert "temperature" not in found.scores and found.variants == {}
     assert found.settings["prediction"] == "precomputed score"
     assert found.settings["word_pair"] is None and found.settings["prompt_id"] is None
-    assert [record["quality_score"] for record in found.predictions] == pytest.approx(numbers)
+    assert [record.quality_score for record in found.items] == pytest.approx(numbers)
     with pytest.raises(UsageError, match="word_pair='high/low' has no effect: the predictions are scores"):
         run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, word_pair="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
@@ -330,7 +330,7 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
     assert found.settings["prediction"] == "number in the reply"
     assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
     assert found.settings["max_new_tokens"] == 32 and "word_pair" not in found.settings
-    assert [record["quality_score"] for record in found.predictions[:3]] == [2, 3, 4]
+    assert [record.quality_score for record in found.items[:3]] == [2, 3, 4]
     assert found.variants == {} and found.complete and not " ".join(found.caveats)
 
 
@@ -339,13 +339,13 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
     found = run(says(replies), photographs, prompt="numerical")
     assert found.scores["n"] == 38 and not found.complete
     assert found.diagnostics["unread"] == 2
-    assert [(item["id"], item["reason"]) for item in found.left_out] == [
+    assert [(item.id, item.reason) for item in found.left_out] == [
         (name, "the reply does not give exactly one number from 1 to 5") for name in ("p0", "p1")
     ]
     assert " ".join(found.caveats).startswith(
         "2 of 40 answers cannot be scored, and the scores are computed from the others; the first: "
     )
-    assert len(found.predictions) == 40
+    assert len(found.items) == 40
 
 
 class Ending(Backend):
@@ -378,7 +378,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
     shares = {"cut_off": 0.05, "unfinished_reasoning": 0.025, "refused": 0.025, "unparseable": 0.025}
     assert found.scores["unread"] == shares and found.scores["n"] == 35
     assert (found.diagnostics["unread"], found.diagnostics["replies"]) == (5, 40)
-    assert [item["reason"] for item in found.left_out] == [
+    assert [item.reason for item in found.left_out] == [
         *["the reply was truncated before it gave a number"] * 2,
         "the reply is unfinished reasoning",
         "the reply is a refusal",
@@ -480,7 +480,7 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     private = photographs.remove_columns("quality").add_column("quality", [None] * 40)
     found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
     assert found.scores is None and found.variants == {} and "private" in " ".join(found.caveats)
-    assert len(found.predictions) == 40
+    assert len(found.items) == 40
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
     assert tokens.diagnostics["suggested_word_pair"] == "good/poor" and "word_pair=good/poor" in tokens.caveats[-1]
