@@ -15,7 +15,6 @@ from eyechart.evaluators.runs.console import checked, console, print_line, say
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.text_to_score.regressor import Progress
     from eyechart.evaluators.text_to_score.validation import CrossValidation
 
 app = typer.Typer(
@@ -44,8 +43,8 @@ def train(
         from eyechart.evaluators.text_to_score.training import train as train_regressor
 
         pairs = read_pairs(data)
-        with _shown("training") as progress:
-            train_regressor(pairs.descriptions, pairs.scores, settings, out, progress=progress)
+        with _warnings_shown():
+            train_regressor(pairs.descriptions, pairs.scores, settings, out)
         return len(pairs.ids)
 
     say(f"Trained on {checked(work)} descriptions; the regressor is in {out}")
@@ -73,7 +72,8 @@ def apply(
     """Turn descriptions into scores."""
 
     def work() -> int:
-        from eyechart.evaluators.text_to_score.files import LEVEL_TOLD, make_parent, read_texts, write_scores
+        from eyechart.evaluators.tasks import known_task
+        from eyechart.evaluators.text_to_score.files import make_parent, read_texts, write_scores
         from eyechart.evaluators.text_to_score.regressor import TextToScore
 
         found = read_texts(texts, task)
@@ -83,15 +83,16 @@ def apply(
             )
             raise BadAnnotationError(reason, path=texts)
         make_parent(out)
-        with _shown("predicting") as progress:
-            loaded = TextToScore.load(regressor, cpu_only=cpu_only)
-            scores = loaded.predict(found.texts, batch_size=batch_size, progress=progress)
+        with _warnings_shown():
+            scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(found.texts, batch_size=batch_size)
         write_scores(out, found.ids, scores.tolist())
         for name in found.empty:
             _tell(f"left out: id '{name}': the text is empty")
-        if found.task == LEVEL_TOLD:
+        task_run = known_task(found.task or "")
+        if task_run is not None and task_run.after:
             _tell(
-                f"the prompt of {LEVEL_TOLD} contains the true level, so these scores do not measure what the model saw"
+                f"the questions of {task_run.name} state what {task_run.after[0]} asks for, so these scores do not "
+                "measure what the model saw"
             )
         return len(found.ids)
 
@@ -119,10 +120,8 @@ def validate(
         pairs = read_pairs(data)
         if out is not None:
             make_parent(out)
-        with _shown("cross-validating") as progress:
-            found = cross_validate(
-                pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids, progress=progress
-            )
+        with _warnings_shown():
+            found = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
         if out is not None:
             write_validation(out, pairs, found)
         return found
@@ -144,22 +143,15 @@ def _print_table(scores: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _shown(what: str) -> "Iterator[Progress]":
-    """Show a progress bar on a terminal, and print warnings when the work is done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _warnings_shown() -> Iterator[None]:
+    """Print each warning once, when the work is done."""
     from transformers.utils import logging
 
-    messages = console(stderr=True)
-    # The library's own bars would break this one, and fill a log file with control characters.
+    # Bars of model loading; the training has its own.
     logging.disable_progress_bar()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with (
-        warnings.catch_warnings(record=True) as caught,
-        Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal) as bar,
-    ):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        shown = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(shown, completed=done, total=total)
+        yield
     for text in dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)):
         _tell(f"warning: {text}")
 

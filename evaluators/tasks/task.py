@@ -106,7 +106,7 @@ class Task(Generic[P]):
     check: Callable[[Row], None] | None = None
     """Raises `DataError` for a row that must not be asked."""
     after: tuple[str, ...] = ()
-    """Tasks that a model must answer before this one, if a run contains them."""
+    """Tasks whose answers this one's questions state; a run that contains both asks them first."""
     answer_file: Callable[..., Mapping[str, bytes]] | None = None
     """Writes the benchmark's answer file from rows with private answers and the replies; None if there is no format."""
 

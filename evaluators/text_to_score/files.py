@@ -2,10 +2,9 @@
 
 import csv
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pydantic_core
 
@@ -18,22 +17,18 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_jsonl_rows,
     text_field,
 )
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.protocols import Description
 from eyechart.evaluators.published.names import match_tasks
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT, is_first
+from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT
+from eyechart.evaluators.tasks import known_task
 from eyechart.evaluators.text_to_score.training import package_versions
 
 if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.validation import CrossValidation
 
-DESCRIPTION_TASKS = ("aes_bench/interpretation", "q_bench/description")
-"""Tasks whose answers describe an image's quality."""
-LEVEL_TOLD = "aes_bench/interpretation"
-"""The task whose question states the true level."""
 
-
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Descriptions with their scores; an image may have several descriptions."""
 
     ids: list[str]
@@ -41,8 +36,7 @@ class Pairs:
     scores: list[float]
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(NamedTuple):
     """One description for each image."""
 
     ids: list[str]
@@ -53,11 +47,8 @@ class Texts:
     """The task that the texts answer; None for a file without task names."""
 
 
-def read_pairs(path: str | Path) -> Pairs:
+def read_pairs(path: Path) -> Pairs:
     """Read (id, description, score) from CSV or JSON Lines; other columns are ignored.
-
-    Args:
-        path: A .csv or .jsonl file.
 
     Raises:
         MissingFileError: The file does not exist.
@@ -73,96 +64,64 @@ def read_pairs(path: str | Path) -> Pairs:
     return pairs
 
 
-def read_texts(path: str | Path, task: str | None = None) -> Texts:
+def read_texts(path: Path, task: str | None = None) -> Texts:
     """Read descriptions from a run, or (id, description) from CSV or JSON Lines.
 
     Args:
         path: A run's folder or its predictions.parquet; or a .csv or .jsonl file.
-        task: Which of a run's `DESCRIPTION_TASKS` to take; None if the run has only one.
+        task: Which of a run's description tasks to take; None if the run has only one.
 
     Raises:
         MissingFileError: The file does not exist.
         BadAnnotationError: It is malformed, or an id appears twice.
         UsageError: The file has another suffix, the task is not in the run, or the run has several and none is named.
     """
-    path = Path(path)
-    if path.is_dir() or path.suffix == ".parquet":
-        file = str(path / PREDICTIONS_FILE if path.is_dir() else path)
-        task, rows = _answers(file, task)
+    file = str(path / PREDICTIONS_FILE if path.is_dir() else path)
+    if file.endswith(".parquet"):
+        task, rows = _read_answers(file, task)
+    elif task is not None:
+        raise UsageError(f"task={task!r} applies only to predictions of a run; leave it out for '{path}'.")
     else:
-        if task is not None:
-            raise UsageError(f"task={task!r} applies only to predictions of a run; leave it out for '{path}'.")
-        file = str(path)
-        rows = [
-            (
-                number,
-                text_field(row, "id", path=file, number=number),
-                text_field(row, "description", path=file, number=number, empty=True),
-            )
-            for number, row in _read_rows(file, ("id", "description"))
-        ]
+        rows = _read_rows(file, ("id", "description"))
     texts: dict[str, str] = {}
-    for number, identifier, text in rows:
+    for number, row in rows:
+        identifier = text_field(row, "id", path=file, number=number)
         if identifier in texts:
             raise BadAnnotationError(f"duplicate id '{identifier}'; expected one text per id", path=file, row=number)
-        texts[identifier] = text
-    kept = {identifier: text for identifier, text in texts.items() if text.strip()}
-    return Texts(list(kept), list(kept.values()), [name for name in texts if name not in kept], task)
+        texts[identifier] = text_field(row, "description", path=file, number=number, empty=True)
+    full = {identifier: text for identifier, text in texts.items() if text}
+    return Texts(list(full), list(full.values()), [name for name in texts if name not in full], task)
 
 
-def write_scores(path: str | Path, ids: Sequence[str], scores: Sequence[float]) -> None:
-    """Write a CSV file with the columns id and score, which `eyechart score q_bench/assessment` reads.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
+def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> None:
+    """Write a CSV file with the columns id and score, which `eyechart score q_bench/assessment` reads."""
     file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["id", "score"])
-    writer.writerows([name, float(score)] for name, score in zip(ids, scores, strict=True))
-    _write(path, file.getvalue())
+    csv.writer(file, lineterminator="\n").writerows([("id", "score"), *zip(ids, scores, strict=True)])
+    write_whole(path, file.getvalue())
 
 
-def write_validation(path: str | Path, pairs: Pairs, found: "CrossValidation") -> None:
-    """Write scores, settings, versions and every prediction as JSON, undefined scores as null.
-
-    Args:
-        path: The file.
-        pairs: The descriptions and scores of the validation.
-        found: The results of the validation.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    columns = zip(pairs.ids, found.folds.tolist(), pairs.scores, found.predictions.tolist(), strict=True)
+def write_validation(path: Path, pairs: Pairs, validation: "CrossValidation") -> None:
+    """Write scores, settings, versions and every prediction as JSON, undefined scores as null."""
+    columns = (pairs.ids, validation.folds.tolist(), pairs.scores, validation.predictions.tolist())
+    names = ("id", "fold", "score", "predicted")
     contents = {
-        "scores": found.scores,
-        "settings": found.settings,
+        "scores": validation.scores,
+        "settings": validation.settings,
         "versions": package_versions(),
-        "predictions": [dict(zip(("id", "fold", "score", "predicted"), row, strict=True)) for row in columns],
+        "predictions": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
     }
-    _write(path, pydantic_core.to_json(contents, indent=2, inf_nan_mode="null").decode() + "\n")
+    write_whole(path, pydantic_core.to_json(contents, indent=2, inf_nan_mode="null").decode() + "\n")
 
 
 def make_parent(path: Path) -> None:
     """Create the folder of a file before the long work whose result it will contain.
 
     Raises:
-        UsageError: It cannot be created, or the path is a folder itself.
+        UsageError: The path is a folder itself.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(f"the folder {path.parent}", error) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise UsageError(f"'{path}' is a folder; name a file in it.")
-
-
-def _write(path: str | Path, text: str) -> None:
-    try:
-        write_whole(Path(path), text)
-    except OSError as error:
-        raise unwritable(f"the file {path}", error) from error
 
 
 def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
@@ -176,34 +135,29 @@ def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _answers(path: str, task: str | None) -> tuple[str, list[tuple[int, str, str]]]:
-    """The task, and (row number, id, text) of each of its answers; a missing text counts as empty."""
+def _read_answers(path: str, task: str | None) -> tuple[str, list[Row]]:
+    """The task, and its first answers as rows with id and description."""
     import pyarrow
     from pyarrow import parquet
 
     if not Path(path).is_file():
         raise MissingFileError("missing predictions; `eyechart run` writes them", path=path)
-    columns = ["task", "id", "text"]
     try:
-        there = parquet.read_schema(path).names
-        missing = [name for name in columns if name not in there]
-        columns += [REPEAT] if REPEAT in there else []
-        rows = [] if missing else parquet.read_table(path, columns=columns, use_threads=False).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadAnnotationError(f"not a Parquet file: {error}", path=path) from error
-    if missing:
-        raise BadAnnotationError(f"not the predictions of a run: missing columns {', '.join(missing)}", path=path)
-    task = _one_task(path, task, {row["task"] for row in rows})
-    numbered = [(n, row) for n, row in enumerate(rows, 1) if row["task"] == task and is_first(row.get(REPEAT))]
-    return task, [(n, row["id"], row["text"] or "") for n, row in numbered]
+        rows = parquet.read_table(path, use_threads=False).select(["task", "id", "text", REPEAT]).to_pylist()
+    except (pyarrow.ArrowException, OSError, KeyError) as error:
+        raise BadAnnotationError(f"not the predictions of a run: {error}", path=path) from error
+    task = _choose_task(path, task, dict.fromkeys(row["task"] for row in rows))
+    answers = [(number, row) for number, row in enumerate(rows, 1) if row["task"] == task and row[REPEAT] == 1]
+    return task, [(number, {"id": row["id"], "description": row["text"] or ""}) for number, row in answers]
 
 
-def _one_task(path: str, task: str | None, tasks: set[str]) -> str:
-    there = [name for name in DESCRIPTION_TASKS if name in tasks]
-    chosen = there if task is None else match_tasks([task], there, f"with descriptions in '{path}'")
-    if len(chosen) != 1:
-        found = f"answers to {' and '.join(there)}" if there else f"no answers to {' or '.join(DESCRIPTION_TASKS)}"
-        raise UsageError(
-            f"'{path}' contains {found}; {'choose one with --task' if there else 'run one of these first'}."
-        )
+def _choose_task(path: str, task: str | None, tasks: Iterable[str]) -> str:
+    """The named task, or the only one that asks for descriptions; a user's own task may ask for them."""
+    known = {name: known_task(name) for name in tasks}
+    names = [name for name, builtin in known.items() if builtin is None or isinstance(builtin.protocol, Description)]
+    if not names:
+        raise UsageError(f"'{path}' contains no answers to a description task; run one first.")
+    chosen = names if task is None else match_tasks([task], names, f"with descriptions in '{path}'")
+    if len(chosen) > 1:
+        raise UsageError(f"'{path}' contains answers to {' and '.join(chosen)}; choose one with --task.")
     return chosen[0]

@@ -1,15 +1,16 @@
 """A trained regressor: applied to texts, saved and loaded."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tqdm import tqdm
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.text_to_score.inputs import check_texts, encode
+from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.metrics.scoring.inputs import FloatArray
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "text_to_score.json"
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total) steps or texts."""
+
+class TruncatedTextWarning(UserWarning):
+    """Only the beginning of a text was read."""
 
 
 class Record(BaseModel):
@@ -40,11 +42,6 @@ class Record(BaseModel):
     versions: dict[str, str]
     """Versions of the packages used for training."""
 
-    @property
-    def max_length(self) -> int:
-        """Maximum number of tokens read of each text."""
-        return int(self.settings["max_length"])
-
 
 class TextToScore:
     """Predicts a score from a description.
@@ -57,18 +54,13 @@ class TextToScore:
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", record: Record) -> None:
         """Keep the parts; `train` and `TextToScore.load` make them."""
-        # Switches off dropout, which is on after training.
-        self._model = model.eval()
+        self._model = model
         self._tokenizer = tokenizer
         self.record = record
 
     @classmethod
     def load(cls, folder: str | Path, *, cpu_only: bool = False) -> "TextToScore":
-        """Load what `save` wrote.
-
-        Args:
-            folder: The folder.
-            cpu_only: Run on the CPU even if there is an accelerator.
+        """Load what `save` wrote; `cpu_only` leaves an accelerator unused.
 
         Raises:
             ModelError: The folder does not contain a regressor, or it is damaged.
@@ -76,17 +68,21 @@ class TextToScore:
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-        record = _read_record(Path(folder))
-        try:
-            model, found = AutoModelForSequenceClassification.from_pretrained(
-                folder, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+        file = Path(folder) / RECORD_FILE
+        if not file.is_file():
+            raise ModelError(
+                f"'{folder}' is not a regressor: missing {RECORD_FILE}. Train one with `eyechart text-to-score train`."
             )
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        try:
+            record = Record.model_validate_json(file.read_bytes())
+        except ValidationError as error:
+            raise ModelError(f"'{file}' cannot be read: {error}") from error
+        try:
+            model = AutoModelForSequenceClassification.from_pretrained(folder, use_safetensors=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder)
         # Loading runs code of many libraries; whatever it raises, the user needs the folder's name with it.
         except Exception as error:
             raise ModelError(f"regressor '{folder}' cannot be loaded: {type(error).__name__}: {error}") from error
-        if found["missing_keys"]:
-            raise ModelError(f"regressor '{folder}' lacks the weights {', '.join(sorted(found['missing_keys']))}.")
         if not cpu_only and torch.accelerator.is_available():
             model.to(torch.accelerator.current_accelerator())
         return cls(model, tokenizer, record)
@@ -94,28 +90,20 @@ class TextToScore:
     def save(self, folder: str | Path) -> None:
         """Write weights (safetensors), tokenizer and `text_to_score.json`, which comes last.
 
-        Args:
-            folder: Created if absent; must be empty.
-
         Raises:
-            UsageError: The folder is not empty or cannot be written.
+            UsageError: The folder is not empty.
         """
         target = make_empty_folder(folder)
-        try:
-            self._model.save_pretrained(target)
-            self._tokenizer.save_pretrained(target)
-            text = self.record.model_dump_json(by_alias=True, indent=2) + "\n"
-            write_whole(target / RECORD_FILE, text)
-        except OSError as error:
-            raise unwritable(f"the folder {folder}", error) from error
+        self._model.save_pretrained(target)
+        self._tokenizer.save_pretrained(target)
+        write_whole(target / RECORD_FILE, self.record.model_dump_json(by_alias=True, indent=2) + "\n")
 
-    def predict(self, texts: Sequence[str], *, batch_size: int = 32, progress: Progress | None = None) -> FloatArray:
+    def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> FloatArray:
         """Predict the scores of texts.
 
         Args:
             texts: Descriptions, none of them blank.
             batch_size: Texts per forward pass. It changes scores only by rounding errors.
-            progress: Called after each pass with texts (done, total).
 
         Returns:
             Shape (n,), in the unit of the training scores.
@@ -126,50 +114,52 @@ class TextToScore:
         Warns:
             TruncatedTextWarning: Texts are longer than the `max_length` of the training.
         """
-        import torch
-        from transformers import DataCollatorWithPadding
+        from transformers import TextClassificationPipeline
 
         if batch_size < 1:
             raise UsageError(f"batch_size={batch_size} is not allowed; expected a whole number, at least 1.")
-        if not check_texts("texts", texts):
-            return np.zeros(0)
-        encoded = encode(self._tokenizer, texts, self.record.max_length)
-        pad = DataCollatorWithPadding(self._tokenizer)
+        max_length = int(self.record.settings["max_length"])
+        check_texts("texts", texts)
+        warn_of_truncation(self._tokenizer, texts, max_length)
+        pipe = TextClassificationPipeline(model=self._model, tokenizer=self._tokenizer, device=self._model.device)
+        options = {"truncation": True, "max_length": max_length, "function_to_apply": "none"}
         # Texts of similar length share a batch, so that there is little padding.
-        order = np.argsort([len(ids) for ids in encoded["input_ids"]], kind="stable")
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+        results = pipe((texts[index] for index in order), batch_size=batch_size, **options)
         outputs = np.zeros(len(texts))
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            batch = pad([{name: values[row] for name, values in encoded.items()} for row in rows])
-            with torch.inference_mode():
-                logits = self._model(**batch.to(self._model.device)).logits
-            outputs[rows] = logits[:, 0].cpu().double().numpy()
-            if progress:
-                progress(min(start + batch_size, len(order)), len(order))
+        # tqdm is silent where the output is not a terminal.
+        for index, result in zip(order, tqdm(results, "predicting", len(texts), disable=None), strict=True):
+            outputs[index] = result["score"]
         return self.record.mean + self.record.standard_deviation * outputs
+
+
+def check_texts(name: str, texts: Sequence[str]) -> None:
+    """Refuse a single text in place of a list, and items that are blank or not text.
+
+    Raises:
+        UsageError: As above; the message names the argument `name` and the item.
+    """
+    for index, text in enumerate(texts):
+        if isinstance(texts, str) or not isinstance(text, str) or not text.strip():
+            raise UsageError(f"{name}[{index}] is {text!r}; expected a list of non-empty strings.")
+
+
+def warn_of_truncation(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], max_length: int) -> None:
+    """Warn with `TruncatedTextWarning` if only the beginning of a text is read."""
+    longer = sum(len(tokenizer(text, verbose=False)["input_ids"]) > max_length for text in texts)
+    if longer:
+        message = f"{longer} of {len(texts)} texts have more than max_length={max_length} tokens; the ends are not read"
+        warnings.warn(message, TruncatedTextWarning, stacklevel=3)
 
 
 def make_empty_folder(folder: str | Path) -> Path:
     """Create a folder, or accept an empty one, so that nothing is overwritten.
 
     Raises:
-        UsageError: It is not empty or cannot be created.
+        UsageError: It is not empty.
     """
     path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise UsageError(f"the folder {folder} is not empty; name a new or an empty folder.")
-    except OSError as error:
-        raise unwritable(f"the folder {folder}", error) from error
+    path.mkdir(parents=True, exist_ok=True)
+    if any(path.iterdir()):
+        raise UsageError(f"the folder {folder} is not empty; name a new or an empty folder.")
     return path
-
-
-def _read_record(folder: Path) -> Record:
-    try:
-        return Record.model_validate_json((folder / RECORD_FILE).read_bytes())
-    except FileNotFoundError as error:
-        reason = f"'{folder}' is not a regressor: missing {RECORD_FILE}. Train one with `eyechart text-to-score train`."
-        raise ModelError(reason) from error
-    except (OSError, ValidationError) as error:
-        raise ModelError(f"'{folder / RECORD_FILE}' cannot be read: {error}") from error

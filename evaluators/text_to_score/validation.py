@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score.inputs import check_scores, check_texts
-from eyechart.evaluators.text_to_score.regressor import Progress
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
-from eyechart.evaluators.text_to_score.training import train
+from eyechart.evaluators.text_to_score.training import check_pairs, train
 from eyechart.metrics.scoring.inputs import FloatArray
 
 
@@ -43,7 +41,6 @@ def cross_validate(
     *,
     folds: int = DEFAULT_FOLDS,
     image_ids: Sequence[str] | None = None,
-    progress: Progress | None = None,
 ) -> CrossValidation:
     """Train one regressor for each fold on the other folds, predict the fold, and correlate predictions with scores.
 
@@ -55,7 +52,6 @@ def cross_validate(
         image_ids: The image of each description. All descriptions of an image are in the same fold; otherwise a
             regressor would know the score of an image that it is tested on. None if every description has a
             different image.
-        progress: Called after each training step of all folds with (done, total).
 
     Raises:
         UsageError: Texts, scores, ids or settings are unusable, or there are fewer images than folds.
@@ -67,40 +63,33 @@ def cross_validate(
         TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
     """
     settings = settings or TrainingSettings()
-    texts = check_texts("descriptions", descriptions)
-    targets = check_scores(scores, len(texts))
-    ids = [str(place) for place in range(len(texts))] if image_ids is None else list(image_ids)
-    if len(ids) != len(texts):
-        raise UsageError(f"image_ids has {len(ids)} items; expected one for each of {len(texts)} descriptions.")
+    targets = check_pairs(descriptions, scores)
+    ids = list(map(str, range(len(descriptions)))) if image_ids is None else list(image_ids)
+    if len(ids) != len(descriptions):
+        raise UsageError(f"image_ids has {len(ids)} items; expected one for each of {len(descriptions)} descriptions.")
     fold_of = assign_folds(ids, folds, settings.seed)
-    predictions = np.zeros(len(texts))
+    predictions = np.zeros(len(descriptions))
     for fold in range(1, folds + 1):
-        known, asked = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        report = None if progress is None else _part_of(progress, fold - 1, folds)
+        others, in_fold = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         try:
-            regressor = train([texts[row] for row in known], targets[known].tolist(), settings, progress=report)
+            regressor = train([descriptions[row] for row in others], targets[others].tolist(), settings)
         except UsageError as error:
-            error.add_note(f"This concerns the training on the {len(known)} descriptions outside fold {fold}.")
+            error.add_note(f"This concerns the training on the {len(others)} descriptions outside fold {fold}.")
             raise
-        predictions[asked] = regressor.predict([texts[row] for row in asked])
-    found = metrics.load("softmax_iqa", "scores").compute(
+        predictions[in_fold] = regressor.predict([descriptions[row] for row in in_fold])
+    correlations = metrics.load("softmax_iqa", "scores").compute(
         predictions=predictions,
         references=targets,
         groups={"fold": [str(fold) for fold in fold_of]},
         seed=settings.seed,
     )
-    assert found is not None, "only the first process of several gets the scores, and this is the only one"
+    assert correlations is not None, "only the first process of several gets the scores, and this is the only one"
     used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(ids))}
-    return CrossValidation(found, predictions, fold_of, used)
+    return CrossValidation(correlations, predictions, fold_of, used)
 
 
 def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
     """Assign images to folds of nearly equal size, independent of their order.
-
-    Args:
-        image_ids: The image of each description.
-        folds: Number of folds, at least 2.
-        seed: Seed of the shuffle.
 
     Returns:
         The fold of each description, counted from 1.
@@ -116,10 +105,5 @@ def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.
     if not 2 <= folds <= len(images):
         raise UsageError(f"folds={folds} is not allowed; expected 2 to {len(images)}, the number of images.")
     order = np.random.default_rng(seed).permutation(len(images))
-    fold_of = {images[place]: number % folds + 1 for number, place in enumerate(order)}
+    fold_of = {images[index]: number % folds + 1 for number, index in enumerate(order)}
     return np.array([fold_of[image] for image in image_ids], dtype=np.int64)
-
-
-def _part_of(progress: Progress, part: int, parts: int) -> Progress:
-    """Report the steps of one part as part of the total, assuming that all parts have the same number of steps."""
-    return lambda done, total: progress(part * total + done, parts * total)

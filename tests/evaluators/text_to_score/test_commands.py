@@ -10,8 +10,10 @@ from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.text_to_score import TextToScore
-from eyechart.evaluators.text_to_score.files import DESCRIPTION_TASKS, read_pairs, write_scores
+from eyechart.evaluators.text_to_score.files import read_pairs, write_scores
+from eyechart.evaluators.text_to_score.regressor import TextToScore
+
+DESCRIPTION_TASKS = ("aes_bench/interpretation", "q_bench/description")
 
 
 def invoke(*arguments):
@@ -44,6 +46,7 @@ def write_predictions(path, rows):
     """A predictions.parquet of (task, id, text)."""
     names = ("task", "id", "text")
     columns = {name: pyarrow.array([row[place] for row in rows], pyarrow.string()) for place, name in enumerate(names)}
+    columns["repeat"] = pyarrow.array([1] * len(rows))
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
     return path
 
@@ -92,7 +95,7 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     expected = regressor.predict(["It is poor.", "It is good."])
     assert read_scores(out) == same(dict(zip("ad", expected, strict=True)))
     done = invoke(*apply, "--task", aesthetics)
-    assert done.exit_code == 0 and "contains the true level" in done.output
+    assert done.exit_code == 0 and "do not measure what the model saw" in done.output
     assert list(read_scores(out)) == ["a"]
 
 
@@ -151,7 +154,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
         ("pairs.csv", "id,description,score\na,good,high\n", 1, "row 2: field 'score' must be a number, found 'high'"),
         ("pairs.csv", "id,description,score\na,,1\n", 1, "row 2: field 'description' is empty"),
         ("pairs.csv", "id,description,score\na,good\n", 1, "row 2: expected 3 fields, as in the header; found 2"),
-        ("pairs.csv", "id,description,score\n", 2, "scores are empty"),
+        ("pairs.csv", "id,description,score\n", 2, "scores is empty"),
         ("pairs.jsonl", '{"id": "a"\n', 1, "row 1: not valid JSON"),
         ("pairs.jsonl", '{"id": "a", "description": "good", "score": NaN}\n', 1, "must be a finite number, found nan"),
         ("pairs.jsonl", '{"id": 3, "description": "good", "score": 1}\n', 1, "field 'id' must be text, found 3"),
@@ -179,20 +182,20 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
 
     assert "missing predictions" in refused(tmp_path)
     rows = [("q_bench/perception", "a", "A")]
-    assert "no answers to aes_bench/interpretation or" in refused(write_predictions(tmp_path / "p.parquet", rows))
+    assert "no answers to a description task" in refused(write_predictions(tmp_path / "p.parquet", rows))
     rows = [(DESCRIPTION_TASKS[1], "a", "good")] * 2
     assert "row 2: duplicate id 'a'" in refused(write_predictions(tmp_path / "p.parquet", rows))
     assert "unknown task" in refused(tmp_path / "p.parquet", "--task", "q_bench/descriptions")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
-    assert "not a Parquet file" in refused(tmp_path / "p.parquet")
+    assert "not the predictions of a run" in refused(tmp_path / "p.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"id": ["a"]}), tmp_path / "p.parquet")
-    assert "missing columns task, text" in refused(tmp_path / "p.parquet")
+    assert "not the predictions of a run" in refused(tmp_path / "p.parquet")
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
     assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
     done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
     assert done.exit_code == 1 and "is not a regressor: missing text_to_score.json" in done.output
     done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path)
-    assert done.exit_code == 2 and "is a folder; name a file in it" in done.output
+    assert done.exit_code == 2 and "is a folder" in done.output
 
 
 def test_an_image_may_have_several_descriptions(tmp_path):
