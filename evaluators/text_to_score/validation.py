@@ -70,7 +70,7 @@ def cross_validate(
     fold_of = assign_folds(ids, folds, settings.seed)
     predictions = np.zeros(len(descriptions))
     for fold in range(1, folds + 1):
-        others, in_fold = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        others, in_fold = np.flatnonzero(fold_of != fold).tolist(), np.flatnonzero(fold_of == fold).tolist()
         try:
             regressor = train([descriptions[row] for row in others], targets[others].tolist(), settings)
         except UsageError as error:

@@ -122,12 +122,12 @@ def line(**fields):
         row("a prediction's text is a number", OF_ROW, line(text=3), "'text' is 3"),
         row("a prediction's text contains a lone surrogate", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
         row("a prediction's logits are a list", OF_ROW, line(logits=[1, 2]), "'logits' is"),
-        row("a prediction's logit is true", OF_ROW, line(logits={"good": True}), "the logit of 'good' is True"),
+        row("a prediction's logit is true", OF_ROW, line(logits={"good": True}), "'logits' is True"),
         row(
             "a prediction's logit is an integer of 400 digits",
             OF_ROW,
             line(logits={"good": 10**400}),
-            "the logit of 'good' is 1000",
+            "'logits' is 1000",
         ),
         row(
             "a prediction's options are a single string", OF_ROW, line(text="A", options="Good"), "'options' is 'Good'"

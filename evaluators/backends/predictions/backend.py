@@ -2,7 +2,7 @@
 
 | format | file | columns or keys |
 |---|---|---|
-| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; more in `predictions.json_lines` |
+| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; more in `parsers.parse_eyechart` |
 | `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
 | `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
 | `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
@@ -22,15 +22,11 @@ Rows and items with problems:
 
 - an item or one of its passes has no row, or only the tool's note that there was no reply: `MissingPredictionError`;
   with `skip_bad`, the item is left out and counted;
-- rows that are not needed, such as rows of another split: counted (`predictions_unused`). The order of rows is
-  irrelevant;
+- rows that are not needed, such as rows of another split: counted (`predictions_unused`);
 - two rows about the same pass over the same item: if they are equal, they count once, and the result says so
   (`predictions_repeated`); otherwise an error that names both rows;
-- an empty reply (an empty cell, NaN): a reply that names no option, counted as unmatched;
-- a reply of any length, in any language or form, with control characters: read unchanged. An XLSX cell has at most
-  32,767 characters, so replies of that length are counted (`cut_at_cell_limit`);
-- numbers and booleans in place of text: converted to text as a spreadsheet shows them. A formula: a reply that begins
-  with "=". A date: an error of that item that names the row;
+- a reply is read unchanged, also an empty one. An XLSX cell has at most 32,767 characters, so replies of that length
+  are counted (`cut_at_cell_limit`). Numbers become text as a spreadsheet shows them; a date is an error of its item;
 - reasoning in a separate column: not part of the reply, counted (`with_thinking`);
 - options other than those of the question: an error of that item that names the row. An empty cell may be an option
   such as "N/A" or "None", which pandas reads as empty;
@@ -45,10 +41,9 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.backends.predictions.containers import CELL_LIMIT, XLSX
-from eyechart.evaluators.backends.predictions.formats import read_predictions
+from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, XLSX, read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
-from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.parsers import Prediction
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 _MOST_NAMED = 3
@@ -90,7 +85,7 @@ class PredictionsFileBackend(Backend):
         self._used: set[int] = set()
         self._dataset = ""
         # By row, the dataset for which it was used; shared by all backends that `for_data` makes.
-        self._answered_about: dict[int, str] = {}
+        self._dataset_of: dict[int, str] = {}
 
     @property
     def name(self) -> str:
@@ -155,60 +150,59 @@ class PredictionsFileBackend(Backend):
 
     def _look_up(self, request: Request) -> Response:
         """The response to a request; raises a DataError if there is none."""
-        item = self._matcher.found.get(request.id)
+        item = self._matcher.matched.get(request.id)
         prediction = item.passes.get(request.pass_name) if item else None
         if prediction is None:
             if request.image_ids and self._has_scores:
                 return self._compare(request)
             raise self._missing(request, item)
         self._used.add(prediction.row)
-        about = self._answered_about.setdefault(prediction.row, self._dataset)
-        place: dict[str, Any] = {"path": self._path, "row": prediction.row}
-        if about != self._dataset:
+        row: dict[str, Any] = {"path": self._path, "row": prediction.row}
+        dataset = self._dataset_of.setdefault(prediction.row, self._dataset)
+        if dataset != self._dataset:
             reason = (
-                f"this row was used for {about}, but {self._dataset} also has an item '{request.id}'. Write a separate "
+                f"this row was used for {dataset}, but {self._dataset} also has an item '{request.id}'. Write a "
                 "predictions file for each dataset, and score each with --dataset"
             )
-            raise DataError(reason, **place)
+            raise DataError(reason, **row)
         if prediction.failure:
-            raise MissingPredictionError(f"no reply, only the tool's note {prediction.failure!r}", **place)
+            raise MissingPredictionError(f"no reply, only the tool's note {prediction.failure!r}", **row)
         if prediction.problem:
-            raise DataError(prediction.problem, **place)
+            raise DataError(prediction.problem, **row)
+        if request.words:
+            logits = prediction.logits or {}
+            missing = [word for word in request.words if word not in logits]
+            if not missing:
+                return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
+            if prediction.score is None:
+                raise DataError(f"missing logits of {', '.join(missing)}", **row)
+            return Response(request, score=self._signed(prediction.score))
+        if prediction.text is None:
+            raise DataError("the row has no text", **row)
         try:
-            if request.words:
-                return self._number(request, prediction)
-            if prediction.text is None:
-                raise ValueError("the row has no text")
-            return Response(
-                request,
-                text=prediction.text,
-                reasoning=prediction.reasoning,
-                finish_reason=prediction.finish_reason,
-                options=_shown(request, prediction),
-            )
+            options = _shown(request, prediction)
         except ValueError as error:
-            raise DataError(str(error), **place) from error
+            raise DataError(str(error), **row) from error
+        return Response(
+            request,
+            text=prediction.text,
+            reasoning=prediction.reasoning,
+            finish_reason=prediction.finish_reason,
+            options=options,
+        )
 
-    def _number(self, request: Request, prediction: Prediction) -> Response:
-        """The logits, otherwise the score; raises a ValueError if there is neither."""
-        logits = prediction.logits or {}
-        missing = [word for word in request.words if word not in logits]
-        if not missing:
-            return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
-        if prediction.score is None:
-            raise ValueError(f"missing logits of {', '.join(missing)}")
-        return Response(request, score=-prediction.score if self._lower_is_better else prediction.score)
+    def _signed(self, score: float) -> float:
+        return -score if self._lower_is_better else score
 
     def _compare(self, request: Request) -> Response:
         """Which of two images has the better score."""
         scores = []
         for image in request.image_ids:
-            item = self._matcher.found.get(image)
-            score = None if item is None else item.first.score
-            if item is None or score is None:
+            item = self._matcher.matched.get(image)
+            if item is None or item.first.score is None:
                 raise MissingPredictionError(f"no score for image '{image}'", path=self._path)
             self._used.add(item.first.row)
-            scores.append(-score if self._lower_is_better else score)
+            scores.append(self._signed(item.first.score))
         first, second = scores
         text = _EQUAL if first == second else _PREFERRED[first < second]
         return Response(request, text=text, image_scores=(first, second))
@@ -217,11 +211,9 @@ class PredictionsFileBackend(Backend):
         """The error that explains why a request has no prediction."""
         reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
         if item is not None:
-            passes = ", ".join(item.passes)
-            return MissingPredictionError(f"{reason}; passes in the file: {passes}", path=self._path)
-        doubts = self._matcher.doubts.get(request.id)
-        if doubts is not None:
-            rows = _some([str(doubt.first.row) for doubt in doubts])
+            reason += f"; passes in the file: {', '.join(item.passes)}"
+        elif request.id in self._matcher.doubts:
+            rows = _some([str(doubt.first.row) for doubt in self._matcher.doubts[request.id]])
             reason += f"; row {rows} has its question and options, but several items match"
         elif request.id in self._matcher.others:
             other = self._matcher.others[request.id].first
@@ -229,18 +221,14 @@ class PredictionsFileBackend(Backend):
             return DataError(reason, path=self._path, row=other.row)
         elif self._matcher.shared:
             reason += f"; the file has the questions of only {self._matcher.shared} items; is it for other data?"
-        elif not self._matcher.found:
+        elif not self._matcher.matched:
             names = _some([f"'{known.first.names[0]}'" for known in self._items])
             reason += f", or for any other item; ids in the file: {names}"
         return MissingPredictionError(reason, path=self._path)
 
 
 def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
-    """The question's options in the file's order; None if the file or the question has none.
-
-    Raises:
-        ValueError: The file has other options.
-    """
+    """The question's options in the file's order; None if there are none. Raises ValueError for other options."""
     if prediction.options is None or not request.options:
         return None
     if sorted(prediction.options) == sorted(request.options):
@@ -252,13 +240,12 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     missing = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
     if len(missing) == 1 and missing[0] in READ_AS_EMPTY:
         # The tool read this option as an empty cell: the last one, unless there is a gap.
-        place = shown.index("") if "" in shown else len(shown)
-        shown[place : place + 1] = missing
+        index = shown.index("") if "" in shown else len(shown)
+        shown[index : index + 1] = missing
     if sorted(shown) != sorted(map(comparable, request.options)):
         raise ValueError(f"options {list(prediction.options)} differ from the question's: {list(request.options)}")
     return tuple(texts[option].pop(0) for option in shown)
 
 
 def _some(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+    return ", ".join([*names[:_MOST_NAMED], *(["..."] if len(names) > _MOST_NAMED else [])])

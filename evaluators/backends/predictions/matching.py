@@ -18,28 +18,21 @@ An item that cannot be matched by any of these has no prediction, and its error 
 import re
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import clean_text
-from eyechart.evaluators.backends.predictions.prediction import Prediction
+from eyechart.evaluators.backends.predictions.parsers import Prediction
 from eyechart.evaluators.requests.types import Request
 
-NAMES = "names"
-CONTENT = "question and options"
-PLACE = "place"
+NAMES, CONTENT, POSITION = "names", "question and options", "position"
 READ_AS_EMPTY = frozenset(["#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
 """Options that pandas, which other tools use, reads as empty cells."""
-_SPLIT = re.compile(r"(dev|test)-(.+)", re.DOTALL)
+_SPLIT = re.compile(r"(dev|test)-(?=.)", re.DOTALL)
 _WHOLE = re.compile(r"(-?\d+)\.0")
-
-
-def option_set(options: Iterable[str]) -> frozenset[str]:
-    """Options in comparable form, without those that tools lose."""
-    return frozenset(text for option in options if (text := comparable(option)) and text not in READ_AS_EMPTY)
 
 
 def comparable(text: str) -> str:
@@ -62,20 +55,14 @@ class Item:
         return next(iter(self.passes.values()))
 
     @property
-    def place(self) -> int:
+    def index(self) -> int:
         """The tool's number of the item, or its row in the file."""
-        return self.first.row if self.first.place is None else self.first.place
+        return self.first.row if self.first.index is None else self.first.index
 
     @property
     def question(self) -> str:
         """The question in comparable form; "" if the file has none."""
         return comparable(self.first.question)
-
-    @property
-    def options(self) -> frozenset[str] | None:
-        """The options in comparable form; None if the file has none."""
-        shown = self.first.options
-        return None if shown is None else option_set(shown)
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
@@ -98,22 +85,17 @@ def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """One item of the data."""
+class _Target:
+    """One item of the data, at an index among the requested ones."""
 
     id: str
-    place: int
+    index: int
     prompt: str
     options: frozenset[str]
 
-    def asks(self, item: Item) -> bool:
-        """Whether the item's prompt contains the question in the file."""
-        return item.question in self.prompt
-
-    def forms(self) -> set[str]:
-        """Possible names of the item in other tools' files."""
-        split = _SPLIT.fullmatch(self.id)
-        bare = split[2] if split else self.id
+    def names(self) -> set[str]:
+        """Possible names of the item in files."""
+        bare = _SPLIT.sub("", self.id, count=1) if _SPLIT.match(self.id) else self.id
         return {self.id, bare, _file_name(bare)}
 
 
@@ -132,7 +114,7 @@ class Matcher:
         self._path = path
         self._has_our_ids = has_our_ids
         self._known: set[str] = set()
-        self.found: dict[str, Item] = {}
+        self.matched: dict[str, Item] = {}
         """The file's items by id."""
         self.ways = Counter[str]()
         """How many items were matched by each method."""
@@ -149,135 +131,132 @@ class Matcher:
         Raises:
             BadAnnotationError: Two items of the file match the same item of the data.
         """
-        asked = [item for item in _asked_items(requests) if item.id not in self._known]
+        requested: dict[str, Request] = {}
+        for request in requests:
+            requested.setdefault(request.id, request)
+        targets = [
+            _Target(row_id, index, _prompt(request), _options(request.options))
+            for index, (row_id, request) in enumerate(requested.items())
+            if row_id not in self._known
+        ]
         if self._has_our_ids:
-            self._match_ids(asked)
-        elif asked:
-            self._match_names(asked)
-            self._match_content(asked)
+            self._match_ids(targets)
+        elif targets:
+            self._match_names(targets)
+            self._match_content(targets)
         # Last, so that an error does not mark them as known.
-        self._known.update(item.id for item in asked)
+        self._known.update(requested)
 
-    def _match_ids(self, asked: Sequence[_Asked]) -> None:
-        ids = {target.id for target in asked}
+    def _match_ids(self, targets: Sequence[_Target]) -> None:
+        ids = {target.id for target in targets}
         self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
-        counts = Counter(form for target in asked for form in target.forms())
-        by_form = {
-            form: target.id
-            for target in asked
-            if target.id not in self.found
-            for form in target.forms()
+        counts = Counter(name for target in targets for name in target.names())
+        id_of = {
+            name: target.id
+            for target in targets
+            if target.id not in self.matched
+            for name in target.names()
             # A plain number may come from another numbering.
-            if counts[form] == 1 and not form.isdigit()
+            if counts[name] == 1 and not name.isdigit()
         }
-        found: dict[str, Item] = {}
+        matched: dict[str, Item] = {}
         for item in self._free:
-            if item.first.names[0] in by_form:
-                self._claim(found, by_form[item.first.names[0]], item)
-        self._take(found, NAMES)
+            if item.first.names[0] in id_of:
+                self._claim(matched, id_of[item.first.names[0]], item)
+        self._take(matched, NAMES)
 
-    def _match_names(self, asked: Sequence[_Asked]) -> None:
-        by_id = {target.id: target for target in asked}
-        by_form: dict[str, list[_Asked]] = defaultdict(list)
-        for target in asked:
-            for form in target.forms():
-                by_form[form].append(target)
-        found: dict[str, Item] = {}
+    def _match_names(self, targets: Sequence[_Target]) -> None:
+        by_id = {target.id: target for target in targets}
+        by_name: dict[str, list[_Target]] = defaultdict(list)
+        for target in targets:
+            for name in target.names():
+                by_name[name].append(target)
+        matched: dict[str, Item] = {}
         for item in self._free:
             names = [form for name in item.first.names for form in (clean_text(name), _file_name(name))]
-            exact = [by_id[name] for name in names if name in by_id]
-            alike = [by_form[name][0] for name in names if len(by_form.get(name, ())) == 1]
-            fitting = next((target for target in (*exact, *alike) if target.asks(item)), None)
+            candidates = [by_id[name] for name in names if name in by_id]
+            candidates += [by_name[name][0] for name in names if len(by_name.get(name, ())) == 1]
+            fitting = next((target for target in candidates if item.question in target.prompt), None)
             if fitting is not None:
-                self._claim(found, fitting.id, item)
-            elif exact or alike:
-                self.others[(*exact, *alike)[0].id] = item
-        self._take(found if len(found) >= len(self.others) else {}, NAMES)
+                self._claim(matched, fitting.id, item)
+            elif candidates:
+                self.others[candidates[0].id] = item
+        self._take(matched if len(matched) >= len(self.others) else {}, NAMES)
 
-    def _match_content(self, asked: Sequence[_Asked]) -> None:
+    def _match_content(self, targets: Sequence[_Target]) -> None:
         """Match by question and options, and the remaining items by position."""
-        open_items = [item for item in asked if item.id not in self.found]
-        claims = _claims(self._free, open_items)
-        claimed = sum(bool(items) for items in claims)
-        known = len(asked) - len(open_items) + claimed
-        if 2 * known < len(asked):
-            self.shared = f"{known} of {len(asked)}" if claimed else ""
+        remaining = [target for target in targets if target.id not in self.matched]
+        claims = self._same_content(remaining)
+        claimed = sum(bool(items) for items in claims.values())
+        known = len(targets) - len(remaining) + claimed
+        if 2 * known < len(targets):
+            self.shared = f"{known} of {len(targets)}" if claimed else ""
             return
-        candidates: dict[int, list[_Asked]] = defaultdict(list)
-        for target, items in zip(open_items, claims, strict=True):
-            for item in items:
-                candidates[id(item)].append(target)
-        unique = {
-            target.id: items[0]
-            for target, items in zip(open_items, claims, strict=True)
-            if len(items) == 1 and len(candidates[id(items[0])]) == 1
-        }
-        self._take(unique, CONTENT)
-        anchors = _Anchors({item.id: item.place for item in asked}, self.found)
-        placed: dict[str, list[Item]] = defaultdict(list)
+        claimants: dict[int, list[_Target]] = defaultdict(list)
+        for target in remaining:
+            for item in claims[target.id]:
+                claimants[id(item)].append(target)
+        singles = {row_id: items[0] for row_id, items in claims.items() if len(items) == 1}
+        self._take({row_id: item for row_id, item in singles.items() if len(claimants[id(item)]) == 1}, CONTENT)
+        shift = _shifts({target.id: target.index for target in targets}, self.matched)
+        positioned: dict[str, list[Item]] = defaultdict(list)
         for item in self._free:
-            place = anchors.place_of(item.place)
-            for target in candidates[id(item)]:
-                if target.place == place:
-                    placed[target.id].append(item)
-        self._take({row_id: items[0] for row_id, items in placed.items() if len(items) == 1}, PLACE)
-        for target, items in zip(open_items, claims, strict=True):
-            if items and target.id not in self.found:
-                self.doubts[target.id] = items
+            distance = shift(item.index)
+            for target in claimants[id(item)]:
+                if distance is not None and target.index == item.index + distance:
+                    positioned[target.id].append(item)
+        self._take({row_id: items[0] for row_id, items in positioned.items() if len(items) == 1}, POSITION)
+        self.doubts |= {row_id: items for row_id, items in claims.items() if items and row_id not in self.matched}
 
-    def _claim(self, found: dict[str, Item], row_id: str, item: Item) -> None:
-        earlier = found.setdefault(row_id, item)
+    def _same_content(self, targets: Sequence[_Target]) -> dict[str, list[Item]]:
+        """By id of each target, the items of the file that have its question and its options."""
+        by_options: dict[frozenset[str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
+        for item in self._free:
+            if item.question and (options := _options(item.first.options or ())):
+                by_options[options][item.question].append(item)
+        claims = {}
+        for target in targets:
+            questions = by_options.get(target.options, {})
+            # A question may be part of a longer one.
+            question = max((question for question in questions if question in target.prompt), key=len, default="")
+            claims[target.id] = list(questions.get(question, ()))
+        return claims
+
+    def _claim(self, matched: dict[str, Item], row_id: str, item: Item) -> None:
+        earlier = matched.setdefault(row_id, item)
         if earlier is not item:
             reason = f"matches item '{row_id}', which row {earlier.first.row} matches too"
             raise BadAnnotationError(reason, path=self._path, row=item.first.row)
 
-    def _take(self, found: Mapping[str, Item], way: str) -> None:
-        self.found.update(found)
-        self.ways[way] += len(found)
-        taken = {id(item) for item in found.values()}
+    def _take(self, matched: Mapping[str, Item], way: str) -> None:
+        self.matched.update(matched)
+        self.ways[way] += len(matched)
+        taken = {id(item) for item in matched.values()}
         self._free = [item for item in self._free if id(item) not in taken]
 
 
-class _Anchors:
-    """Matched items with their positions in the tool's numbering and in the data; none if the orders differ."""
+def _shifts(indices: Mapping[str, int], matched: Mapping[str, Item]) -> Callable[[int], int | None]:
+    """The distance from an index in the file to that in the data, on which the nearest matched items agree."""
+    known = sorted((item.index, indices[row_id]) for row_id, item in matched.items() if row_id in indices)
+    if any(before > after for (_, before), (_, after) in pairwise(known)):
+        known = []
 
-    def __init__(self, places: Mapping[str, int], found: Mapping[str, Item]) -> None:
-        known = sorted((item.place, places[id]) for id, item in found.items() if id in places)
-        if any(before > after for (_, before), (_, after) in pairwise(known)):
-            known = []
-        self._theirs = [theirs for theirs, _ in known]
-        self._shifts = [ours - theirs for theirs, ours in known]
+    def shift(index: int) -> int | None:
+        after = bisect(known, index, key=lambda pair: pair[0])
+        distances = {ours - theirs for theirs, ours in known[max(after - 1, 0) : after + 1]}
+        return distances.pop() if len(distances) == 1 else None
 
-    def place_of(self, theirs: int) -> int | None:
-        """The position in the data according to the nearest anchors before and after; None if they disagree."""
-        after = bisect(self._theirs, theirs)
-        shifts = set(self._shifts[max(after - 1, 0) : after + 1])
-        return theirs + shifts.pop() if len(shifts) == 1 else None
+    return shift
+
+
+def _options(options: Iterable[str]) -> frozenset[str]:
+    """Options in comparable form, without those that tools lose."""
+    return frozenset(text for option in options if (text := comparable(option)) and text not in READ_AS_EMPTY)
 
 
 def _file_name(name: str) -> str:
     return clean_text(name).replace("\\", "/").rpartition("/")[2]
 
 
-def _asked_items(requests: Sequence[Request]) -> list[_Asked]:
-    asked: dict[str, _Asked] = {}
-    for request in requests:
-        if request.id not in asked:
-            prompt = comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
-            asked[request.id] = _Asked(request.id, len(asked), prompt, option_set(request.options))
-    return list(asked.values())
-
-
-def _claims(items: Sequence[Item], asked: Sequence[_Asked]) -> list[list[Item]]:
-    """For each item of the data, the items of the file that have its question and its options."""
-    by_options: dict[frozenset[str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
-    for item in items:
-        if item.question and item.options:
-            by_options[item.options][item.question].append(item)
-    claims = []
-    for target in asked:
-        questions = by_options.get(target.options, {})
-        # A question may be part of a longer one.
-        question = max((question for question in questions if question in target.prompt), key=len, default=None)
-        claims.append([] if question is None else questions[question])
-    return claims
+def _prompt(request: Request) -> str:
+    return comparable(" ".join(part for part in request.prompt if isinstance(part, str)))

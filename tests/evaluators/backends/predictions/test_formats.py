@@ -23,7 +23,7 @@ WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}
     ("name", "row", "form"),
     [
         ("a.jsonl", {"id": "q1", "text": "A"}, "eyechart"),
-        ("a.jsonl", {"id": 1, "logits": {"good": "1.5"}}, "eyechart"),
+        ("a.jsonl", {"id": 1, "logits": {"good": 1.5}}, "eyechart"),
         ("a.jsonl", {"doc_id": 0, "filtered_resps": ["A"]}, "lmms-eval"),
         ("a.jsonl", {"question_id": 1, "round_id": 0, "text": "A", "options": ["x"]}, "llava-mmbench"),
     ],

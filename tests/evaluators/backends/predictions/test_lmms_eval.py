@@ -64,7 +64,7 @@ def test_q_bench_is_found_whatever_its_ids_are(tmp_path, perception_rows):
     assert [response.text for response in responses] == [row["answer"] for row in perception_rows]
     settings = backend.settings()
     assert settings["format"] == "lmms-eval"
-    assert set(settings["matched_by"]) == {"question and options", "place"}
+    assert set(settings["matched_by"]) == {"question and options", "position"}
     assert sum(settings["matched_by"].values()) == len(perception_rows)
 
 

@@ -45,7 +45,7 @@ SAME = [
 def test_questions_about_several_images_are_told_by_their_place(tmp_path, first):
     texts, settings = found(file_of(tmp_path, SAME, first), SAME)
     assert texts == [row["id"] for row in SAME]
-    assert settings["matched_by"] == {"question and options": 2, "place": 3}
+    assert settings["matched_by"] == {"question and options": 2, "position": 3}
 
 
 def test_part_of_the_data_and_part_of_the_file(tmp_path):
@@ -117,7 +117,7 @@ def test_names_of_another_numbering_do_not_count(tmp_path):
     rows = [question(f"dev-{place}", text) for place, text in enumerate(texts, 1)]
     texts, settings = found(file_of(tmp_path, rows), rows)
     assert texts == [row["id"] for row in rows]
-    assert settings["matched_by"] == {"question and options": 4, "place": 2}
+    assert settings["matched_by"] == {"question and options": 4, "position": 2}
 
 
 def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):

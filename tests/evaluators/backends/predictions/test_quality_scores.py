@@ -56,7 +56,7 @@ def test_lower_is_better_of_a_file_without_scores(tmp_path):
 
 
 def test_our_own_lines_hold_scores_too(tmp_path):
-    lines = '{"id": "a.png", "score": "1.5"}\n{"id": "movie/b.png", "score": 2}\n{"id": "c-1.png", "logits": {}}\n'
+    lines = '{"id": "a.png", "score": 1.5}\n{"id": "movie/b.png", "score": 2}\n{"id": "c-1.png", "logits": {}}\n'
     responses = list(PredictionsFileBackend(write(tmp_path, lines, "a.jsonl")).answer(ASKED))
     assert [response.score for response in responses] == [1.5, 2.0, None]
     assert "row 3: missing logits of good, poor" in str(responses[2].error)
