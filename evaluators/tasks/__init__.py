@@ -35,37 +35,20 @@ TASKS: tuple[Task, ...] = (
 )
 
 
+def known_task(name: str) -> Task | None:
+    """The built-in task with this name; None for a user's own task."""
+    return next((task for task in TASKS if task.name == name), None)
+
+
 def get_task(name: str) -> Task:
     """The task with exactly this name.
 
     Raises:
         UsageError: The name is unknown; the message suggests the nearest one.
     """
-    if (found := known_task(name)) is None:
+    if (task := known_task(name)) is None:
         raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
-    return found
-
-
-def _check_name(task: str, file: str) -> None:
-    """Refuse a name for a user's own task that is taken, or that cannot be a folder name."""
-    if known_task(task) is not None or task in DATASETS:
-        raise UsageError(f"{file}: {task!r} is already the name of an eyechart task or dataset; choose another name")
-    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task):
-        raise UsageError(
-            f"{file}: name {task!r} is not allowed; use letters, digits, '_', '-' and '.', with '/' between parts"
-        )
-
-
-def _check_headline(task: Task, file: str) -> None:
-    """Refuse a headline that the task's metric does not return."""
-    shown = [one.key for one in specs_of(task.metric) if one.in_table]
-    if task.headline and task.headline not in shown:
-        raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")
-
-
-def known_task(name: str) -> Task | None:
-    """The built-in task with this name; None for a user's own task."""
-    return next((task for task in TASKS if task.name == name), None)
+    return task
 
 
 def find_tasks(name: str) -> list[Task]:
@@ -74,13 +57,12 @@ def find_tasks(name: str) -> list[Task]:
     Raises:
         UsageError: The name is unknown, or the file is missing or malformed.
     """
-    if Path(name).suffix in TASK_FILES:
-        found = read_tasks(Path(name))
-        for task in found:
-            _check_name(task.name, name)
-            _check_headline(task, name)
-        return found
-    return [get_task(one) for one in match_tasks([name], [task.name for task in TASKS])]
+    if Path(name).suffix not in TASK_FILES:
+        return [get_task(match) for match in match_tasks([name], [task.name for task in TASKS])]
+    tasks = read_tasks(Path(name))
+    for task in tasks:
+        _check_own(task, name)
+    return tasks
 
 
 def find_task(name: str) -> Task:
@@ -89,12 +71,27 @@ def find_task(name: str) -> Task:
     Raises:
         UsageError: As for `find_tasks`, or it means several tasks; the message lists them.
     """
-    found = find_tasks(name)
-    if len(found) > 1:
-        raise UsageError(f"{name!r} means {len(found)} tasks; name one of: {', '.join(task.name for task in found)}")
-    return found[0]
+    tasks = find_tasks(name)
+    if len(tasks) > 1:
+        raise UsageError(f"{name!r} means {len(tasks)} tasks; name one of: {', '.join(task.name for task in tasks)}")
+    return tasks[0]
 
 
 def headline_of(task: Task) -> ScoreSpec:
     """The headline score of a task: its own choice, or its metric's."""
     return spec(task.headline, task.metric) if task.headline else headline(task.metric)
+
+
+def _check_own(task: Task, file: str) -> None:
+    """Refuse a name that is taken or cannot be a folder name, and a headline that the metric does not return."""
+    if known_task(task.name) is not None or task.name in DATASETS:
+        raise UsageError(
+            f"{file}: {task.name!r} is already the name of an eyechart task or dataset; choose another name"
+        )
+    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task.name):
+        raise UsageError(
+            f"{file}: name {task.name!r} is not allowed; use letters, digits, '_', '-' and '.', with '/' between parts"
+        )
+    shown = [score.key for score in specs_of(task.metric) if score.in_table]
+    if task.headline and task.headline not in shown:
+        raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")

@@ -10,7 +10,6 @@ the question is asked without its options, and nothing is added to it.
 """
 
 from functools import partial
-from string import ascii_uppercase
 
 from eyechart.evaluators.answer_files.mmbench import mmbench_answer_file
 from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
@@ -20,6 +19,7 @@ from eyechart.evaluators.tasks.task import Published, Task, TaskData
 from eyechart.evaluators.tasks.toolkit_prompts import (
     LMMS_EVAL,
     VLMEVALKIT,
+    listed_options,
     lmms_eval_mmbench_cn_prompt,
     lmms_eval_mmbench_prompt,
     vlmevalkit_prompt,
@@ -50,7 +50,7 @@ def blind_prompt(row: Row) -> Prompt:
     # Not with str.format: questions and options may contain braces.
     head, _, rest = _BLIND.partition("{question}")
     middle, _, tail = rest.partition("{options}")
-    return (f"{head}{_with_hint(row)}{middle}{_listed(row)}{tail}",)
+    return (f"{head}{_with_hint(row)}{middle}{listed_options(row)}{tail}",)
 
 
 def open_prompt(row: Row) -> Prompt:
@@ -60,10 +60,6 @@ def open_prompt(row: Row) -> Prompt:
 
 def _with_hint(row: Row) -> str:
     return f"{row['hint']}\n{row['question']}" if row.get("hint") else row["question"]
-
-
-def _listed(row: Row) -> str:
-    return "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
 
 
 def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:

@@ -1,21 +1,30 @@
 """A task: a name, its data and a protocol."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import field, replace
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.protocols.protocol import Protocol
+from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
+from eyechart.evaluators.protocols.description import Description
+from eyechart.evaluators.protocols.protocol import CONFIG, Protocol
 from eyechart.evaluators.protocols.scorer import Scorer, ScoringFunction
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.requests.values import brief, is_unicode
 from eyechart.metrics.scores import OWN
 from eyechart.metrics.scoring.judging.replies import Judge
 
 P = TypeVar("P", bound=Protocol)
 
 
-@dataclass(frozen=True)
+Line = Annotated[str, Field(max_length=1000)]
+"""A text that tables show on one line."""
+
+
+@dataclass(frozen=True, config=CONFIG)
 class TaskData:
     """The data of a task: one or more of eyechart's datasets, or your own data."""
 
@@ -56,7 +65,7 @@ class TaskData:
         return (self.split or "test",) if is_file(self.path) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Published:
     """A setting of the paper's runs that differs from the task's default."""
 
@@ -70,15 +79,11 @@ class Published:
     """Whether it is a setting of the dataset."""
 
 
-LONGEST_TEXT = 1000
-"""Maximum number of characters in a task's name and in its descriptions, which tables show on one line."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CONFIG)
 class Task(Generic[P]):
     """One row of `eyechart tasks`."""
 
-    name: str
+    name: Line
     """`<paper>/<part>`, or any name for your own task."""
     data: TaskData
     protocol: P
@@ -87,11 +92,11 @@ class Task(Generic[P]):
     """Columns to break the scores down by."""
     cluster: str = ""
     """Column whose equal values mark rows that depend on each other, such as the scene; "" clusters by image."""
-    description: str = ""
+    description: Line = ""
     """One line, for the table of tasks."""
-    paper: str = ""
+    paper: Line = ""
     """Title and section."""
-    note: str = ""
+    note: Line = ""
     """What readers of the scores have to know."""
     headline: str = ""
     """Key of the task's headline score, if it differs from the metric's."""
@@ -111,20 +116,19 @@ class Task(Generic[P]):
     """Writes the benchmark's answer file from rows with private answers and the replies; None if there is no format."""
 
     def __post_init__(self) -> None:
-        """Refuse texts that no table can show.
+        """Refuse a scoring function for replies that are not single texts, and a wrong range.
 
         Raises:
-            UsageError: A text is too long, or contains a lone surrogate.
+            UsageError: As above.
         """
-        for name in ("name", "description", "paper", "note"):
-            text = getattr(self, name)
-            # Other types are refused when task files are read.
-            if isinstance(text, str) and len(text) > LONGEST_TEXT:
-                raise UsageError(
-                    f"{name} of the task has {len(text):,} characters; at most {LONGEST_TEXT:,} are allowed"
-                )
-            if isinstance(text, str) and not is_unicode(text):
-                raise UsageError(f"{name} of the task contains invalid Unicode (a lone surrogate): {brief(text)}")
+        if self.score is not None and type(self.protocol) not in (MultipleChoice, Description):
+            raise UsageError(
+                "score= works with the protocols MultipleChoice and Description, which ask for one text; the protocol "
+                f"is {type(self.protocol).__name__}"
+            )
+        low, high = self.score_range
+        if not low < high or math.isinf(low) or math.isinf(high):
+            raise UsageError(f"score_range must be (lowest, highest), such as (0, 1); found {self.score_range}")
 
     @property
     def metric(self) -> str:

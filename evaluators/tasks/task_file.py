@@ -13,22 +13,27 @@ r"""Your own tasks as files: YAML as below, or Python with `TASK = Task(...)` or
 """
 
 import hashlib
-from collections.abc import Iterable
+import runpy
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
-from string import Formatter, ascii_uppercase
+from string import Formatter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import UsageError, missing_column, unknown_name
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, missing_column, unknown_name
+from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.protocols.misfits import misfits
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.python_file import data_path, image_folder, read_python
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.tasks.task import Task, TaskData
-from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
+from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, listed_options, vlmevalkit_prompt
 from eyechart.evaluators.tasks.yaml_file import read_yaml
 
 _LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "winner", "description")
@@ -83,9 +88,14 @@ def read_tasks(path: Path) -> list[Task]:
     """
     if not path.is_file():
         raise UsageError(f"the task file {path} does not exist")
-    if path.suffix == ".py":
-        return read_python(path)
-    return [_from_yaml(path)]
+    try:
+        return _from_python(path) if path.suffix == ".py" else [_from_yaml(path)]
+    except ValidationError as error:
+        forms: list[type] = [Task, TaskData, *PROTOCOLS.values()]
+        form = next((form for form in forms if form.__name__ == error.title), Protocol)
+        raise UsageError(f"{path}: {error.title}: {misfits(error, form)}") from error
+    except EyechartError as error:
+        raise UsageError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
 
 
 def prompt_function(template: str) -> PromptFunction:
@@ -103,25 +113,17 @@ def prompt_function(template: str) -> PromptFunction:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
         (<ImagePlace.IMAGE: 'image'>, ' Which?')
     """
-    parts = _template_parts(template)
+    pieces = _pieces(template)
 
     def prompt(row: Row) -> Prompt:
-        found: list[Any] = []
-        for text, name in parts:
-            found += [text] if text else []
-            if name is not None:
-                found += _filled(name, row)
-        return tuple(_joined(found))
+        parts = [part for text, name in pieces for part in (text, *_filled(name, row))]
+        return tuple(_merged(parts))
 
     return prompt
 
 
-def _template_parts(template: str) -> list[tuple[str, str | None]]:
-    """Pieces of text, each with the name of the column that follows it.
-
-    Raises:
-        UsageError: As for `prompt_function`.
-    """
+def _pieces(template: str) -> list[tuple[str, str | None]]:
+    """Pieces of text, each with the name of the column that follows it."""
     try:
         parsed = list(Formatter().parse(template))
         if any(name == "" or form or conversion for _, name, form, conversion in parsed):
@@ -131,69 +133,118 @@ def _template_parts(template: str) -> list[tuple[str, str | None]]:
     return [(text, name) for text, name, _, _ in parsed]
 
 
-def _filled(name: str, row: Row) -> list[Any]:
+def _filled(name: str | None, row: Row) -> Prompt:
+    if name is None:
+        return ()
     if name == "image":
-        return [IMAGE]
+        return (IMAGE,)
     if name == "images":
-        return [IMAGE] * len(row["images"] if "images" in row else [row["image"]])
-    if name == "options" and name in row:
-        return ["\n".join(f"{letter}. {one}" for letter, one in zip(ascii_uppercase, row["options"], strict=False))]
+        return (IMAGE,) * len(row["images"] if "images" in row else [row["image"]])
     if name not in row:
         # Not the fault of this row: all rows have the same columns.
         raise UsageError(f"prompt: {missing_column(name, row)}")
-    return [str(row[name])]
+    return (listed_options(row) if name == "options" else str(row[name]),)
 
 
-def _joined(parts: Iterable[Any]) -> list[Any]:
-    """Merge adjacent texts."""
-    found: list[Any] = []
-    for part in parts:
-        if found and isinstance(part, str) and isinstance(found[-1], str):
-            found[-1] += part
-        else:
-            found.append(part)
-    return found
+def _merged(parts: Iterable[Any]) -> Iterator[Any]:
+    """The parts with adjacent texts as one, and without empty texts."""
+    for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+        if not is_text:
+            yield from group
+        elif text := "".join(group):
+            yield text
+
+
+def _from_python(path: Path) -> list[Task]:
+    try:
+        contents = runpy.run_path(str(path))
+    except (ValidationError, EyechartError):
+        raise
+    # The file may raise anything; the user needs to know which file did.
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"the task file cannot be run: {type(error).__name__}: {error}") from error
+    tasks = [*contents.get("TASKS", []), *([contents["TASK"]] if "TASK" in contents else [])]
+    if not tasks or not all(isinstance(task, Task) for task in tasks):
+        raise UsageError("a task file must define TASK = Task(...) or TASKS = [Task(...), ...]")
+    return [_placed(task, path) for task in tasks]
+
+
+def _placed(task: Task, file: Path) -> Task:
+    """A task of a Python file, with its paths relative to the file, and prompts whose errors are not those of a row."""
+    data = task.data
+    if data.path is not None:
+        images = _image_folder(data.images, file.parent)
+        data = replace(data, datasets=(task.name,), path=_data_path(data.path, file.parent), images=images)
+    elif not data.datasets:
+        raise UsageError(f"data of {task.name}: missing path or datasets")
+    what = f"{file}: the prompt of {task.name}"
+    changes: dict[str, Any] = {"prompts": {key: _checked(ask, what) for key, ask in task.protocol.prompts.items()}}
+    for name in ("open_prompt", "blind_prompt"):
+        if (ask := getattr(task.protocol, name, None)) is not None:
+            changes[name] = _checked(ask, what)
+    return replace(task, data=data, protocol=replace(task.protocol, **changes))
+
+
+def _checked(ask: PromptFunction, what: str) -> PromptFunction:
+    def prompt(row: Row) -> Prompt:
+        try:
+            parts = ask(row)
+        except KeyError as error:
+            raise UsageError(f"{what}: {missing_column(str(error.args[0]), row)}") from error
+        except Exception as error:
+            where = f"{what} fails on row {row.get('id')!r}"
+            raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
+        is_list = isinstance(parts, tuple | list) and parts
+        if not is_list or not all(part is IMAGE or isinstance(part, str) for part in parts):
+            raise UsageError(
+                f"{what} returns {brief(parts)}; expected a tuple of strings and IMAGE, as (IMAGE, 'Which?')"
+            )
+        return tuple(parts)
+
+    return prompt
+
+
+def _data_path(path: str, folder: Path) -> str:
+    """A path relative to the task file; one that neither exists nor has a file's suffix is a Hub id."""
+    file = folder / Path(path).expanduser()
+    return str(file) if file.exists() or file.suffix in FILES else path
+
+
+def _image_folder(images: str | None, folder: Path) -> str | None:
+    return None if images is None else str(folder / Path(images).expanduser())
 
 
 def _from_yaml(path: Path) -> Task:
     file = read_yaml(path, _File, "task file", {"tasks": f"a suite file: run it with --suite {path}"})
-    try:
-        return _task(file, path.parent)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-
-
-def _task(file: _File, folder: Path) -> Task:
     if file.protocol not in PROTOCOLS:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
-    _check_prompt(file)
-    digest = hashlib.sha256((file.prompt + file.blind_prompt).encode()).hexdigest()[:8]
+    protocol = PROTOCOLS[file.protocol]
+    _check_prompt(file, protocol)
     prompts = {DEFAULT: prompt_function(file.prompt)}
-    if PROTOCOLS[file.protocol].kind == "multiple choice":
+    if protocol.kind == "multiple choice":
         prompts[VLMEVALKIT] = vlmevalkit_prompt
-    given: dict[str, Any] = {"prompts": prompts, "prompt_id": f"{file.name}/{digest}"}
-    if file.blind_prompt:
-        given["blind_prompt"] = prompt_function(file.blind_prompt)
-    if file.prefill:
-        given["prefill"] = file.prefill
-    if file.word_pairs:
-        given["word_pairs"] = tuple(_word_pair(text) for text in file.word_pairs)
-    try:
-        protocol: Protocol = PROTOCOLS[file.protocol](**given)
-    except ValidationError as error:
-        names = ", ".join(str(item["loc"][0]) for item in error.errors() if item["loc"])
-        raise UsageError(f"protocol {file.protocol} does not take {names}") from error
+    optional = {
+        "blind_prompt": prompt_function(file.blind_prompt) if file.blind_prompt else None,
+        "prefill": file.prefill,
+        "word_pairs": tuple(map(_word_pair, file.word_pairs)),
+    }
+    digest = hashlib.sha256((file.prompt + file.blind_prompt).encode()).hexdigest()[:8]
+    given: dict[str, Any] = {name: value for name, value in optional.items() if value}
+    if unknown := given.keys() - protocol.__pydantic_fields__.keys():  # type: ignore[attr-defined]
+        raise UsageError(f"protocol {file.protocol} does not take {', '.join(sorted(unknown))}")
     return Task(
         name=file.name,
         data=TaskData(
             datasets=(file.name,),
             config=file.data.config,
-            path=data_path(file.data.path, folder),
+            path=_data_path(file.data.path, path.parent),
             split=file.data.split,
-            images=image_folder(file.data.images, folder),
+            images=_image_folder(file.data.images, path.parent),
             columns=file.columns,
         ),
-        protocol=with_settings(protocol, file.settings, file.name),
+        protocol=with_settings(
+            protocol(prompts=prompts, prompt_id=f"{file.name}/{digest}", **given), file.settings, file.name
+        ),
         groups=tuple(file.groups),
         cluster=file.cluster,
         description=file.description,
@@ -202,15 +253,9 @@ def _task(file: _File, folder: Path) -> Task:
     )
 
 
-def _check_prompt(file: _File) -> None:
-    """Refuse a prompt, cluster or groups that do not fit the protocol.
-
-    Raises:
-        UsageError: The template is malformed, shows a label, or lacks the images; it lacks options that the protocol
-            has, or shows options that it does not have; or `cluster` or `groups` would have no effect.
-    """
-    protocol = PROTOCOLS[file.protocol]
-    shown, blind = ({name for _, name in _template_parts(text) if name} for text in (file.prompt, file.blind_prompt))
+def _check_prompt(file: _File, protocol: type[Protocol]) -> None:
+    """Refuse a prompt, cluster or groups that do not fit the protocol."""
+    shown, blind = ({name for _, name in _pieces(text) if name} for text in (file.prompt, file.blind_prompt))
     if labels := [name for name in _LABELS if name in shown | blind]:
         raise UsageError(f"prompt: {{{labels[0]}}} would show the label to the model; leave it out")
     if file.blind_prompt and (not blind.isdisjoint(("image", "images")) or "options" not in blind):
@@ -228,11 +273,10 @@ def _check_prompt(file: _File) -> None:
 
 
 def _word_pair(text: str) -> WordPair:
-    positive, slash, negative = text.partition("/")
-    words = [part.strip() for part in (*positive.split("+"), *negative.split("+"))]
-    if not (slash and all(words)) or len(set(words)) < len(words):
+    sides = [tuple(word.strip() for word in side.split("+")) for side in text.split("/")]
+    words = [word for side in sides for word in side]
+    if len(sides) != 2 or not all(words) or len(set(words)) < len(words):
         raise UsageError(
             f"word_pairs: expected a pair of different words, such as good/poor or good+fine/poor+bad; found {text!r}"
         )
-    n_positive = positive.count("+") + 1
-    return WordPair(tuple(words[:n_positive]), tuple(words[n_positive:]))
+    return WordPair(*sides)

@@ -21,7 +21,7 @@ def vlmevalkit_prompt(row: Row) -> Prompt:
     """Images; hint, question, options, instruction."""
     hint = f"Hint: {row['hint']}\n" if row.get("hint") else ""
     instruction = "Please select the correct answer from the options above. \n"
-    return (*_images(row), f"{hint}Question: {row['question']}\nOptions:\n{_options(row)}\n{instruction}")
+    return (*_images(row), f"{hint}Question: {row['question']}\nOptions:\n{listed_options(row)}\n{instruction}")
 
 
 def lmms_eval_mmbench_prompt(row: Row) -> Prompt:
@@ -36,14 +36,14 @@ def lmms_eval_mmbench_cn_prompt(row: Row) -> Prompt:
 
 def lmms_eval_q_bench_prompt(row: Row) -> Prompt:
     """Images; question, options, instruction: Q-Bench and its pairs."""
-    return (*_images(row), f"{row['question']}\n{_options(row)}\n{_DIRECTLY}\n")
+    return (*_images(row), f"{row['question']}\n{listed_options(row)}\n{_DIRECTLY}\n")
 
 
 def _lmms_eval_mmbench(row: Row, instruction: str) -> Prompt:
     hint = f"{row['hint']} " if row.get("hint") else ""
     return (
         *_images(row),
-        f"{hint}{row['question']} There are several options:\n{_options(row)}\n\n{instruction}",
+        f"{hint}{row['question']} There are several options:\n{listed_options(row)}\n\n{instruction}",
     )
 
 
@@ -51,5 +51,6 @@ def _images(row: Row) -> Prompt:
     return (IMAGE,) * max(1, len(row.get("images") or ()))
 
 
-def _options(row: Row) -> str:
+def listed_options(row: Row) -> str:
+    """The options with their letters, one per line."""
     return "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))

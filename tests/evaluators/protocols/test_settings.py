@@ -23,7 +23,9 @@ def test_every_setting_has_a_type_and_a_meaning(task):
 
 def test_types_are_named_as_they_are_given():
     found = {
-        one.name: one for name in ("mmbench/en", "q_bench/assessment") for one in list_settings(get_task(name).protocol)
+        setting.name: setting
+        for name in ("mmbench/en", "q_bench/assessment")
+        for setting in list_settings(get_task(name).protocol)
     }
     assert {name: one.type for name, one in found.items()} == {
         "prompt": "default | numerical",
@@ -69,24 +71,25 @@ def test_an_allowed_value_changes_one_setting_and_the_result_names_it(task, name
 
 
 @pytest.mark.parametrize(
-    ("task", "name", "value", "expected"),
+    ("task", "name", "values"),
     [
-        *(("q_bench/perception", "max_new_tokens", value, "expected whole number") for value in (0, 1.5, True, "64")),
-        *(("q_bench/perception", "shuffle_seed", value, "expected whole number") for value in (-1, True, "7")),
-        *(("q_bench/assessment", "temperature", value, "expected number") for value in (0, -1, True, "2")),
-        *(("q_bench/assessment", "temperature", float(value), "expected number") for value in ("nan", "inf")),
-        ("q_bench/assessment", "word_pair", 3, "expected text"),
-        *(("mmbench/en", "blind", value, "expected true | false") for value in (1, "true", "yes", None)),
-        ("mmbench/en", "early_stop", "no", "expected true | false"),
-        ("mmbench/en", "fallback", "randm", "expected wrong | random"),
-        ("q_bench/perception", "prompt", 3, "expected default | answer-mark | vlmevalkit | lmms-eval"),
+        ("q_bench/perception", "max_new_tokens", (0, 1.5, True, "64")),
+        ("q_bench/perception", "shuffle_seed", (-1, True, "7")),
+        ("q_bench/assessment", "temperature", (0, -1, True, "2", float("nan"), float("inf"))),
+        ("q_bench/assessment", "word_pair", (3,)),
+        ("mmbench/en", "blind", (1, "true", "yes", None)),
+        ("mmbench/en", "early_stop", ("no",)),
+        ("mmbench/en", "fallback", ("randm",)),
+        ("q_bench/perception", "prompt", (3,)),
+        ("mmbench/en", "exclude_blind_solved", (3,)),
+        ("mmbench/en", "human_labels", (3,)),
     ],
 )
-def test_any_other_value_is_refused_with_what_is_allowed(task, name, value, expected):
-    with pytest.raises(UsageError) as caught:
-        change(task, **{name: value})
-    assert str(caught.value).startswith(f"{task}: {name}={value!r}: ") and expected in str(caught.value)
-    assert "Input should" not in str(caught.value)
+def test_any_other_value_is_refused_by_name(task, name, values):
+    for value in values:
+        with pytest.raises(UsageError) as caught:
+            change(task, **{name: value})
+        assert str(caught.value).startswith(f"{task}: {name}: ") and repr(value) in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +100,6 @@ def test_any_other_value_is_refused_with_what_is_allowed(task, name, value, expe
         ("q_bench/description", {"shuffle_seed": 1}, "unknown setting 'shuffle_seed' of q_bench/description"),
         # What a task or a run fixes is no setting.
         ("q_bench/perception", {"seed": 3}, "unknown setting 'seed' of q_bench/perception"),
-        ("mmbench/en", {"exclude_blind_solved": 3}, "exclude_blind_solved=3: .*expected folder"),
-        ("mmbench/en", {"human_labels": 3}, "human_labels=3: .*expected file"),
     ],
 )
 def test_a_protocols_own_check_speaks_for_itself(task, given, message):

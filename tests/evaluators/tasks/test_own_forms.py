@@ -358,7 +358,7 @@ def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (("score=closeness", "score=0.5"), "score must be a function; found 0.5"),
+        (("score=closeness", "score=0.5"), "score: "),
         (("(-10, 0)", "(0, -10)"), "score_range"),
         (("(-10, 0)", '("a", 1)'), "score_range"),
         (("Description", "CircularEval"), "MultipleChoice and Description"),
