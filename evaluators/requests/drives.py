@@ -24,15 +24,14 @@ def network_drive(folder: str | Path, mounts: Path | None = None) -> str:
     except OSError:
         return ""
     path = os.path.realpath(folder)
-    place, kind = "", ""
-    for line in lines:
-        fields = line.split()
+    deepest, kind = "", ""
+    for fields in (line.split() for line in lines):
         if len(fields) < 3:
             continue
         # Spaces and similar characters are written as octal numbers.
-        mounted = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
-        contains = path == mounted or path.startswith(mounted.rstrip("/") + "/")
-        # Of two mounts at the same place, the later one hides the earlier one.
-        if contains and len(mounted) >= len(place):
-            place, kind = mounted, fields[2]
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1])
+        contains = path == point or path.startswith(point.rstrip("/") + "/")
+        # Of two mounts at the same point, the later one hides the earlier one.
+        if contains and len(point) >= len(deepest):
+            deepest, kind = point, fields[2]
     return kind if _NETWORK.fullmatch(kind) else ""

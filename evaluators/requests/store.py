@@ -16,8 +16,6 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.evaluators.requests import store_errors
-from eyechart.evaluators.requests.store_errors import explained
 from eyechart.evaluators.requests.stored_form import ANSWER, Form, is_time, read_value, why_unreadable
 from eyechart.evaluators.requests.values import brief, encode
 
@@ -38,6 +36,25 @@ _TABLE = """
 _COLUMNS = ("key", "model", "stored_at", "value")
 _KEYS_PER_QUERY = 500
 _BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+_ELSEWHERE = "set EYECHART_HOME to another folder, or run with --no-store"
+_KEPT = "Stored answers are kept, and running the same command again asks only for the missing ones."
+_WRITABLE = f"Make the file and its folder writable, or {_ELSEWHERE}."
+_MOVE_AWAY = f"Move the file away, or {_ELSEWHERE}."
+_REMOVE_ALL = f"Remove it with `eyechart store prune --all`, or {_ELSEWHERE}."
+_REMOVE_UNREADABLE = f"Remove only the unreadable answers with `eyechart store prune --unreadable`, or {_ELSEWHERE}."
+_UPDATE = f"Update eyechart, or {_ELSEWHERE}."
+_LOCAL_DISK = f"Choose a folder on a local disk: {_ELSEWHERE}."
+_ADVICE = {
+    sqlite3.SQLITE_FULL: f"{_KEPT} Free some space first, or {_ELSEWHERE}.",
+    sqlite3.SQLITE_IOERR: f"The disk may be full or failing. {_KEPT} Free some space first, or {_ELSEWHERE}.",
+    sqlite3.SQLITE_BUSY: f"Another process is writing to it. {_KEPT} Wait until it is done, or {_ELSEWHERE}.",
+    sqlite3.SQLITE_READONLY: _WRITABLE,
+    sqlite3.SQLITE_PERM: _WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _WRITABLE,
+    sqlite3.SQLITE_NOTADB: _MOVE_AWAY,
+    sqlite3.SQLITE_CORRUPT: _REMOVE_ALL,
+}
 
 
 @dataclass(frozen=True)
@@ -80,7 +97,7 @@ class ResponseStore:
                 written by a newer version.
         """
         path = path or default_path()
-        with explained(path):
+        with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, timeout=timeout, isolation_level=None)
             try:
@@ -91,11 +108,9 @@ class ResponseStore:
         return cls(path, connection)
 
     def __enter__(self) -> "ResponseStore":
-        """Itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
@@ -116,16 +131,16 @@ class ResponseStore:
             StoreError: The store cannot be read, or a value does not have this form.
         """
         wanted = list(dict.fromkeys(keys))
-        found: dict[bytes, object] = {}
-        with explained(self.path):
+        rows: dict[bytes, object] = {}
+        with _explained(self.path):
             for start in range(0, len(wanted), _KEYS_PER_QUERY):
                 part = wanted[start : start + _KEYS_PER_QUERY]
                 query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
-                found.update(self._connection.execute(query, part))
+                rows.update(self._connection.execute(query, part))
         try:
-            return {key: read_value(value, form) for key, value in found.items()}
+            return {key: read_value(value, form) for key, value in rows.items()}
         except ValueError as error:
-            raise store_errors.unreadable(self.path, str(error)) from error
+            raise self._unreadable_error(str(error)) from error
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
         """Store answers in one transaction: all of them or none. Existing answers are not changed.
@@ -139,7 +154,7 @@ class ResponseStore:
         """
         now = time.time()
         rows = [(key, model, now, encode(value)) for key, value in values.items()]
-        with explained(self.path), _transaction(self._connection):
+        with _explained(self.path), _transaction(self._connection):
             self._connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
 
     def models(self) -> list[StoredModel]:
@@ -152,11 +167,11 @@ class ResponseStore:
             "SELECT model, count(*), sum(length(value)), min(stored_at), max(stored_at) FROM responses "
             "GROUP BY model ORDER BY model"
         )
-        with explained(self.path):
+        with _explained(self.path):
             models = [StoredModel(*row) for row in self._connection.execute(query)]
         for model in models:
             if not (isinstance(model.name, str) and is_time(model.first) and is_time(model.last)):
-                raise store_errors.unreadable(self.path, f"the model {brief(model.name)} has an invalid name or time")
+                raise self._unreadable_error(f"the model {brief(model.name)} has an invalid name or time")
         return models
 
     def size(self) -> int:
@@ -170,12 +185,12 @@ class ResponseStore:
         Raises:
             StoreError: It is damaged.
         """
-        with explained(self.path):
+        with _explained(self.path):
             (first,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
-            raise store_errors.damaged(self.path, first.splitlines()[-1])
+            raise _store_error(self.path, f"is damaged: {first.splitlines()[-1]}", _REMOVE_ALL)
         for _, reason in self._unreadable():
-            raise store_errors.unreadable(self.path, reason)
+            raise self._unreadable_error(reason)
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
         """Remove answers. Call `compact` afterwards to free their disk space.
@@ -196,7 +211,7 @@ class ResponseStore:
         before = None if older_than is None else time.time() - older_than * 86_400
         condition = "(:model IS NULL OR model = :model) AND (:before IS NULL OR stored_at < :before)"
         values = {"model": model, "before": before}
-        with explained(self.path), _transaction(self._connection):
+        with _explained(self.path), _transaction(self._connection):
             query = f"SELECT model, count(*) FROM responses WHERE {condition} GROUP BY model ORDER BY model"
             removed = dict(self._connection.execute(query, values).fetchall())
             self._connection.execute(f"DELETE FROM responses WHERE {condition}", values)
@@ -208,7 +223,7 @@ class ResponseStore:
         Raises:
             StoreError: The store cannot be read or written.
         """
-        with explained(self.path), _transaction(self._connection):
+        with _explained(self.path), _transaction(self._connection):
             keys = [(key,) for key, _ in self._unreadable()]
             self._connection.executemany("DELETE FROM responses WHERE key IS ?", keys)
         return len(keys)
@@ -219,13 +234,16 @@ class ResponseStore:
         Raises:
             StoreError: The disk has no room for the copy, or another process is using the store.
         """
-        with explained(self.path):
+        with _explained(self.path):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def _unreadable_error(self, reason: str) -> StoreError:
+        return _store_error(self.path, f"is damaged: {reason}", _REMOVE_UNREADABLE)
+
     def _unreadable(self) -> Iterator[tuple[object, str]]:
         """The key of each row that cannot be read, and why it cannot."""
-        with explained(self.path):
+        with _explained(self.path):
             for row in self._connection.execute("SELECT key, model, stored_at, value FROM responses"):
                 if (reason := why_unreadable(*row)) is not None:
                     yield row[0], reason
@@ -250,9 +268,9 @@ def clear(path: Path | None = None) -> dict[str, int]:
             store.compact()
             return removed
     except StoreError as error:
-        if store_errors.primary_code(error.__cause__) not in _BEYOND_WRITING:
+        if _primary_code(error.__cause__) not in _BEYOND_WRITING:
             raise
-    with explained(path):
+    with _explained(path):
         for file in (*_companions(path), path):
             file.unlink(missing_ok=True)
     return {}
@@ -288,18 +306,23 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application == _APPLICATION_ID and version > SCHEMA:
-        raise store_errors.newer(path, version, SCHEMA)
-    if application not in (0, _APPLICATION_ID) or (application == 0 and tables):
-        raise store_errors.foreign(path)
+    if application == 0 and not tables:
+        return True
+    if application != _APPLICATION_ID:
+        raise _store_error(path, "is a database of another program", _MOVE_AWAY)
+    if version > SCHEMA:
+        problem = f"was written by a newer eyechart (schema {version}; this one knows {SCHEMA})"
+        raise _store_error(path, problem, _UPDATE)
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
-    if application == _APPLICATION_ID and columns != list(_COLUMNS):
-        raise store_errors.other_columns(path, columns, _COLUMNS)
+    if columns != list(_COLUMNS):
+        problem = (
+            f"is damaged: its table has the columns {', '.join(columns) or 'none'}; expected {', '.join(_COLUMNS)}"
+        )
+        raise _store_error(path, problem, _MOVE_AWAY)
     # A trigger may remove stored answers, and a view cannot be written to.
-    others = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone()
-    if application == _APPLICATION_ID and others is not None:
-        raise store_errors.other_contents(path, *others)
-    return application == 0
+    for kind, name in connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"):
+        raise _store_error(path, f"was changed: it contains the {kind} {brief(name)}", _MOVE_AWAY)
+    return False
 
 
 def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
@@ -310,11 +333,12 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             break
         except sqlite3.OperationalError as error:
-            if store_errors.primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     if mode != "wal":
-        raise store_errors.without_wal(path, mode)
+        problem = f"cannot be used: its file system does not support SQLite's WAL mode (the mode stays {mode})"
+        raise _store_error(path, problem, _LOCAL_DISK)
 
 
 @contextlib.contextmanager
@@ -332,3 +356,25 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite and the system into a `StoreError` that names the store and says how to continue."""
+    try:
+        yield
+    except OSError as error:
+        raise _store_error(path, f"cannot be used: {error.strerror or error}", _WRITABLE) from error
+    except sqlite3.Error as error:
+        advice = _ADVICE.get(_primary_code(error), f"To continue, {_ELSEWHERE}.")
+        raise _store_error(path, f"cannot be used: {error}", advice) from error
+
+
+def _store_error(path: Path, problem: str, advice: str) -> StoreError:
+    """Make an error about the store."""
+    return StoreError(f"the response store {path} {problem}. {advice}")
+
+
+def _primary_code(error: BaseException | None) -> int:
+    """SQLite's primary code of an error, such as `sqlite3.SQLITE_FULL`; `SQLITE_OK` for other errors."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF

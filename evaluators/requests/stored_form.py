@@ -1,69 +1,54 @@
 """The forms of stored values. Checked on writing and reading, because a store may be edited and a disk may fail."""
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from eyechart.evaluators.requests.values import brief, decode
 
-Form = Mapping[str, Callable[[Any], bool]]
-"""The fields that a value may have, each with a check of its type."""
+_Text = Annotated[str, Field(strict=True)]
+_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+_LossTokens = Annotated[int, Field(strict=True, gt=0, lt=2**63)]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+@with_config(ConfigDict(extra="forbid"))
+class Answer(TypedDict, total=False):
+    """A model's answer: fields of `Response`."""
+
+    text: _Text
+    reasoning: _Text
+    finish_reason: _Text
+    rendered_prompt: _Text
+    upper_bound_words: list[_Text]
+    options: list[_Text]
+    logits: dict[str, _Number]
+    losses: list[tuple[_Number, _LossTokens]]
+    score: _Number
+    image_scores: list[_Number]
+    usage: dict[str, _Count]
+    images_downscaled: _Count
+    response_metadata: dict[str, _Text]
 
 
-def _is_number(value: object) -> bool:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    # An integer with hundreds of digits.
-    except OverflowError:
-        return False
+@with_config(ConfigDict(extra="forbid"))
+class JudgeReply(TypedDict, total=False):
+    """A judge's reply: fields of `Reply`."""
+
+    text: _Text | None
+    reasoning: _Text
+    finish_reason: _Text
+    served: _Text
+    dropped_parameters: _Text
+    usage: dict[str, _Count]
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
-
-
-def _is_loss(value: object) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and len(value) == 2
-        and _is_number(value[0])
-        and _is_count(value[1])
-        and value[1] > 0
-    )
-
-
-def _list_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list | tuple) and all(map(check, value))
-
-
-def _dict_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Mapping) and all(map(check, value.values()))
-
-
-ANSWER: Form = {
-    **dict.fromkeys(("text", "reasoning", "finish_reason", "rendered_prompt"), _is_text),
-    **dict.fromkeys(("upper_bound_words", "options"), _list_of(_is_text)),
-    "logits": _dict_of(_is_number),
-    "losses": _list_of(_is_loss),
-    "score": _is_number,
-    "image_scores": _list_of(_is_number),
-    "usage": _dict_of(_is_count),
-    "images_downscaled": _is_count,
-    "response_metadata": _dict_of(_is_text),
-}
-"""A model's answer: fields of `Response`."""
-REPLY: Form = {
-    "text": lambda value: value is None or _is_text(value),
-    **dict.fromkeys(("reasoning", "finish_reason", "served", "dropped_parameters"), _is_text),
-    "usage": _dict_of(_is_count),
-}
-"""A judge's reply: fields of `Reply`."""
+Form = TypeAdapter[Any]
+ANSWER: Form = TypeAdapter(Answer)
+REPLY: Form = TypeAdapter(JudgeReply)
+_ROW: Form = TypeAdapter(Answer | JudgeReply)
 
 
 def read_value(stored: object, form: Form) -> dict[str, Any]:
@@ -91,9 +76,11 @@ def read_value(stored: object, form: Form) -> dict[str, Any]:
 
 def misfit(value: Mapping[str, Any], form: Form) -> str | None:
     """Which field of a value does not have the form; None if all have it."""
-    for name, item in value.items():
-        if name not in form or not form[name](item):
-            return f"an answer has the invalid field {brief(name)}: {brief(item)}"
+    try:
+        form.validate_python(value)
+    except ValidationError as error:
+        name = next(part for part in error.errors()[0]["loc"] if part in value)
+        return f"an answer has the invalid field {brief(name)}: {brief(value[str(name)])}"
     return None
 
 
@@ -102,7 +89,7 @@ def why_unreadable(key: object, model: object, stored_at: object, value: object)
     if not (isinstance(key, bytes) and isinstance(model, str) and is_time(stored_at)):
         return f"a row has an invalid key {brief(key)}, model {brief(model)} or time {brief(stored_at)}"
     try:
-        read_value(value, {**ANSWER, **REPLY})
+        read_value(value, _ROW)
     except ValueError as error:
         return str(error)
     return None
