@@ -108,9 +108,11 @@ class ResponseStore:
         return cls(path, connection)
 
     def __enter__(self) -> "ResponseStore":
+        """Itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close it."""
         self.close()
 
     def close(self) -> None:
@@ -309,15 +311,14 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     if application == 0 and not tables:
         return True
     if application != _APPLICATION_ID:
-        raise _store_error(path, "is a database of another program", _MOVE_AWAY)
+        raise _store_error(path, "is a database, but not a response store", _MOVE_AWAY)
     if version > SCHEMA:
         problem = f"was written by a newer eyechart (schema {version}; this one knows {SCHEMA})"
         raise _store_error(path, problem, _UPDATE)
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
     if columns != list(_COLUMNS):
-        problem = (
-            f"is damaged: its table has the columns {', '.join(columns) or 'none'}; expected {', '.join(_COLUMNS)}"
-        )
+        table = f"has the columns {', '.join(columns)}" if columns else "is missing"
+        problem = f"is damaged: its table {table}; expected the columns {', '.join(_COLUMNS)}"
         raise _store_error(path, problem, _MOVE_AWAY)
     # A trigger may remove stored answers, and a view cannot be written to.
     for kind, name in connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"):
