@@ -12,8 +12,7 @@ from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
-    from eyechart.hub_cards.model_card.hub import Held
-    from eyechart.hub_cards.model_card.publication import Change
+    from eyechart.hub_cards.model_card.publication import Change, Held
 
 
 def publish(
@@ -71,10 +70,10 @@ def publish(
         if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
             raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
         repos = _data_repos(dataset_repo or [])
-        published = select(runs, model_repo, task or [], Consent(allow_left_out, data_name.strip(), same_model))
+        consent = Consent(allow_left_out, data_name.strip(), same_model, repos, source)
+        published = select(runs, model_repo, task or [], consent)
         held = _held(model_repo, card)
-        found = changes(published, model_repo, held.files, data_repos=repos, source=source)
-        return found, held, gaps(published, repos, source)
+        return changes(published, model_repo, held.files), held, gaps(published)
 
     found, held, missing = checked(prepare)
     for change in found:
@@ -90,27 +89,25 @@ def publish(
         checked(lambda: write_changes(found, out))
         say(f"Written to {out}: {', '.join(change.path for change in found)}")
     if push:
-        from eyechart.hub_cards.model_card.hub import push_files
+        from eyechart.hub_cards.model_card.publication import push_changes
 
-        files = {change.path: change.after for change in found}
-        address = checked(lambda: push_files(model_repo, files, parent=held.revision, create_pr=create_pr))
+        address = checked(lambda: push_changes(model_repo, found, parent=held.revision, create_pr=create_pr))
         say(f"Published: {address}")
     elif out is None:
         print("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
 
 
 def _held(repo: str, card: Path | None) -> "Held":
-    from eyechart.hub_cards.model_card.hub import Held, decoded, read_files
-    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES
+    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES, Held, decoded, read_files
 
     if card is None:
-        return read_files(repo, (CARD, ENTRIES))
+        return read_files(repo)
     entries = card.parent / ENTRIES
     try:
         files = {CARD: card.read_bytes(), **({ENTRIES: entries.read_bytes()} if entries.is_file() else {})}
     except OSError as error:
         raise MissingFileError(f"cannot be read as a card: {error}", path=card) from error
-    return Held({path: decoded(content, str(card.parent / path)) for path, content in files.items()}, "")
+    return Held({path: decoded(content, str(card.parent / path)) for path, content in files.items()})
 
 
 def _data_repos(values: list[str]) -> dict[str, str]:

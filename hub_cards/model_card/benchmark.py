@@ -1,10 +1,8 @@
 """`eval.yaml`: makes an exported dataset a benchmark on the Hub, with a leaderboard for each task.
 
-Format: https://huggingface.co/docs/hub/eval-results, marked as work in progress there. Fields: `name`, `description`,
-`evaluation_framework`, and `tasks` with an `id` and, optionally, `config` and `split`. The Hub checks the file when it
-is pushed. Hugging Face keeps a list of frameworks (`packages/tasks/src/eval.ts` in
-https://github.com/huggingface/huggingface.js), to which "eyechart" must be added first, and a list of the repositories
-that are shown as benchmarks. Therefore the file is written only on request.
+Format: https://huggingface.co/docs/hub/eval-results. Hugging Face keeps lists of the frameworks
+(`packages/tasks/src/eval.ts` in https://github.com/huggingface/huggingface.js) and of the repositories that are shown
+as benchmarks, to which "eyechart" and the repository must be added first. Therefore the file is written only on request.
 """
 
 from collections.abc import Sequence
@@ -16,9 +14,6 @@ from eyechart.datasets_scripts.catalog import DATASETS, find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.tasks import TASKS, get_task
-
-BENCHMARK_FILE = "eval.yaml"
-FRAMEWORK = "eyechart"
 
 
 def task_id(task: str, split: str) -> str:
@@ -43,7 +38,6 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
     Raises:
         UsageError: No task can be scored on the exported data.
     """
-    found = find_dataset(dataset)
     runs = [
         (task, config, split)
         for task in TASKS
@@ -51,19 +45,18 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
         for config in ([task.data.config] if task.data.config else configs[:1])
         if config in configs
         for split in task.data.splits
-        if i_have_the_rights or split not in found.private_splits(config)
+        if i_have_the_rights or split not in find_dataset(dataset).private_splits(config)
     ]
     if not runs:
         raise UsageError(
             f"{dataset} ({', '.join(configs)}) cannot be a benchmark: no task can be scored on the exported data. "
             "--i-have-the-rights also exports private answers."
         )
-    descriptions = dict.fromkeys(task.description for task, _, _ in runs)
-    papers = dict.fromkeys(task.paper for task, _, _ in runs)
+    texts = ["; ".join(dict.fromkeys(getattr(task, name) for task, *_ in runs)) for name in ("description", "paper")]
     return {
         "name": pretty_name(dataset),
-        "description": f"{'; '.join(descriptions)}. {'; '.join(papers)}.",
-        "evaluation_framework": FRAMEWORK,
+        "description": f"{'. '.join(texts)}.",
+        "evaluation_framework": "eyechart",
         "tasks": [{"id": task_id(task.name, split), "config": config, "split": split} for task, config, split in runs],
     }
 
@@ -72,8 +65,7 @@ def write_benchmark(folder: Path, contents: dict[str, Any]) -> None:
     """Write `eval.yaml` into an exported folder."""
     import yaml
 
-    text = yaml.safe_dump(contents, sort_keys=False, allow_unicode=True, width=float("inf"))
-    write_whole(folder / BENCHMARK_FILE, text)
+    write_whole(folder / "eval.yaml", yaml.safe_dump(contents, sort_keys=False, allow_unicode=True, width=float("inf")))
 
 
 def pretty_name(dataset: str) -> str:
@@ -82,5 +74,4 @@ def pretty_name(dataset: str) -> str:
 
     if dataset not in DATASETS:
         return dataset
-    card = files("eyechart.hub_cards") / "datasets" / f"{dataset}.md"
-    return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])
+    return str(DatasetCard.load(files("eyechart.hub_cards") / "datasets" / f"{dataset}.md").data["pretty_name"])

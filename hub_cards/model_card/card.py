@@ -1,15 +1,22 @@
-"""Puts results into a model's card; the rest stays unchanged byte for byte, including line ends."""
+"""Puts results into a model's card; the rest stays unchanged byte for byte, including comments and line ends.
 
+`huggingface_hub.ModelCard` reads and writes cards too. It loses comments, empty values, and all models of a
+`model-index` but one, so only its pattern for the metadata is used.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.hub_cards.model_card.entries import is_ours
-from eyechart.hub_cards.model_card.front_matter import split_card, with_results
 
 BEGIN = "<!-- eyechart: begin -->"
 END = "<!-- eyechart: end -->"
 _BYTE_ORDER_MARK = "\ufeff"
+_KEY = "model-index"
+_INDEX = re.compile(r"^([\"']?)model-index\1[ \t]*:.*\n(?:(?:[ \t-].*)?\n)*", re.MULTILINE)
+"""The lines of the `model-index`: its key, then lines that are indented, list items or empty."""
 
 
 def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], section: str) -> str:
@@ -17,32 +24,86 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
 
     Args:
         card: The text of `README.md`; "" if missing.
-        model: The model's name, used for a new `model-index`.
+        model: The model's name, used for a new `model-index`. In an existing one, the model with this name gets the
+            entries, or else the first model.
         entries: The entries for the `results` of the `model-index`; without entries, the `model-index` stays unchanged.
         section: Markdown. It replaces the text between the marks; without marks, it is added at the end, with marks.
 
     Raises:
-        DataError: The metadata cannot be read, or a mark is missing or duplicated.
+        DataError: The metadata are not a YAML mapping, their `model-index` does not have the Hub's form, or a mark is
+            missing or duplicated.
     """
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK
+
     mark = _BYTE_ORDER_MARK if card.startswith(_BYTE_ORDER_MARK) else ""
     text = card.removeprefix(mark)
-    has_pairs = "\r\n" in text and text.count("\r\n") == text.count("\n")
-    if has_pairs:
+    is_crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
+    if is_crlf:
         text = text.replace("\r\n", "\n")
-    before, metadata, rest = split_card(text)
+    block = REGEX_YAML_BLOCK.match(text)
+    before, metadata, rest = (text[: block.end(1)], block[2], text[block.end(2) :]) if block else ("", "", text)
     if entries:
-        metadata = with_results(metadata, model, entries, is_ours)
-    if not before and metadata:
-        before, rest = "---\n", f"---\n{rest}"
+        metadata = _with_results(metadata, model, entries)
+        before, rest = before or "---\n", rest if block else f"\n---\n{rest}"
     text = before + metadata + _with_section(rest, section)
-    return mark + (text.replace("\n", "\r\n") if has_pairs else text)
+    return mark + (text.replace("\n", "\r\n") if is_crlf else text)
+
+
+def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Replace the lines of the `model-index`; metadata in a style without such lines are rewritten, with all values."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(metadata) or {}
+    # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"the card's metadata are not valid YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
+    wanted = {**data, _KEY: _merged_index(data.get(_KEY), model, entries)}
+    try:
+        index = yaml.safe_dump({_KEY: wanted[_KEY]}, sort_keys=False, allow_unicode=True, width=float("inf"))
+        lines = f"{metadata}\n" if metadata else ""
+        edited = _INDEX.sub(lambda _: index, lines, count=1) if _KEY in data else lines + index
+        if _parsed(edited) != wanted:
+            # Unusual line ends survive only as escapes.
+            edited = yaml.safe_dump(wanted, sort_keys=False, width=float("inf"))
+    # A hexadecimal number can be too long for Python to write as a decimal.
+    except ValueError as error:
+        raise DataError(f"the card's metadata cannot be rewritten: {error}") from error
+    return edited.removesuffix("\n")
+
+
+def _parsed(text: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+
+
+def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The `model-index` with the entries in place of ours of earlier."""
+    if not index:
+        return [{"name": model, "results": [*entries]}]
+    is_list = isinstance(index, list) and all(isinstance(item, dict) for item in index)
+    if not is_list or not all(isinstance(item.get("results") or [], list) for item in index):
+        raise DataError(
+            f"the card's {_KEY} is {index!r:.80}; expected a list of models, each with `name` and a list of `results`. "
+            "Correct or remove it."
+        )
+    names = [item.get("name") for item in index]
+    target = names.index(model) if model in names else 0
+    others = [entry for entry in index[target].get("results") or [] if not is_ours(entry)]
+    return [*index[:target], {**index[target], "results": [*others, *entries]}, *index[target + 1 :]]
 
 
 def _with_section(text: str, section: str) -> str:
     marked = f"{BEGIN}\n{section.strip()}\n{END}"
     begins, ends = text.count(BEGIN), text.count(END)
     if not begins and not ends:
-        return f"{text.rstrip()}\n\n{marked}\n".lstrip("\n")
+        return f"{text.rstrip()}\n\n{marked}\n" if text.strip() else f"{marked}\n"
     first, last = text.find(BEGIN), text.find(END)
     if begins != 1 or ends != 1 or last < first:
         raise DataError(

@@ -12,38 +12,29 @@ from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
-from eyechart.hub_cards.model_card.selection import Published, left_out_public
+from eyechart.hub_cards.model_card.selection import Published
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry
 
-TASK_TYPE = "image-text-to-text"
-"""The Hub's name for the kind of task."""
 _OURS = " (eyechart)"
 """The suffix of the task names in our entries, by which a later publication finds and replaces them."""
 
 
-def index_entries(published: Sequence[Published], repos: Mapping[str, str], source: str | None) -> list[dict[str, Any]]:
+def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
     """Entries for the `results` of a `model-index`, one for each task and dataset.
 
-    Args:
-        published: The results. Averages over databases are skipped, because they belong to no single dataset, and so
-            are results on a sample, because an entry would not say so.
-        repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION.
-        source: Address of the run's report or logs.
+    Averages over databases are skipped, because they belong to no single dataset, and so are results on a sample,
+    because an entry would not say so.
     """
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    entries: list[dict[str, Any]] = []
-    for one in published:
-        if one.is_average or SAMPLE in one.result.settings:
-            continue
-        results = _eval_results(one, repos, source)
-        # One by one: the library merges tasks on the same data.
-        entries += eval_results_to_model_index("", results)[0]["results"] if results else []
-    return entries
+    whole = [entry for entry in published if not entry.is_average and SAMPLE not in entry.result.settings]
+    # One by one: the library merges tasks on the same data.
+    indexes = [eval_results_to_model_index("", _eval_results(entry)) for entry in whole]
+    return [entry for index in indexes for entry in index[0]["results"]]
 
 
 def is_ours(entry: Any) -> bool:
@@ -53,76 +44,55 @@ def is_ours(entry: Any) -> bool:
     return isinstance(name, str) and name.endswith(_OURS)
 
 
-def hub_entries(
-    published: Sequence[Published], repos: Mapping[str, str], source: str | None
-) -> "list[EvalResultEntry]":
-    """Entries for `.eval_results/*.yaml`: the headline score of each result without a `missing_reason`.
-
-    Args:
-        published: The results.
-        repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION, each with the `eval.yaml` of
-            `eyechart export --benchmark`.
-        source: Address of the run's report or logs.
-    """
+def hub_entries(published: Sequence[Published]) -> "list[EvalResultEntry]":
+    """Entries for `.eval_results/*.yaml`: the headline score of each result without a `missing_reason`."""
     from huggingface_hub import EvalResultEntry
 
-    found = []
-    for one in published:
-        if not missing_reason(one, repos):
-            repo, revision = _data_on_hub(one, repos)
-            found.append(
-                EvalResultEntry(
-                    dataset_id=repo,
-                    task_id=task_id(one.result.task, one.result.split),
-                    value=result_scores(one.result)[0].value(one.result.scores or {}),
-                    dataset_revision=revision,
-                    date=one.environment.get("started"),
-                    source_url=source,
-                    source_name=source and "eyechart",
-                    notes=_notes(one),
-                )
-            )
-    return found
-
-
-def missing_reason(one: Published, repos: Mapping[str, str]) -> str:
-    """Why a result is not in `.eval_results`, and what to pass; "" if it is."""
-    if one.own_data or known_task(one.result.task) is None:
-        return "your own data are not a benchmark on the Hub"
-    if one.is_average:
-        return "an average belongs to no single dataset"
-    if SAMPLE in one.result.settings:
-        return "a sample is not the benchmark"
-    name = one.result.dataset
-    if name not in repos:
-        return (
-            f"pass --dataset-repo {name}=OWNER/NAME, a repository made with `eyechart export {name} --benchmark "
-            "--push-to-hub OWNER/NAME`"
+    return [
+        EvalResultEntry(
+            dataset_id=entry.data_on_hub[0],
+            task_id=task_id(entry.result.task, entry.result.split),
+            value=_headline_value(entry),
+            dataset_revision=entry.data_on_hub[1],
+            date=entry.environment.get("started"),
+            source_url=entry.source,
+            source_name=entry.source and "eyechart",
+            notes=_notes(entry),
         )
-    is_defined = is_number(result_scores(one.result)[0].value(one.result.scores or {}))
-    return "" if is_defined else "the headline score is undefined"
+        for entry in published
+        if not missing_reason(entry)
+    ]
 
 
-def _data_on_hub(one: Published, repos: Mapping[str, str]) -> tuple[str, str | None]:
-    """The id of a result's data, on the Hub if they are there, and their revision."""
-    repo, _, revision = repos.get(one.result.dataset, "").partition("@")
-    if one.own_data or not repo:
-        revision = value_at(one.result.settings, "data.revision") or ""
-        return one.data_id, revision or None
-    return repo, revision or None
+def missing_reason(entry: Published) -> str:
+    """Why a result is not in `.eval_results`, and what to pass; "" if it is."""
+    name = entry.result.dataset
+    if entry.own_data or known_task(entry.result.task) is None:
+        return "your own data are not a benchmark on the Hub"
+    if entry.is_average:
+        return "an average belongs to no single dataset"
+    if SAMPLE in entry.result.settings:
+        return "a sample is not the benchmark"
+    if not entry.data_repo:
+        export = f"eyechart export {name} --benchmark --push-to-hub OWNER/NAME"
+        return f"pass --dataset-repo {name}=OWNER/NAME, a repository made with `{export}`"
+    return "" if is_number(_headline_value(entry)) else "the headline score is undefined"
 
 
-def _eval_results(one: Published, repos: Mapping[str, str], source: str | None) -> "list[EvalResult]":
+def _headline_value(entry: Published) -> Any:
+    return result_scores(entry.result)[0].value(entry.result.scores or {})
+
+
+def _eval_results(entry: Published) -> "list[EvalResult]":
     from huggingface_hub import EvalResult
 
-    result, scores = one.result, one.result.scores or {}
-    repo, revision = _data_on_hub(one, repos)
+    result, scores, (repo, revision) = entry.result, entry.result.scores or {}, entry.data_on_hub
     return [
         EvalResult(
-            task_type=TASK_TYPE,
+            task_type="image-text-to-text",
             task_name=f"{result.task}{_OURS}",
             dataset_type=repo,
-            dataset_name=one.data_name,
+            dataset_name=entry.data_name,
             dataset_config=result.settings["data"].get("config"),
             dataset_split=result.split,
             dataset_revision=revision,
@@ -130,46 +100,40 @@ def _eval_results(one: Published, repos: Mapping[str, str], source: str | None) 
             metric_name=spec.label,
             metric_value=spec.value(scores),
             metric_args={"n": spec.n(scores), "ci95": spec.bounds(scores)},
-            source_url=source,
-            source_name=source and "eyechart",
+            source_url=entry.source,
+            source_name=entry.source and "eyechart",
         )
         for spec in result_scores(result)
         if spec.has_interval and not spec.part_of and is_number(spec.value(scores))
     ]
 
 
-def _notes(one: Published) -> str:
-    scores = one.result.scores or {}
-    spec = result_scores(one.result)[0]
+def _notes(entry: Published) -> str:
+    scores, spec = entry.result.scores or {}, result_scores(entry.result)[0]
     interval = spec.bounds(scores)
     parts = [
-        f"{spec.label}, {one.result.split}, n = {spec.n(scores)}",
-        f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and None not in interval else "",
-        *setting_words(one),
-        f"eyechart {(one.environment.get('packages') or {}).get('eyechart')}",
+        f"{spec.label}, {entry.result.split}, n = {spec.n(scores)}",
+        f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and all(map(is_number, interval)) else "",
+        *setting_words(entry),
+        f"eyechart {value_at(entry.environment, 'packages.eyechart')}",
     ]
-    return "; ".join(part for part in parts if part)
+    return "; ".join(filter(None, parts))
 
 
-def setting_words(one: Published) -> Iterator[str]:
+def setting_words(entry: Published) -> Iterator[str]:
     """The settings by which results on the same leaderboard differ."""
-    result = one.result
-    judge, count, prompt = judge_of(result), len(left_out_public(result)), result.settings.get("prompt_id")
-    if prompt:
+    settings, task = entry.result.settings, known_task(entry.result.task)
+    if prompt := settings.get("prompt_id"):
         yield f"prompt {prompt}"
-    if result.settings.get("as_published") is not None:
+    if settings.get("as_published") is not None:
         yield "run as published"
-    sampling = value_at(result.settings, "model.sampling")
-    if isinstance(sampling, Mapping):
-        repeats = result.settings.get("repeats")
-        first = f", first of {repeats} repeats" if repeats else ""
+    if isinstance(sampling := value_at(settings, "model.sampling"), Mapping):
+        first = f", first of {settings['repeats']} repeats" if settings.get("repeats") else ""
         yield f"sampled at temperature {sampling.get('temperature')}, top_p {sampling.get('top_p')}{first}"
-    if judge:
+    if judge := judge_of(entry.result):
         yield f"judge {judge}"
-    if count:
-        yield f"{count} row{'s' if count > 1 else ''} left out"
-    task = known_task(result.task)
-    own = {} if task is None else task.protocol.settings()
-    for name, value in own.items():
-        if name not in ("prompt_id", "seed") and result.settings.get(name, value) != value:
-            yield f"{name} {result.settings[name]}"
+    if entry.left_out:
+        yield f"{entry.left_out} row{'s' if entry.left_out > 1 else ''} left out"
+    for name, value in task.protocol.settings().items() if task else ():
+        if name not in ("prompt_id", "seed") and settings.get(name, value) != value:
+            yield f"{name} {settings[name]}"

@@ -1,10 +1,12 @@
-"""The file changes of a publication."""
+"""A publication: the changed files of a model repository, read from the Hub and written to it or to a folder."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.results.finished_runs import result_title
 from eyechart.hub_cards.model_card.card import merged_card
@@ -14,6 +16,16 @@ from eyechart.hub_cards.model_card.selection import Published
 
 CARD = "README.md"
 ENTRIES = ".eval_results/eyechart.yaml"
+
+
+@dataclass(frozen=True)
+class Held:
+    """The card and the `.eval_results` of a repository."""
+
+    files: Mapping[str, str]
+    """Texts by path; files that the repository lacks are left out."""
+    revision: str = ""
+    """Their commit."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +44,13 @@ class Change:
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def changes(
-    published: Sequence[Published],
-    repo: str,
-    held: Mapping[str, str],
-    *,
-    data_repos: Mapping[str, str] | None = None,
-    source: str | None = None,
-) -> list[Change]:
+def changes(published: Sequence[Published], repo: str, files: Mapping[str, str]) -> list[Change]:
     """The changes that a publication makes in a model repository.
 
     Args:
         published: The results to publish, all of one model.
         repo: The model repository, "user/name".
-        held: The repository's current files by path.
-        data_repos: Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION.
-        source: Address of the run's report or logs.
+        files: The repository's current files by path.
 
     Returns:
         A change of the card, and one of `.eval_results/eyechart.yaml` if it has entries or exists already. Unchanged
@@ -59,39 +62,105 @@ def changes(
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
 
-    repos = data_repos or {}
-    card = held.get(CARD, "")
-    name = repo.rpartition("/")[2]
-    entries = eval_result_entries_to_yaml(hub_entries(published, repos, source))
-    after = merged_card(card, name, index_entries(published, repos, source), card_section(published, source))
-    found = [Change(CARD, card, after)]
-    if entries or ENTRIES in held:
-        text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=float("inf"))
-        found.append(Change(ENTRIES, held.get(ENTRIES, ""), text))
-    return [change for change in found if change.before != change.after]
+    card, entries = files.get(CARD, ""), eval_result_entries_to_yaml(hub_entries(published))
+    after = {CARD: merged_card(card, repo.rpartition("/")[2], index_entries(published), card_section(published))}
+    if entries or ENTRIES in files:
+        after[ENTRIES] = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=float("inf"))
+    return [Change(path, files.get(path, ""), text) for path, text in after.items() if text != files.get(path, "")]
 
 
-def gaps(published: Sequence[Published], data_repos: Mapping[str, str], source: str | None) -> list[str]:
+def gaps(published: Sequence[Published]) -> list[str]:
     """What a publication lacks, and what to pass; a line for each reason."""
-    found: dict[str, list[str]] = {}
-    for one in published:
-        if reason := missing_reason(one, data_repos):
-            title = result_title(one.result.task, one.result.dataset, one.result.split)
-            found.setdefault(reason, []).append(title)
-    lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in found.items()]
-    return lines if source else [*lines, "no link to the run: pass --source URL with the address of its report or logs"]
+    titles: dict[str, list[str]] = {}
+    for entry in published:
+        if reason := missing_reason(entry):
+            result = entry.result
+            titles.setdefault(reason, []).append(result_title(result.task, result.dataset, result.split))
+    lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in titles.items()]
+    if any(entry.source is None for entry in published):
+        lines.append("no link to the run: pass --source URL with the address of its report or logs")
+    return lines
 
 
-def write_changes(found: Sequence[Change], folder: Path) -> None:
+def write_changes(changed: Sequence[Change], folder: Path) -> None:
     """Write the changed files into a folder.
 
     Raises:
         UsageError: The folder cannot be written.
     """
-    for change in found:
+    for change in changed:
         path = folder / change.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, change.after)
         except OSError as error:
             raise unwritable(f"--out {folder}", error) from error
+
+
+def read_files(repo: str) -> Held:
+    """Read the card and the `.eval_results` of a model repository on the Hub.
+
+    Raises:
+        UsageError: `repo` is not a valid repository name.
+        DataError: A file is not UTF-8.
+        HubError: The repository does not exist, the user has no access, or the Hub cannot be reached.
+    """
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with _explained(f"{repo} could not be read", repo, "Or use --card FILE with a local copy of the card."):
+        info = api.model_info(repo)
+        revision, names = info.sha or "main", {file.rfilename for file in info.siblings or []}
+        paths = {path: api.hf_hub_download(repo, path, revision=revision) for path in (CARD, ENTRIES) if path in names}
+    return Held({path: decoded(Path(file).read_bytes(), f"{repo}/{path}") for path, file in paths.items()}, revision)
+
+
+def decoded(content: bytes, path: str) -> str:
+    """The text of a file.
+
+    Raises:
+        DataError: The file is not UTF-8.
+    """
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8: {error}; correct the file first", path=path) from error
+
+
+def push_changes(repo: str, changed: Sequence[Change], *, parent: str, create_pr: bool = False) -> str:
+    """Write changed files to a model repository on the Hub, in one commit.
+
+    Args:
+        repo: "user/name"; must exist.
+        changed: The changes.
+        parent: The commit on which they are based; if there is a newer one, the Hub refuses.
+        create_pr: Open a pull request instead of writing to the repository.
+
+    Returns:
+        The address of the commit or pull request.
+
+    Raises:
+        HubError: The Hub refused or cannot be reached.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    files = [CommitOperationAdd(change.path, change.after.encode()) for change in changed]
+    message = "Evaluation results from eyechart"
+    with _explained(f"{repo} was not changed", repo, "Without write access, use --create-pr to open a pull request."):
+        done = HfApi().create_commit(repo, files, commit_message=message, create_pr=create_pr, parent_commit=parent)
+    return str(done.pr_url if create_pr else done.commit_url)
+
+
+@contextmanager
+def _explained(what: str, repo: str, advice: str) -> Iterator[None]:
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        yield
+    except HFValidationError as error:
+        raise UsageError(f"--model-repo {repo!r} is not a valid repository name: {error}") from error
+    # The library's HTTP client, and so the error class, differs between versions.
+    except Exception as error:
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        hint = "Log in with `hf auth login`; the token needs read and write access to the repository."
+        raise HubError(f"{what}: {error}{cause}\n{hint} {advice}") from error

@@ -1,4 +1,4 @@
-"""The section of a model's card: at most 15 lines of scores, settings and caveats, from `section.md`.
+"""The section of a model's card: at most 15 lines of scores, settings and caveats.
 
 All text from a run is escaped. Paths on the machine of the run are private and are cut to their last part.
 """
@@ -6,51 +6,40 @@ All text from a run is escaped. Paths on the machine of the run are private and 
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.published.names import paper_of, task_title
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.entries import setting_words
 from eyechart.hub_cards.model_card.selection import Published
+from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import INTERVALS
 
-_TEMPLATE = "model_card/section.md"
 _ROWS = 6
 """Results in a table with one row each; more results have one row for each benchmark."""
 _MODEL = ("backend", "architecture", "revision", "dtype", "quantization", "decoding", "dropped_parameters")
 _PACKAGES = ("eyechart", "torch", "transformers")
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_PATH = re.compile(r"(?:/|~|\.\.?/|[A-Za-z]:[\\/])[^ ]*")
 
 
-def card_section(published: Sequence[Published], source: str | None = None) -> str:
-    """The section as Markdown.
-
-    Args:
-        published: The results.
-        source: Address of the run's report or logs.
-    """
-    import jinja2
-
-    # The template is Markdown; its values are escaped for Markdown and HTML.
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    template = environment.from_string((files("eyechart.hub_cards") / _TEMPLATE).read_text(encoding="utf-8"))
-    columns: Sequence[str] = ("task", "data", *COLUMNS)
-    rows: list[Sequence[str]] = [_row(one) for one in published]
-    if len(rows) > _ROWS:
+def card_section(published: Sequence[Published]) -> str:
+    """The section as Markdown."""
+    if len(published) <= _ROWS:
+        columns: Sequence[str] = ("task", "data", *COLUMNS)
+        rows = [(_code(entry.result.task), _data(entry), *map(markdown, _headline(entry))) for entry in published]
+    else:
         columns, rows = ("benchmark", "headline scores with 95 % intervals"), _benchmark_rows(published)
-    return template.render(
-        columns=columns,
-        rows=rows,
-        lines=list(filter(None, (_intervals(published), _grouped(published), _made_with(published, source)))),
-    )
+    cells = [columns, ["---"] * len(columns), *rows]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    lines = "\n".join(f"- {line}" for line in (_intervals(published), _grouped(published), _run(published)))
+    return f"## Evaluation with eyechart\n\n{table}\n\n{lines}"
 
 
 def markdown(value: Any) -> str:
@@ -68,49 +57,46 @@ def _code(value: Any) -> str:
     return f"`{_CONTROL.sub(' ', str(value)).replace('`', '').replace('|', '')}`"
 
 
-def _data(one: Published) -> str:
-    config = one.result.settings["data"].get("config")
-    name = "average over databases" if one.is_average else one.data_name
-    if name == one.result.task:
-        return markdown(one.result.split)
-    return markdown(f"{name}{f', {config}' if config else ''} ({one.result.split})")
+def _data(entry: Published) -> str:
+    config, split = entry.result.settings["data"].get("config"), entry.result.split
+    name = "average over databases" if entry.is_average else entry.data_name
+    if name == entry.result.task:
+        return markdown(split)
+    return markdown(f"{name}{f', {config}' if config else ''} ({split})")
 
 
-def _row(one: Published) -> tuple[str, ...]:
-    return (_code(one.result.task), _data(one), *map(markdown, _headline(one.result)))
-
-
-def _headline(result: TaskResult) -> tuple[str, ...]:
+def _headline(entry: Published) -> tuple[str, ...]:
     """The headline score as texts for `COLUMNS`."""
-    label = result_scores(result)[0].label
-    return next(cells for cells in score_rows(with_nan(result.scores)) if cells[0].strip() == label)
+    label = result_scores(entry.result)[0].label
+    return next(cells for cells in score_rows(with_nan(entry.result.scores)) if cells[0].strip() == label)
 
 
-def _benchmark_rows(published: Sequence[Published]) -> list[Sequence[str]]:
+def _benchmark_rows(published: Sequence[Published]) -> list[tuple[str, ...]]:
     """One row for each benchmark with its headline scores; an average replaces its databases."""
-    averaged = {one.result.task for one in published if one.is_average}
-    found: dict[str, list[str]] = {}
-    for one in published:
-        result = one.result
-        if result.task in averaged and result.dataset != AVERAGE:
+    averaged = {entry.result.task for entry in published if entry.is_average}
+    by_benchmark: dict[str, list[str]] = {}
+    for entry in published:
+        result = entry.result
+        if result.task in averaged and not entry.is_average:
             continue
-        label, value, between, *_ = _headline(result)
+        label, value, interval, *_ = _headline(entry)
         title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
-        found.setdefault(paper_of(result.task).name, []).append(f"{title}{between and f' ({between})'}")
-    rows: list[Sequence[str]] = [(markdown(name), markdown("; ".join(scores))) for name, scores in found.items()]
-    more = len(rows) - _ROWS
-    if more > 0:
-        rows[_ROWS - 1 :] = [(f"{more + 1} more", "in this card's metadata")]
+        by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
+    rows: list[tuple[str, ...]] = [
+        (markdown(name), markdown("; ".join(scores))) for name, scores in by_benchmark.items()
+    ]
+    if len(rows) > _ROWS:
+        rows[_ROWS - 1 :] = [(f"{len(rows) - _ROWS + 1} more", "in this card's metadata")]
     return rows
 
 
 def _intervals(published: Sequence[Published]) -> str:
     """What the intervals cover, and how they were computed if items are not independent."""
     shown = []
-    for one in published:
-        scores, key = with_nan(one.result.scores or {}), result_scores(one.result)[0].key
-        about = {name: found for name, found in scores.get(INTERVALS, {}).items() if name == key}
-        shown.append((one.result.task, {**scores, INTERVALS: about}))
+    for entry in published:
+        scores, key = with_nan(entry.result.scores or {}), result_scores(entry.result)[0].key
+        about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
+        shown.append((entry.result.task, {**scores, INTERVALS: about}))
     # Reasons for having no interval are in the report.
     kinds = [note for note in interval_notes(shown) if not note.startswith("No interval")]
     first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
@@ -119,43 +105,39 @@ def _intervals(published: Sequence[Published]) -> str:
 
 def _grouped(published: Sequence[Published]) -> str:
     """Settings and caveats, each once with the tasks that it belongs to."""
-    found: dict[str, list[str]] = {}
-    for one in published:
-        for text in (*setting_words(one), *_caveats(one)):
-            found.setdefault(_without_folders(text), []).append(_code(one.result.task))
-    parts = [f"{', '.join(dict.fromkeys(tasks))}: {markdown(text)}" for text, tasks in found.items()]
+    tasks: dict[str, list[str]] = {}
+    for entry in published:
+        for text in (*setting_words(entry), *_caveats(entry)):
+            tasks.setdefault(_without_folders(text), []).append(_code(entry.result.task))
+    parts = [f"{', '.join(dict.fromkeys(names))}: {markdown(text)}" for text, names in tasks.items()]
     return f"Settings and caveats: {'; '.join(parts)}."
 
 
-def _caveats(one: Published) -> Iterator[str]:
-    result = one.result
-    model = result.settings.get("model")
+def _caveats(entry: Published) -> Iterator[str]:
+    result = entry.result
     if known_task(result.task) is None:
         yield "defined by a task file of the publisher"
-    elif one.own_data:
+    elif entry.own_data:
         yield "the publisher's own data, not a benchmark's"
-    if isinstance(model, Mapping) and model.get("backend") == FROM_FILE:
+    if value_at(result.settings, "model.backend") == FROM_FILE:
         yield "precomputed predictions; eyechart did not run the model and cannot verify the prompt"
     yield from (caveat.rstrip(".") for caveat in result.caveats)
     if result.warnings:
         yield f"warnings during scoring: {len(result.warnings)}; first: {result.warnings[0]}"
 
 
-def _made_with(published: Sequence[Published], source: str | None) -> str:
+def _run(published: Sequence[Published]) -> str:
     """The model, the packages that ran it, and the time; if results differ, all values."""
-    settings = [model for one in published if isinstance(model := one.result.settings.get("model"), Mapping)]
-    model = [_joined(found.get(name) for found in settings) for name in _MODEL]
-    packages = [one.environment.get("packages") or {} for one in published]
-    versions = [(name, _joined(of_one.get(name) for of_one in packages)) for name in _PACKAGES]
-    started = _joined(one.environment.get("started") for one in published)
-    parts = [
-        _joined(_without_folders(one.result.model) for one in published),
-        *model,
-        *(f"{name} {version}" for name, version in versions if version),
-        f"evaluated {started}" if started else "",
-    ]
-    end = f" [Report or logs]({source})." if source else ""
-    return f"Run: {', '.join(filter(None, parts))}.{end}"
+    parts = [_joined(_without_folders(entry.result.model) for entry in published)]
+    settings = [model for entry in published if isinstance(model := entry.result.settings.get("model"), Mapping)]
+    parts += [_joined(model.get(name) for model in settings) for name in _MODEL]
+    for name in _PACKAGES:
+        versions = _joined((entry.environment.get("packages") or {}).get(name) for entry in published)
+        parts.append(f"{name} {versions}" if versions else "")
+    started = _joined(entry.environment.get("started") for entry in published)
+    parts.append(f"evaluated {started}" if started else "")
+    source = published[0].source
+    return f"Run: {', '.join(filter(None, parts))}.{f' [Report or logs]({source}).' if source else ''}"
 
 
 def _joined(values: Iterable[Any]) -> str:
@@ -164,9 +146,5 @@ def _joined(values: Iterable[Any]) -> str:
 
 def _without_folders(text: str) -> str:
     """A text with each absolute or relative path cut to its last part."""
-    return " ".join(_without_folder(word) for word in text.split(" "))
-
-
-def _without_folder(text: str) -> str:
-    is_path = text.startswith(("/", "~", "./", "../")) or re.match(r"[A-Za-z]:[\\/]", text)
-    return PurePath(text.replace("\\", "/")).name if is_path else text
+    names = [PurePath(word.replace("\\", "/")).name if _PATH.fullmatch(word) else word for word in text.split(" ")]
+    return " ".join(names)

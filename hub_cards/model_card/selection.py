@@ -1,15 +1,14 @@
 """Selects the results of a run to publish, and gives the reasons for refused ones.
 
 Always refused are results that contradict the run's predictions, that use synthetic data, only a part of the data or
-private answers, and results scored by word overlap. Results of task files are published under the name of
-their data as the file gives it; their scores are not recomputed. Other data that are not a benchmark's are recognised
-by their number of items; `data_name` publishes them under that name, never under a benchmark's. `allow_left_out`
-publishes results although rows were left out; the card says how many.
+private answers, and results scored by word overlap. Results of task files are published under the name of their data as
+the file gives it; their scores are not recomputed. Other data that are not a benchmark's are recognised by their number
+of items; `data_name` publishes them under that name, never under a benchmark's.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,40 @@ from eyechart.evaluators.results.sources import GIVEN, OFFICIAL
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing, judge_of
+from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import PAIRS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 @dataclass(frozen=True)
+class Consent:
+    """What the publisher confirms and adds."""
+
+    allow_left_out: bool = False
+    """Publish results although rows were left out; the card says how many."""
+    data_name: str = ""
+    """Publish the data as the publisher's own, under this name and without averages over databases."""
+    same_model: bool = False
+    """The repository contains the run's model under another name."""
+    data_repos: Mapping[str, str] = field(default_factory=dict)
+    """Benchmark repositories on the Hub by dataset name, as ID or ID@REVISION, each with an `eval.yaml`."""
+    source: str | None = None
+    """Address of the run's report or logs."""
+
+
+@dataclass(frozen=True)
 class Published:
-    """One result that can be published, and the environment of its run."""
+    """One result that can be published."""
 
     result: TaskResult
     environment: dict[str, Any]
     """The time, machine and package versions of the run."""
-    own_data: str = ""
+    own_data: str
     """The name of the publisher's own data; "" for a benchmark's data."""
+    data_repo: str
+    """The benchmark's repository on the Hub, as ID or ID@REVISION; "" if there is none."""
+    source: str | None
+    """Address of the run's report or logs."""
 
     @property
     def is_average(self) -> bool:
@@ -47,11 +68,14 @@ class Published:
         return self.result.dataset == AVERAGE
 
     @property
-    def data_id(self) -> str:
-        """The id of its data on the Hub, else their name."""
-        dataset, config = self.result.dataset, _data(self.result).get("config")
-        on_hub = DATASETS[dataset].hub_id(config) if dataset in DATASETS else ""
-        return self.own_data or on_hub or dataset
+    def data_on_hub(self) -> tuple[str, str | None]:
+        """The id of its data on the Hub, else their name; and their revision, None if unknown."""
+        if self.data_repo:
+            repo, _, revision = self.data_repo.partition("@")
+            return repo, revision or None
+        dataset, data = self.result.dataset, self.result.settings["data"]
+        on_hub = DATASETS[dataset].hub_id(data.get("config")) if dataset in DATASETS else ""
+        return self.own_data or on_hub or dataset, data.get("revision") or None
 
     @property
     def data_name(self) -> str:
@@ -59,17 +83,10 @@ class Published:
         name, sample = self.own_data or pretty_name(self.result.dataset), self.result.settings.get(SAMPLE)
         return name if sample is None else f"{name}, sample of {sample['n']:,} from {sample['of']:,}"
 
-
-@dataclass(frozen=True)
-class Consent:
-    """What the publisher confirms."""
-
-    allow_left_out: bool = False
-    """Publish results although rows were left out."""
-    data_name: str = ""
-    """Publish the data as the publisher's own, under this name and without averages over databases."""
-    same_model: bool = False
-    """The repository contains the run's model under another name."""
+    @property
+    def left_out(self) -> int:
+        """The number of items that were left out for other reasons than private answers."""
+        return _left_out(self.result)
 
 
 def select(
@@ -81,7 +98,7 @@ def select(
         runs: Folders of finished runs of one model.
         repo: The model's repository on the Hub, "user/name".
         tasks: Names of tasks; if empty, all tasks in the runs.
-        consent: What the publisher confirms.
+        consent: What the publisher confirms and adds.
 
     Returns:
         The results, in the order of the runs.
@@ -95,49 +112,62 @@ def select(
     read = read_runs(runs)
     tasks = match_tasks(tasks, [key.task for run in read for key in run.tasks], "in these runs")
     chosen = [
-        (recomputing, key)
+        (recomputing, key, recomputing.run.tasks[key])
         for recomputing in map(Recomputing, read)
         for key in recomputing.run.tasks
         if key.task in tasks and not (consent.data_name and key.dataset == AVERAGE)
     ]
-    if not chosen:
+    results = [result for _, _, result in chosen]
+    if not results:
         raise UsageError("no results to publish: no task in these runs finished")
-    results = [recomputing.run.tasks[key] for recomputing, key in chosen]
-    _check_one_each(results)
-    model, reasons = results[0].model, [_reasons(*one, consent) for one in chosen]
-    first = ""
-    if model != repo and not consent.same_model:
-        first = (
-            f"the run's model is {model!r}, but the repository is {repo!r}; "
-            "use --same-model if the repository contains this model"
-        )
-    _check_allowed(results, reasons, first)
-    return [
-        Published(result, recomputing.run.results.environment, _own_name(result, consent))
-        for result, (recomputing, _) in zip(results, chosen, strict=True)
-    ]
+    models, titles = list(dict.fromkeys(result.model for result in results)), list(map(_title, results))
+    if len(models) > 1:
+        raise UsageError(f"the runs are of several models, but a repository has one: {', '.join(models)}")
+    if twice := next((title for title in titles if titles.count(title) > 1), ""):
+        raise UsageError(f"{twice} is in the runs twice; name only one run with it")
+    reasons = {title: _reasons(*choice, consent) for title, choice in zip(titles, chosen, strict=True)}
+    refusal = [f"{title}: {'; '.join(why)}" for title, why in reasons.items() if why]
+    if refusal:
+        refusal.insert(0, f"{len(refusal)} of {len(results)} results cannot be published:")
+    if models[0] != repo and not consent.same_model:
+        advice = "use --same-model if the repository contains this model"
+        refusal.insert(0, f"the run's model is {models[0]!r}, but the repository is {repo!r}; {advice}")
+    if refusal:
+        refused = {result.task for result in results if reasons[_title(result)]}
+        others = dict.fromkeys(result.task for result in results if result.task not in refused)
+        error = UsageError("\n".join(refusal))
+        if refused and others:
+            error.add_note(f"To publish the others: {' '.join(f'--task {name}' for name in others)}")
+        raise error
+    published = []
+    for recomputing, _, result in chosen:
+        own_data = _own_name(result, consent)
+        data_repo = "" if own_data else consent.data_repos.get(result.dataset, "")
+        published.append(Published(result, recomputing.run.results.environment, own_data, data_repo, consent.source))
+    return published
 
 
-def _reasons(recomputing: Recomputing, key: TaskKey, consent: Consent) -> list[str]:
+def _reasons(recomputing: Recomputing, key: TaskKey, result: TaskResult, consent: Consent) -> list[str]:
     """Why a result cannot be published; its scores are recomputed if nothing else speaks against it."""
-    result = recomputing.run.tasks[key]
-    if reasons := list(why_not(result, consent)):
-        return reasons
-    is_own = known_task(result.task) is None
-    return [] if is_own else list(filter(None, ["; ".join(recomputing.check(key).discrepancies)]))
+    reasons = list(_why_not(result, consent))
+    return reasons or ([] if known_task(result.task) is None else list(recomputing.check(key).discrepancies))
 
 
-def why_not(result: TaskResult, consent: Consent) -> Iterator[str]:
-    """Every reason why a result cannot be published, and what to do."""
-    data = _data(result)
-    if "is_mini" not in data:
+def _why_not(result: TaskResult, consent: Consent) -> Iterator[str]:
+    """Every reason against a result except that its predictions contradict it, and what to do."""
+    is_mini, limit, left_out = (
+        value_at(result.settings, "data.is_mini"),
+        result.settings.get("limit"),
+        _left_out(result),
+    )
+    if is_mini is None:
         yield "the settings do not describe the data; results files must not be edited, so repeat the run"
         return
-    if data["is_mini"] is not False or mini.is_release(data.get("source")):
+    if is_mini is not False or mini.is_release(value_at(result.settings, "data.source")):
         yield "the data are synthetic demo data; run it on the real data, without --mini"
         return
-    if result.settings.get("limit") is not None:
-        yield f"run used --limit {result.settings['limit']}; repeat the run without --limit"
+    if limit is not None:
+        yield f"run used --limit {limit}; repeat the run without --limit"
     if result.settings.get("blind") is True:
         yield "the questions were asked without the images; repeat the run without --blind"
     if result.scores is None:
@@ -153,96 +183,62 @@ def why_not(result: TaskResult, consent: Consent) -> Iterator[str]:
         )
     if judge_of(result) == LEXICAL:
         yield f"scored by word overlap (`{LEXICAL}`); repeat the run with --judge (stored replies are reused)"
-    count = len(left_out_public(result))
-    if count and not consent.allow_left_out:
-        yield f"{count} rows were left out; use --allow-left-out to publish it with a caveat"
-    if not result.scores or result.settings.get("limit") is not None:
+    if left_out and not consent.allow_left_out:
+        yield f"{left_out} rows were left out; use --allow-left-out to publish it with a caveat"
+    if not result.scores or limit is not None:
         return
     name = _own_name(result, consent)
-    if _plain(name) in {_plain(taken) for name in DATASETS for taken in (name, pretty_name(name))}:
+    if name and _plain(name) in {_plain(taken) for own in DATASETS for taken in (own, pretty_name(own))}:
         yield f"{name!r} is like the name of a benchmark; choose another with --data-name NAME"
-    elif not name and (reason := _not_the_release(result, count)):
-        yield reason
+    elif not name:
+        yield from _not_the_release(result, left_out)
 
 
 def _own_name(result: TaskResult, consent: Consent) -> str:
     """The name under which own data are published: as given here or in the task file; "" for a benchmark's data."""
     if consent.data_name or known_task(result.task) is not None or result.dataset in DATASETS:
         return consent.data_name
-    source = str(_data(result).get("source"))
+    source = str(value_at(result.settings, "data.source"))
     return source if re.fullmatch(r"[\w.-]+/[\w.-]+", source, re.ASCII) else result.dataset
 
 
 def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold())) if name else name
+    return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _not_the_release(result: TaskResult, left_out: int) -> str:
-    """Why a result does not cover the complete official release; "" if it may."""
+def _not_the_release(result: TaskResult, left_out: int) -> Iterator[str]:
+    """Why a result does not cover the complete official release."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
+    data, source = f"{result.dataset} ({result.split})", value_at(result.settings, "data.source")
     own = "publish it as data of your own, under a name that is not a benchmark's: --data-name NAME"
-    source = _data(result).get("source")
     if source == GIVEN and result.dataset in DATASETS:
-        return f"the data were a `Dataset` object, which may not be {result.dataset}; {own}"
+        yield f"the data were a `Dataset` object, which may not be {result.dataset}; {own}"
+        return
     if not official:
         # Such data are recognised as a benchmark's only by their source.
-        if result.dataset not in DATASETS or source == OFFICIAL:
-            return ""
-        return (
-            f"the data are from a folder, and the number of items of {result.dataset} ({result.split}) is unknown; run "
-            f"it without --data-dir to download the release and verify its checksum, or {own}"
-        )
-    if (sample := result.settings.get(SAMPLE)) is not None and sample["of"] == official[0]:
-        return ""
+        if result.dataset in DATASETS and source != OFFICIAL:
+            yield (
+                f"the data are from a folder, and the number of items of {data} is unknown; run it without --data-dir "
+                f"to download the release and verify its checksum, or {own}"
+            )
+        return
     # As on the leaderboard, the current release counts.
-    if official[0] in (scored, scored + left_out):
-        return ""
+    sample, lacking = result.settings.get(SAMPLE), official[0] - scored
     # A missing image leaves out all its pairs: one in each round.
-    if left_out and "n_pairs" in (result.scores or {}) and official[0] - left_out * ROUNDS <= scored < official[0]:
-        return ""
-    earlier = " of an earlier release" if scored in official else ""
-    found = f"the result is on {scored:,} items{earlier}, but {result.dataset} ({result.split}) has {official[0]:,}"
-    return f"{found}. Run the complete release, or {own}"
+    task = known_task(result.task)
+    most = left_out * ROUNDS if task is not None and task.metric == PAIRS else 0
+    is_whole = lacking in (0, left_out) or 0 < lacking <= most
+    if not is_whole and not (sample is not None and sample["of"] == official[0]):
+        earlier = " of an earlier release" if scored in official else ""
+        yield (
+            f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}. Run the complete release, or "
+            f"{own}"
+        )
 
 
-def left_out_public(result: TaskResult) -> list[Any]:
-    """The items that were left out for other reasons than private answers."""
-    return [item for item in result.left_out if item.reason != PRIVATE]
-
-
-def _data(result: TaskResult) -> dict[str, Any]:
-    found = result.settings.get("data")
-    return found if isinstance(found, dict) else {}
+def _left_out(result: TaskResult) -> int:
+    return sum(item.reason != PRIVATE for item in result.left_out)
 
 
 def _title(result: TaskResult) -> str:
     return result_title(result.task, result.dataset, result.split)
-
-
-def _check_one_each(results: Sequence[TaskResult]) -> None:
-    models = list(dict.fromkeys(result.model for result in results))
-    if len(models) > 1:
-        raise UsageError(f"the runs are of several models, but a repository has one: {', '.join(models)}")
-    seen = set()
-    for result in results:
-        key = (result.task, result.dataset, result.split)
-        if key in seen:
-            raise UsageError(f"{_title(result)} is in the runs twice; name only one run with it")
-        seen.add(key)
-
-
-def _check_allowed(results: Sequence[TaskResult], reasons: Sequence[Sequence[str]], first: str) -> None:
-    """Raise one error with everything that speaks against a publication."""
-    refused = [(result, found) for result, found in zip(results, reasons, strict=True) if found]
-    if not refused and not first:
-        return
-    lines = [first] if first else []
-    if refused:
-        lines.append(f"{len(refused)} of {len(results)} results cannot be published:")
-        lines += [f"{_title(result)}: {'; '.join(found)}" for result, found in refused]
-    names = {result.task for result, _ in refused}
-    others = list(dict.fromkeys(result.task for result in results if result.task not in names))
-    error = UsageError("\n".join(lines))
-    if refused and others:
-        error.add_note(f"To publish the others: {' '.join(f'--task {name}' for name in others)}")
-    raise error

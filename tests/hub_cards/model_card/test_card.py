@@ -1,0 +1,158 @@
+"""Results put into a card, whatever its metadata and text are."""
+
+import pytest
+import yaml
+from hypothesis import given, settings, strategies
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.hub_cards.model_card.card import BEGIN, END, merged_card
+
+SECTION = f"{BEGIN}\ntext\n{END}\n"
+OTHERS = """\
+# licence of the weights
+license: mit   # not of the data
+model-index:
+- name: vlm
+  results:
+    # measured by hand
+    - task: {type: text-generation}
+      dataset:
+        name: "Wiki"   # the small one
+        type: wiki
+      metrics:
+        - {type: ppl, value: 10.50}
+    # the last one
+    - task:
+        type: other
+      dataset: {name: Y, type: y}
+      metrics:
+        - type: acc
+          value: 1e-3
+          name: |
+            # no comment
+            of two lines
+tags: [a, 'b']   # two
+"""
+
+
+def entry(value: float, task: str = "q_bench/perception (eyechart)") -> dict:
+    return {
+        "task": {"type": "image-text-to-text", "name": task},
+        "dataset": {"name": "X", "type": "x"},
+        "metrics": [{"type": "accuracy", "value": value}],
+    }
+
+
+def with_results(metadata: str, model: str, *entries: dict) -> str:
+    """The metadata of a card with results."""
+    card = merged_card(f"---\n{metadata.removesuffix(chr(10))}\n---\n# Model\n", model, entries, "text")
+    assert card.startswith("---\n") and card.endswith(f"\n---\n# Model\n\n{SECTION}")
+    return card.removeprefix("---\n").removesuffix(f"---\n# Model\n\n{SECTION}")
+
+
+def test_results_are_added_and_replaced_and_the_lines_around_stay() -> None:
+    once = with_results(OTHERS, "vlm", entry(0.5))
+    assert once.startswith(OTHERS.partition("- name: vlm")[0]) and once.endswith("\ntags: [a, 'b']   # two\n")
+    results = yaml.safe_load(once)["model-index"][0]["results"]
+    assert [result["task"]["type"] for result in results] == ["text-generation", "other", "image-text-to-text"]
+    twice = with_results(once, "vlm", entry(0.25), entry(1.0, "mmbench/en (eyechart)"))
+    results = yaml.safe_load(twice)["model-index"][0]["results"]
+    assert [result["metrics"][0]["value"] for result in results[2:]] == [0.25, 1.0]
+    assert with_results(twice, "vlm", entry(0.5)) == once
+
+
+@pytest.mark.parametrize(
+    ("metadata", "unchanged"),
+    [
+        ("\n", ""),
+        ("license: mit # here", "license: mit # here\n"),
+        ("license: mit\nmodel-index: []\n# end\n", "license: mit\n"),
+        ("license: mit\nmodel-index:\n- name: vlm\n  results: []\n# end\n", "# end\n"),
+        ("model-index: [{name: vlm, results: [{task: {type: t}, metrics: []}]}]\nz: 1 # one\n", "z: 1 # one"),
+        ("'model-index':\n- name: vlm\n\n  results: []\nz: 1 # one\n", "z: 1 # one"),
+        ("model-index:\n- name: vlm\n# inside\n  results: [{task: 1}]\nz: 1\n", "z: 1\n"),
+        ("? model-index\n: [{name: vlm, results: []}]\n", ""),
+        ("{license: mit, tags: [a]}", ""),
+        ("a: &x [1]\nb: *x\nmodel-index:\n-\n  name: vlm\n  results:\n  -\n    task: {type: t}\n", "b: *x\n"),
+        ("model-index:\n- results:\n  - task: {type: t}\n  name: vlm\n", "- results:\n"),
+    ],
+)
+def test_other_styles_lose_no_value(metadata: str, unchanged: str) -> None:
+    before = yaml.safe_load(metadata) or {}
+    merged = with_results(metadata, "vlm", entry(0.5))
+    assert unchanged in merged
+    after = yaml.safe_load(merged)
+    old = [result for model in before.get("model-index") or [] for result in model["results"]]
+    assert after["model-index"] == [{"name": "vlm", "results": [*old, entry(0.5)]}]
+    assert {**after, "model-index": 0} == {**before, "model-index": 0} and merged.count("model-index") == 1
+    assert with_results(merged, "vlm", entry(0.5)) == merged
+
+
+def test_of_several_models_the_one_with_the_name_gets_the_results() -> None:
+    metadata = "model-index:\n- name: a\n  results:\n  - task: 1\n- name: vlm\n  results:\n  - task: 2\n"
+    for name, lengths in (("vlm", [1, 2]), ("b", [2, 1])):
+        index = yaml.safe_load(with_results(metadata, name, entry(0.5)))["model-index"]
+        assert [len(model["results"]) for model in index] == lengths
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        *("---\na: [\n---\n", "---\n- a\n---\n", "---\nmodel-index: {name: x}\n---\n"),
+        *("---\nmodel-index: [{name: x, results: 3}]\n---\n", "---\nmodel-index: [x]\n---\n"),
+        *(f"# Model\n{marks}\n" for marks in (BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{END}{END}")),
+    ],
+)
+def test_metadata_and_marks_that_cannot_be_read_are_refused(card: str) -> None:
+    with pytest.raises(DataError, match="the card"):
+        merged_card(card, "vlm", [entry(0.5)], "text")
+
+
+@pytest.mark.parametrize("card", ["", "# A body\n", "---\nnever closed\n", "\n---\n\n---\nbody", "---\na: 1\n---"])
+def test_a_card_without_results_gets_a_section_that_later_ones_replace(card: str) -> None:
+    once = merged_card(card, "vlm", [], "text")
+    assert once == (f"{card.rstrip()}\n\n" if card else "") + SECTION
+    assert merged_card(f"{once}\nafter\n", "vlm", [], "new") == f"{once.replace('text', 'new')}\nafter\n"
+
+
+@pytest.mark.parametrize("body", ["", "# A body\n", "---\nnever closed\n"])
+def test_a_card_without_metadata_gets_them(body: str) -> None:
+    before, metadata, rest = merged_card(body, "vlm", [entry(0.5)], "text").split("---\n", 2)
+    assert not before and yaml.safe_load(metadata) == {"model-index": [{"name": "vlm", "results": [entry(0.5)]}]}
+    assert rest == f"{body}\n{SECTION}"
+
+
+def test_line_ends_and_byte_order_marks_stay() -> None:
+    card = "---\nlicense: mit\n---\n\n# Model\n"
+    plain = merged_card(card, "vlm", [entry(0.5)], "text")
+    assert plain.startswith("---\nlicense: mit\nmodel-index:\n") and plain.endswith(f"# Model\n\n{SECTION}")
+    windows = merged_card("\ufeff" + card.replace("\n", "\r\n"), "vlm", [entry(0.5)], "text")
+    assert windows == "\ufeff" + plain.replace("\n", "\r\n")
+
+
+_VALUES = strategies.recursive(
+    strategies.none() | strategies.booleans() | strategies.integers() | strategies.text(max_size=12),
+    lambda inner: (
+        strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=50)
+@given(
+    strategies.dictionaries(strategies.text(max_size=6), _VALUES, max_size=4),
+    strategies.lists(_VALUES, max_size=3),
+    strategies.sampled_from([None, False, True]),
+    strategies.integers(0, 4),
+)
+def test_no_value_of_the_metadata_is_lost(others: dict, results: list, flow: bool | None, place: int) -> None:
+    items = list(others.items())
+    data = dict([*items[:place], ("model-index", [{"name": "vlm", "results": [*results, entry(0.1)]}]), *items[place:]])
+    metadata = yaml.safe_dump(data, sort_keys=False, default_flow_style=flow, allow_unicode=True)
+    # PyYAML does not write all line ends so that it reads the same values.
+    data = yaml.safe_load(metadata)
+    data["model-index"][0]["results"][-1] = entry(0.5)
+    merged = yaml.safe_load(with_results(metadata, "vlm", entry(0.5)))
+    assert merged == data
+    assert list(merged) == list(data)
