@@ -14,8 +14,8 @@ from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
-from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry, sources_of
-from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, run_file, write_boards
+from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
+from eyechart.hub_cards.leaderboard.page_data import run_file, write_boards
 from eyechart.hub_cards.recomputing import Recomputing
 from eyechart.metrics.score_spec import value_at
 
@@ -76,32 +76,36 @@ def build(
             folder, predictions are compared with the downloaded release, if there is one.
         own: Boards of task files, from `own_boards`.
 
-    Returns:
-        What was accepted, replaced and rejected.
-
     Raises:
         MissingFileError: `folder` does not exist, or it has contents but no entry.
         UsageError: `out` contains other files, or is inside `folder`.
     """
-    folders = find_entries(folder)
+    paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *own)
     _check_out(folder, out)
-    outcome, boards = Outcome(), (*BOARDS, *own)
-    found: list[BoardRow] = []
-    for path in folders:
+    rows: list[BoardRow] = []
+    for path in paths:
         try:
             entry = read_entry(path, folder)
             started = started_at(entry.run.results.environment, now)
             if not entry.run.results.tasks:
                 raise DataError("no finished task in it")
-            rows, rejected = _split_results(entry, started, data_dirs or {}, boards)
+            accepted, rejected = _split_results(entry, started, data_dirs or {}, boards)
         except UsageError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
-            rows, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(_reason(error),))]
-        found += rows
+            accepted, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(_reason(error),))]
+        rows += accepted
         outcome.rejected += rejected
-    _keep_newest(found, outcome)
+    # Only the newest result of each model counts; of equal times, the one in the last folder in order of names.
+    newest: dict[tuple[str, str, str], BoardRow] = {}
+    for row in sorted(rows, key=lambda row: row.started):
+        key = (row.board.name, row.result.model, row.judge)
+        if (former := newest.pop(key, None)) is not None:
+            replacement = Replacement(row.result.model, row.board.name, former.entry.source, row.entry.source)
+            outcome.replaced.append(replacement)
+        newest[key] = row
+    outcome.accepted = list(newest.values())
     outcome.notes = _write(outcome.accepted, out, boards)
     return outcome
 
@@ -127,21 +131,20 @@ def _split_results(
     entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
 ) -> tuple[list[BoardRow], list[Rejection]]:
     """Split the results of an entry into accepted and rejected ones."""
-    found, rejected = [], []
-    own = {board.task.name: board.task for board in boards if board.file}
-    recomputing = Recomputing(entry.run, data_dirs, own)
+    accepted, rejected = [], []
+    recomputing = Recomputing(entry.run, data_dirs, {board.task.name: board.task for board in boards if board.file})
     for key, result in entry.run.tasks.items():
         board = find_board(result.task, result.dataset, result.split, boards)
         reasons = [_no_board(result, boards)] if board is None else misfits(board, result)
-        reasons += _served_misfits(sources_of(entry.run.results.tasks, result))
+        reasons += _served_misfits(entry.sources_of(result))
         # Recomputing takes a while, so it comes last.
         check = None if reasons else recomputing.check(key)
         reasons += check.discrepancies if check else ()
         if board is None or check is None or reasons:
             rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
         else:
-            found.append(BoardRow(board, result, entry, started, check))
-    return found, rejected
+            accepted.append(BoardRow(board, result, entry, started, check))
+    return accepted, rejected
 
 
 def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
@@ -159,44 +162,21 @@ def _no_board(result: TaskResult, boards: Sequence[Board]) -> str:
     return f"no board for the task {result.task!a:.80}; if a task file defines it, name the file with --tasks FILE"
 
 
-def _keep_newest(found: Sequence[BoardRow], outcome: Outcome) -> None:
-    """Keep only the newest result of each model on a board; on judged boards, the newest for each judge.
-
-    If several began at the same time, the last folder in order of names counts.
-    """
-    kept: dict[tuple[str, str, str], BoardRow] = {}
-    for row in sorted(found, key=lambda row: row.started):
-        key = (row.board.name, row.result.model, row.judge)
-        former = kept.pop(key, None)
-        kept[key] = row
-        if former is not None:
-            outcome.replaced.append(
-                Replacement(former.result.model, former.board.name, former.entry.source, row.entry.source)
-            )
-    outcome.accepted = list(kept.values())
-
-
 def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> list[str]:
     """Write everything to a temporary folder, move it into place when complete, and return the boards' notes."""
+    runs: dict[str, Results] = {}
+    for row in accepted:
+        empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
+        runs.setdefault(run_file(row.entry), empty).tasks.append(row.result)
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as place:
-        (place / BOARD_FOLDER).mkdir(parents=True)
         for name in PAGE:
             (place / name).write_bytes((_PAGE / name).read_bytes())
-        for file, results in _runs(accepted).items():
-            (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
         notes = write_boards(accepted, place, boards)
+        for file, results in runs.items():
+            (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
         if (out / "results").exists():
             (out / "results").rename(place / "former")
         for name in ("results", *PAGE):
             (place / name).replace(out / name)
     return notes
-
-
-def _runs(accepted: Sequence[BoardRow]) -> dict[str, Results]:
-    """The accepted results of each entry, by the file that publishes them."""
-    found: dict[str, Results] = {}
-    for row in accepted:
-        empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
-        found.setdefault(run_file(row.entry), empty).tasks.append(row.result)
-    return found

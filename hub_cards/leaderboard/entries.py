@@ -1,4 +1,4 @@
-"""Leaderboard entries: folders of finished runs, each optionally with a `links.json`."""
+"""Leaderboard entries: folders of finished runs, each optionally with a `links.json`. Entries are not trusted."""
 
 import datetime
 import hashlib
@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
@@ -20,20 +20,21 @@ from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, schema_of
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
-from eyechart.hub_cards.leaderboard.unpacked_size import check_unpacked_size
 from eyechart.hub_cards.recomputing import Check, judge_of
 from eyechart.metrics.score_spec import value_at
 
-LINKS_FILE = "links.json"
+if TYPE_CHECKING:
+    from pyarrow import Array
+
 MAX_BYTES = 64_000_000
 """Limit for `results.json`; a run of every task needs a few megabytes."""
 MAX_PREDICTIONS_BYTES = 1_000_000_000
 """Limit for `predictions.parquet`; a run of every task needs tens of megabytes."""
 MAX_UNPACKED_BYTES = 4_000_000_000
 """Limit for the predictions in memory; a run of every task needs hundreds of megabytes."""
+_MAX_LINKS_BYTES = 5_000
 _LONGEST_URL = 500
 _DEEPEST = 10
-_LICENSE = r"^[a-z0-9][a-z0-9.+-]{0,39}$"
 
 
 def _without_user(url: AnyUrl) -> AnyUrl:
@@ -59,7 +60,7 @@ class Links(BaseModel):
     """The model's page."""
     run_url: HttpsUrl | None = None
     """Where the run and its predictions are published."""
-    license: Annotated[str, Field(pattern=_LICENSE)] | None = None
+    license: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]{0,39}$")] | None = None
     """The weights' licence, by its identifier on the Hub, such as "apache-2.0", or "proprietary"."""
     parameters: Annotated[int, Field(strict=True, gt=0, lt=10**15)] | None = None
     """The number of parameters; used only if the results do not contain it."""
@@ -75,6 +76,11 @@ class Entry:
     """SHA-256 of its `results.json`."""
     run: Run
     links: Links
+
+    def sources_of(self, result: TaskResult) -> list[TaskResult]:
+        """The results whose settings describe the model: the result, or those that an average is based on."""
+        same = [other for other in self.run.results.tasks if (other.task, other.model) == (result.task, result.model)]
+        return same if result.dataset == AVERAGE else [result]
 
 
 @dataclass(frozen=True)
@@ -92,26 +98,19 @@ class BoardRow:
         """The judge that gave its scores, on boards that rank each judge separately; else ""."""
         return judge_of(self.result) if self.board.judged else ""
 
+    def settings(self, key: str) -> list[Any]:
+        """A setting of the result, or of each result that it averages; a dot leads into nested settings."""
+        return [value_at(result.settings, key) for result in self.entry.sources_of(self.result)]
+
     @property
     def is_precomputed(self) -> bool:
-        """Whether its predictions, or those of any result that it averages, were read from a file."""
-        parts = sources_of(self.entry.run.results.tasks, self.result)
-        return any(value_at(one.settings, "model.backend") == FROM_FILE for one in parts)
+        """Whether predictions were read from a file."""
+        return FROM_FILE in self.settings("model.backend")
 
     @property
     def is_decoded_by_provider(self) -> bool:
-        """Whether the provider of the model or of its judge chose the decoding, in any result that it averages."""
-        parts = sources_of(self.entry.run.results.tasks, self.result)
-        return any(
-            value_at(one.settings, f"{name}.decoding") == PROVIDER for one in parts for name in ("model", "judge")
-        )
-
-
-def sources_of(results: Sequence[TaskResult], result: TaskResult) -> list[TaskResult]:
-    """The results whose settings describe the model: the result itself, or the results that an average is based on."""
-    if result.dataset != AVERAGE:
-        return [result]
-    return [one for one in results if (one.task, one.model) == (result.task, result.model)]
+        """Whether the provider of the model or of its judge chose the decoding."""
+        return PROVIDER in (*self.settings("model.decoding"), *self.settings("judge.decoding"))
 
 
 def find_entries(folder: Path) -> list[Path]:
@@ -125,13 +124,13 @@ def find_entries(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
-    found = list(_entries(folder))
-    if not found and any(not path.name.startswith(".") for path in folder.iterdir()):
+    entries = list(_entries(folder))
+    if not entries and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise MissingFileError(
             f"no entries: no folder in it contains {RESULTS_FILE} (an empty folder builds boards without entries)",
             path=folder,
         )
-    return found
+    return entries
 
 
 def _entries(folder: Path, depth: int = 0) -> Iterator[Path]:
@@ -154,20 +153,17 @@ def read_entry(folder: Path, root: Path) -> Entry:
     Raises:
         DataError: A file is too large, malformed, or not a regular file.
     """
-    results = folder / RESULTS_FILE
+    results, predictions = folder / RESULTS_FILE, folder / PREDICTIONS_FILE
     _check_file(results, MAX_BYTES)
-    if os.path.lexists(folder / PREDICTIONS_FILE):
-        _check_file(folder / PREDICTIONS_FILE, MAX_PREDICTIONS_BYTES)
-        check_unpacked_size(
-            folder / PREDICTIONS_FILE, schema_of(one.item_type for one in PROTOCOLS.values()).names, MAX_UNPACKED_BYTES
-        )
+    if os.path.lexists(predictions):
+        _check_file(predictions, MAX_PREDICTIONS_BYTES)
+        _check_unpacked_size(predictions, schema_of(protocol.item_type for protocol in PROTOCOLS.values()).names)
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
-    return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / LINKS_FILE))
+    return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / "links.json"))
 
 
 def _check_file(path: Path, most: int) -> None:
-    """Refuse a file that is too large or not a regular file."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
         raise BadResultsError("not a regular file; symbolic links, pipes and devices are not allowed", path=path)
@@ -175,11 +171,56 @@ def _check_file(path: Path, most: int) -> None:
         raise BadResultsError(f"has {status.st_size:,} bytes; at most {most:,} are allowed in an entry", path=path)
 
 
+def _check_unpacked_size(path: Path, columns: Sequence[str]) -> None:
+    """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size.
+
+    The sizes stated in the file are checked first. They may be wrong, and count a text shared by many rows only once.
+    The actual sizes are therefore summed batch by batch, without unpacking shared texts.
+    """
+    from pyarrow import ArrowException, parquet
+
+    def check(size: int) -> None:
+        if size > MAX_UNPACKED_BYTES:
+            reason = f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry"
+            raise BadResultsError(reason, path=path)
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            leaves = [file.schema.column(place) for place in range(len(file.schema))]
+            leaves = [leaf for leaf in leaves if leaf.path.split(".")[0] in columns]
+            # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
+            groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
+            check(sum(group.total_byte_size + 8 * len(leaves) * group.num_rows for group in groups))
+            names = [name for name in file.schema_arrow.names if name in columns]
+        for leaf in leaves:
+            if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
+                raise BadResultsError(f"column {leaf.path} has fixed-length texts; expected strings", path=path)
+        texts, size = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"], 0
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(4096, columns=names, use_threads=False):
+                size += sum(map(_size, batch.columns))
+                check(size)
+    except (ArrowException, OSError, ValueError, LookupError) as error:
+        raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
+
+
+def _size(values: "Array") -> int:
+    """The bytes of a column's values, counting each repeated text every time."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(values.type):
+        lengths = compute.binary_length(values.dictionary).take(values.indices)
+        return (compute.sum(lengths).as_py() or 0) + 4 * len(values)
+    if types.is_nested(values.type):
+        parts = [values.keys, values.items] if types.is_map(values.type) else values.flatten()
+        return sum(map(_size, parts if isinstance(parts, list) else [parts])) + 4 * len(values)
+    return int(values.nbytes)
+
+
 def _read_links(path: Path) -> Links:
     if path.is_symlink() or not path.is_file():
         return Links()
-    if path.stat().st_size > 10 * _LONGEST_URL:
-        raise DataError(f"has {path.stat().st_size:,} bytes; at most {10 * _LONGEST_URL:,} are allowed", path=path)
+    _check_file(path, _MAX_LINKS_BYTES)
     try:
         return Links.model_validate_json(path.read_bytes())
     except ValidationError as error:

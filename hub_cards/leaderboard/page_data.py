@@ -3,10 +3,14 @@
 A board with breakdowns has a second file with their values, which the page reads when a reader opens them.
 """
 
+import datetime
 import json
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from statistics import mode
 from typing import Any
 
 from eyechart.evaluators.published import PublishedTable, published_tables
@@ -16,17 +20,16 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
-from eyechart.hub_cards.leaderboard.overview import overview
-from eyechart.hub_cards.leaderboard.page_rows import chance_level, facets, score_of, without_blanks
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.leaderboard.published_tables import reference_rows
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
 
-INDEX = "results/index.json"
-OVERVIEW = "results/overview.json"
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
+_OVERVIEW = ("q_bench/perception", "mmbench/en", "ql_bench/single", "aes_bench/perception", "two_afc/coarse")
+"""The boards that represent the papers' benchmarks; for other benchmarks, it is the first board."""
+_HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
 def run_file(entry: Entry) -> str:
@@ -39,80 +42,66 @@ def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board
 
     Args:
         accepted: The rows of the boards.
-        out: A folder that contains `BOARD_FOLDER`.
+        out: The folder of the Space.
         boards: All boards, in the order of the page.
 
     Returns:
         Each row's notes on how its items differ from those of other entries, with board and model.
     """
+    (out / BOARD_FOLDER).mkdir(parents=True)
     by_board: dict[str, list[BoardRow]] = {board.name: [] for board in boards}
     for row in accepted:
         by_board[row.board.name].append(row)
     listed, notes = [], []
     for board in boards:
-        rows = by_board[board.name]
-        stem = f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
-        file = f"{stem}.json"
+        rows, stem = by_board[board.name], f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
         shown = _board(board, rows)
-        shown["breakdowns"] = f"{stem}-breakdowns.json" if board.breakdowns else None
         if board.breakdowns:
-            (out / shown["breakdowns"]).write_text(_json(_breakdowns(board, shown)), encoding="ascii")
-        (out / file).write_text(_json(shown), encoding="ascii")
-        notes += [
-            f"{board.name}, {row['model']}: {note}" for row in shown["rows"] for _, note in row.get("test_notes", ())
-        ]
-        about = {name: getattr(board, name) for name in ("name", "benchmark", "title")}
-        listed.append({**about, "models": len(rows), "file": file})
-    (out / OVERVIEW).write_text(_json(overview(boards, by_board)), encoding="ascii")
+            shown["breakdowns"] = f"{stem}-breakdowns.json"
+            _write(out / shown["breakdowns"], _breakdowns(board, shown))
+        _write(out / f"{stem}.json", shown)
+        for row in shown["rows"]:
+            notes += [f"{board.name}, {row['model']}: {note}" for _, note in row.get("test_notes", ())]
+        about = {name: shown[name] for name in ("name", "benchmark", "title")}
+        listed.append({**about, "models": len(rows), "file": f"{stem}.json"})
+    _write(out / "results/overview.json", _overview(boards, by_board))
     index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
-    (out / INDEX).write_text(_json(index), encoding="ascii")
+    _write(out / "results/index.json", index)
     return notes
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
+def _write(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, allow_nan=False, separators=(",", ":")) + "\n", encoding="ascii")
 
 
 def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
-    tables = [table for table in published_tables().values() if board.name in (table.board, *table.parts)]
-    comparable = [table for table in tables if not table.set_apart]
+    names = ("name", "benchmark", "title", "about", "split", "note", "judged", "run", "file", "settings", "items")
     return {
-        **{name: getattr(board, name) for name in ("name", "benchmark", "title", "about", "split", "note", "judged")},
+        **{name: getattr(board, name) for name in names},
         "task": board.task.name,
-        "run": board.run,
-        "file": board.file,
-        "settings": board.settings,
-        "items": board.items,
-        "chance": chance_level(board, rows),
+        "chance": _chance_level(board, rows),
         "columns": [_column(column) for column in board.columns],
         "rows": _rows(board, rows),
-        "references": [row for table in comparable for row in reference_rows(table, board.name, board.columns)],
-        "sources": [_source(table) for table in comparable],
-        "set_apart": [_set_apart(table) for table in tables if table.set_apart],
+        "references": _references(board),
+        "sources": [_source(table) for table in _tables(board, set_apart=False)],
+        "set_apart": [_set_apart(table) for table in _tables(board, set_apart=True)],
+        "breakdowns": None,
     }
 
 
 def _breakdowns(board: Board, shown: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Move the breakdowns' values, which are last, out of the rows into lists in the same order."""
-    first = len(board.columns) - sum(bool(column.part) for column in board.columns)
-    found = {}
-    for name in ("rows", "references"):
-        found[name] = [row["values"][first:] for row in shown[name]]
-        for row in shown[name]:
-            del row["values"][first:]
-    return found
+    first = sum(not column.part for column in board.columns)
+    values = {name: [row["values"][first:] for row in shown[name]] for name in ("rows", "references")}
+    for row in (*shown["rows"], *shown["references"]):
+        del row["values"][first:]
+    return values
 
 
 def _column(column: Column) -> dict[str, Any]:
-    return {
-        "name": column.name,
-        "label": column.label,
-        "scale": column.scale,
-        "digits": column.digits,
-        "unit": "%" if column.is_percentage else "",
-        "part": column.kind,
-        "about": column.about,
-    }
+    unit = "%" if column.is_percentage else ""
+    names = ("name", "label", "scale", "digits", "about")
+    return {**{name: getattr(column, name) for name in names}, "unit": unit, "part": column.kind}
 
 
 def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
@@ -120,46 +109,79 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     by_judge: dict[str, list[BoardRow]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, []).append(row)
-    ranked: list[tuple[BoardRow, Rank, dict[str, Any]]] = []
+    ranked: list[tuple[int, float, str, dict[str, Any]]] = []
     for same in by_judge.values():
-        scores, tests = [_main(row) for row in same], paired_tests(same)
-        test_info = [{"tests": tests.n, **({"test_notes": notes} if notes else {})} for notes in tests.notes]
-        ranked += zip(same, ranks(scores, board.main, tests.p_values), test_info, strict=True)
-    ranked.sort(key=lambda one: (one[1].place, -(_main(one[0])[0] or 0), one[0].result.model))
-    return [_row(row, rank) | test_info for row, rank, test_info in ranked]
-
-
-def _main(row: BoardRow) -> tuple[float | None, ...]:
-    return row.board.main.of(row.result.scores or {})
+        scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
+        places = ranks(scores, board.main, tests.p_values)
+        for row, (score, *_), rank, notes in zip(same, scores, places, tests.notes, strict=True):
+            shown = _row(row, rank) | {"tests": tests.n} | ({"test_notes": notes} if notes else {})
+            ranked.append((rank.place, -(score or 0), row.result.model, shown))
+    return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
 
 
 def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
-    links = row.entry.links
-    found = {
+    links, scores = row.entry.links, with_nan(row.result.scores or {})
+    shown = {
         "model": row.result.model,
-        **facets(row),
+        **_facets(row),
         "run": run_file(row.entry),
         "run_url": str(links.run_url) if links.run_url else None,
         "rank": rank.place,
         "shared": rank.shared,
-        "values": [score_of(column, row) for column in row.board.columns],
-        "interval": _interval_note(row),
+        "values": [_score(column, row) for column in row.board.columns],
+        "interval": _interval_note(row.board.main.score.key, scores),
         "judge": judge_of(row.result),
         "precomputed": row.is_precomputed,
-        "unparsed": bool(unparsed_line(with_nan(row.result.scores or {}), row.result.diagnostics)),
+        "unparsed": bool(unparsed_line(scores, row.result.diagnostics)),
         "decoded_by_provider": row.is_decoded_by_provider,
         "unchecked": row.check.unchecked,
         "release": row.check.release,
     }
-    return without_blanks(found)
+    return _without_blanks(shown)
 
 
-def _interval_note(row: BoardRow) -> str | None:
+def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without unknown, empty and false values, which are the page's defaults, so that it loads less."""
+    return {name: value for name, value in row.items() if value is not None and value is not False and value != ""}
+
+
+def _score(column: Column, row: BoardRow) -> list[float | None]:
+    """The score with its interval, `[value, low, high]`, undefined parts as None; rounded to the shown digits."""
+    digits = column.digits + (2 if column.scale == 100 else 0)
+    return [None if value is None else round(value, digits) for value in column.of(row.result.scores or {})]
+
+
+def _facets(row: BoardRow) -> dict[str, Any]:
+    """The model's page, size and licence, None if unknown, and the date of the run."""
+    links, model = row.entry.links, row.result.model
+    # Counted when the model was loaded; unknown for servers and precomputed predictions.
+    counted = (size for size in row.settings("model.parameters") if type(size) is int and size > 0)
+    return {
+        "model_url": str(links.model_url) if links.model_url else None,
+        # The page builds the address from the name, so that it loads less.
+        "is_on_hub": not links.model_url and _HUB_NAME.fullmatch(model) is not None,
+        "parameters": next(counted, links.parameters),
+        "license": links.license,
+        "started": row.started.astimezone(datetime.UTC).date().isoformat(),
+    }
+
+
+def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
     """How the interval of the main score was computed; None if it simply treats items as independent."""
-    key = row.board.main.score.key
-    scores = with_nan(row.result.scores or {})
-    about = {name: found for name, found in scores.get(INTERVALS, {}).items() if name == key}
+    about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
     return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
+
+
+def _tables(board: Board, *, set_apart: bool) -> Iterator[PublishedTable]:
+    """The papers' tables of a board; some cannot be compared with its rows and are set apart."""
+    for table in published_tables().values():
+        if board.name in (table.board, *table.parts) and bool(table.set_apart) is set_apart:
+            yield table
+
+
+def _references(board: Board) -> list[Mapping[str, Any]]:
+    tables = _tables(board, set_apart=False)
+    return [row for table in tables for row in reference_rows(table, board.name, board.columns)]
 
 
 def _source(table: PublishedTable) -> dict[str, Any]:
@@ -175,3 +197,68 @@ def _set_apart(table: PublishedTable) -> dict[str, Any]:
         "rows": [[row.model, *row.values] for row in table.rows],
         "corrections": [correction.model_dump() for correction in table.corrections],
     }
+
+
+def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
+    """The chance level of the board's headline score; None if unknown.
+
+    It comes from the entries, which answer the same questions; on a board without entries, from the paper.
+    """
+    levels = [board.main.score.chance_level(row.result.scores or {}) for row in rows]
+    if known := [level for level in levels if level is not None]:
+        # Recomputed entries agree; one that was not recomputed may contain any value.
+        return round(mode(known), 6)
+    if isinstance(board.main.score.chance, float):
+        return board.main.score.chance
+    guesses = [row["values"][0] for row in _references(board) if row["model"].lower() == "random guess"]
+    return next((guess for guess in guesses if guess is not None), None)
+
+
+def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
+    """The page's first view: all models on one board of each benchmark, or on another board of it.
+
+    `columns` are the boards that represent the benchmarks; without benchmarks that no model has a result on, if there
+    are models. `others` are the other boards that `rows` name. `rows` have one model each, with `[value, low, high]` in
+    each column, followed by the name of the board if it is one of `others`; None if the model has no result.
+    """
+    benchmarks: dict[str, list[Board]] = {}
+    # Only scores with a known best value can be put on one scale.
+    for board in (
+        board for board in boards if board.main.score.higher_is_better and math.isfinite(board.main.score.high)
+    ):
+        place = 0 if board.name in _OVERVIEW else len(benchmarks.get(board.benchmark, ()))
+        benchmarks.setdefault(board.benchmark, []).insert(place, board)
+    # The newest row of the first board that has the model.
+    models: dict[str, dict[str, BoardRow]] = {}
+    for benchmark, its_boards in benchmarks.items():
+        for row in (row for board in reversed(its_boards) for row in by_board[board.name]):
+            models.setdefault(row.result.model, {})[benchmark] = row
+    shown = {benchmark for cells in models.values() for benchmark in cells}
+    first = {name: its[0] for name, its in benchmarks.items() if name in shown or not models}
+    used = {row.board.name: row.board for cells in models.values() for row in cells.values()}
+    return {
+        "columns": [_overview_column(board, by_board[board.name]) for board in first.values()],
+        "others": {
+            name: _overview_column(board, by_board[name]) for name, board in used.items() if board not in first.values()
+        },
+        "rows": [_overview_row(model, first, cells) for model, cells in sorted(models.items())],
+    }
+
+
+def _overview_column(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
+    main = board.main
+    about = {"board": board.name, "benchmark": board.benchmark, "title": board.title, "label": main.label}
+    return about | {"scale": main.scale, "high": main.score.high, "chance": _chance_level(board, rows)}
+
+
+def _overview_row(model: str, first: Mapping[str, Board], rows: Mapping[str, BoardRow]) -> dict[str, Any]:
+    cells: list[list[Any] | None] = []
+    for benchmark, board in first.items():
+        row = rows.get(benchmark)
+        other = [row.board.name] if row is not None and row.board is not board else []
+        cells.append(None if row is None else [*_score(row.board.main, row), *other])
+    # Entries may contradict each other about a model; for each fact, the newest entry that has it counts.
+    about: dict[str, Any] = {}
+    for row in sorted(rows.values(), key=lambda row: row.started):
+        about |= {name: value for name, value in _facets(row).items() if value is not None or name not in about}
+    return _without_blanks({"model": model, "cells": cells, **about})

@@ -2,7 +2,7 @@
 
 Format: https://huggingface.co/docs/hub/eval-results. Hugging Face keeps lists of the frameworks
 (`packages/tasks/src/eval.ts` in https://github.com/huggingface/huggingface.js) and of the repositories that are shown
-as benchmarks, to which "eyechart" and the repository must be added first. Therefore the file is written only on request.
+as benchmarks; "eyechart" and the repository must be added first. Therefore the file is written only on request.
 """
 
 from collections.abc import Sequence
@@ -74,4 +74,5 @@ def pretty_name(dataset: str) -> str:
 
     if dataset not in DATASETS:
         return dataset
-    return str(DatasetCard.load(files("eyechart.hub_cards") / "datasets" / f"{dataset}.md").data["pretty_name"])
+    card = files("eyechart.hub_cards") / "datasets" / f"{dataset}.md"
+    return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])

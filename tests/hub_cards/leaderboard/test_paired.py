@@ -135,7 +135,6 @@ def headline_tests(root: Path, runs: dict[str, Any], ranking: Ranking) -> list[D
 
 
 def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
-    (out / BOARD_FOLDER).mkdir(parents=True)
     said = write_boards(rows, out)
     found = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
     rows_of = [(row["model"], note) for row in found["rows"] for _, note in row.get("test_notes", [])]
