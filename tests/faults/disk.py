@@ -26,6 +26,11 @@ else:
 """
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder with their contents."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @contextmanager
 def full_disk(room: int = 0) -> Iterator[None]:
     """Simulate a full disk: no file of this process can grow beyond `room` bytes."""

@@ -1,8 +1,8 @@
 """Marks tests as rows of the fault list: a fault, and the behaviour that is expected.
 
 Each file in this folder is a family of faults, and each of its tests is a row: put `@fault(done, expected)` above a
-test, or use `row(done, expected, *values)` in `pytest.mark.parametrize`. CI writes all rows with their outcomes to
-`docs/faults.md`.
+test, or use `rows(expected, (done, *values), ...)` in `pytest.mark.parametrize`. CI writes all rows with their outcomes
+to `docs/faults.md`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,6 +28,11 @@ def fault(done: str, expected: str) -> pytest.MarkDecorator:
 def row(done: str, expected: str, *values: Any) -> Any:
     """A row of a parametrized test, with the values that the test takes."""
     return pytest.param(*values, id=done, marks=fault(done, expected))
+
+
+def rows(expected: str, *faults: tuple[Any, ...]) -> list[Any]:
+    """Rows with the same expected behaviour, each a fault and the values that the test takes."""
+    return [row(done, expected, *values) for done, *values in faults]
 
 
 class Outcomes:

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import drives
 from eyechart.evaluators.requests.drives import network_drive
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 MOUNTS = """\
 sysfs /sys sysfs rw,nosuid 0 0
@@ -30,12 +30,15 @@ def mounts(tmp_path):
 @pytest.mark.parametrize(
     ("folder", "kind"),
     [
-        row("the store on a local disk", "no warning", "/var/cache/eyechart", ""),
-        row("the store in a home folder on NFS", "a warning that names NFS", "/home/me/.cache/eyechart", "nfs4"),
-        row("a local disk mounted inside an NFS folder", "no warning", "/home/me/scratch/eyechart", ""),
-        row("a folder whose name starts with the name of a network drive", "no warning", "/home-of-me", ""),
-        row("a network drive with a space in its mount point", "a warning", "/mnt/team data/eyechart", "cifs"),
-        row("an in-memory file system mounted inside a network drive", "no warning", "/mnt/far/quick/eyechart", ""),
+        *rows(
+            "no warning",
+            ("the store on a local disk", "/var/cache/eyechart", ""),
+            ("a local disk mounted inside an NFS folder", "/home/me/scratch/eyechart", ""),
+            ("a folder whose name starts with the name of a network drive", "/home-of-me", ""),
+            ("an in-memory file system mounted inside a network drive", "/mnt/far/quick/eyechart", ""),
+        ),
+        *rows("a warning that names NFS", ("the store in a home folder on NFS", "/home/me/.cache/eyechart", "nfs4")),
+        *rows("a warning", ("a network drive with a space in its mount point", "/mnt/team data/eyechart", "cifs")),
     ],
 )
 def test_stored_answers_on_network_drives(mounts, folder, kind):

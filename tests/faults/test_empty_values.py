@@ -7,7 +7,7 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 REFUSED = "usage error (exit code 2); the message names the option"
 PERCEPTION = ("run", "q_bench/perception")
@@ -15,42 +15,31 @@ PERCEPTION = ("run", "q_bench/perception")
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
-    [
-        row(
-            "--data-dir '' would take the current folder",
-            REFUSED,
-            (*PERCEPTION, "--data-dir", ""),
-            None,
-        ),
-        row("--data-dir= would take the current folder", REFUSED, (*PERCEPTION, "--data-dir="), None),
-        row("--out '' would write into the current folder", REFUSED, (*PERCEPTION, "--mini", "--out", ""), None),
-        row("--model '' would run the bundled model", REFUSED, (*PERCEPTION, "--mini", "--model", ""), None),
-        row("--base-url '' would send all images to OpenAI", REFUSED, (*PERCEPTION, "--base-url", ""), None),
-        row("--system-prompt '' is empty", REFUSED, (*PERCEPTION, "--mini", "--system-prompt", ""), None),
-        row("--adapter '' would omit the adapter", REFUSED, (*PERCEPTION, "--model", "m", "--adapter", ""), None),
-        row("score --predictions '' would read the current folder", REFUSED, ("score", "t", "--predictions", ""), None),
-        row("report '' would take the current folder for a run", REFUSED, ("report", ""), "an argument"),
-        row("leaderboard build '' would take the current folder", REFUSED, ("leaderboard", "build", ""), "argument"),
-        row("store prune --model '' would remove all answers", REFUSED, ("store", "prune", "--model", ""), "--model"),
-        row(
+    rows(
+        REFUSED,
+        ("--data-dir '' would take the current folder", (*PERCEPTION, "--data-dir", ""), None),
+        ("--data-dir= would take the current folder", (*PERCEPTION, "--data-dir="), None),
+        ("--out '' would write into the current folder", (*PERCEPTION, "--mini", "--out", ""), None),
+        ("--model '' would run the bundled model", (*PERCEPTION, "--mini", "--model", ""), None),
+        ("--base-url '' would send all images to OpenAI", (*PERCEPTION, "--base-url", ""), None),
+        ("--system-prompt '' is empty", (*PERCEPTION, "--mini", "--system-prompt", ""), None),
+        ("--adapter '' would omit the adapter", (*PERCEPTION, "--model", "m", "--adapter", ""), None),
+        ("score --predictions '' would read the current folder", ("score", "t", "--predictions", ""), None),
+        ("report '' would take the current folder for a run", ("report", ""), "an argument"),
+        ("leaderboard build '' would take the current folder", ("leaderboard", "build", ""), "argument"),
+        ("store prune --model '' would remove all answers", ("store", "prune", "--model", ""), "--model"),
+        (
             "a setting that names a folder is empty",
-            REFUSED,
             ("run", "mmbench/en", "--mini", "--set", "exclude_blind_solved="),
             "exclude_blind_solved",
         ),
-        row(
+        (
             "a data option that names a folder is empty",
-            REFUSED,
             ("run", "two_afc/coarse", "--mini", "--data-option", "mm21_dir="),
-            "mm21_dir='' is empty",
+            "mm21_dir=''",
         ),
-        row(
-            "--data-dir DATASET= has no path",
-            REFUSED,
-            (*PERCEPTION, "--data-dir", "llvisionqa="),
-            "--data-dir llvisionqa='' is empty",
-        ),
-    ],
+        ("--data-dir DATASET= has no path", (*PERCEPTION, "--data-dir", "llvisionqa="), "--data-dir llvisionqa='' is"),
+    ),
 )
 def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -62,23 +51,12 @@ def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "load",
-    [
-        row(
-            "load_dataset gets data_dir=''",
-            "a UsageError that names the argument",
-            lambda: load_dataset("llvisionqa", data_dir=""),
-        ),
-        row(
-            "compute gets model=''",
-            "a UsageError that names the argument",
-            lambda: evaluator("q_bench/perception").compute(""),
-        ),
-        row(
-            "compute gets data=''",
-            "a UsageError that names the argument",
-            lambda: evaluator("q_bench/perception").compute(len, data=""),
-        ),
-    ],
+    rows(
+        "a UsageError that names the argument",
+        ("load_dataset gets data_dir=''", lambda: load_dataset("llvisionqa", data_dir="")),
+        ("compute gets model=''", lambda: evaluator("q_bench/perception").compute("")),
+        ("compute gets data=''", lambda: evaluator("q_bench/perception").compute(len, data="")),
+    ),
 )
 def test_an_empty_argument_in_python(load, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -13,30 +13,24 @@ from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
 from eyechart.datasets_scripts.common.images import encoded_image, open_image
 from eyechart.datasets_scripts.own_data import load_own
 from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 REFUSED = "the image is refused; the error names its file"
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [
-        row("a file of 0 bytes", REFUSED, b"", r"empty \(0 bytes\)"),
-        row(
-            "the first bytes of a PNG, followed by zeros",
-            REFUSED,
-            b"\x89PNG\r\n\x1a\n" + bytes(50),
-            "not an image|corrupt",
-        ),
-        row(
-            "a PNG whose header declares more pixels than it has", REFUSED, png_header(100, 100), "corrupt or truncated"
-        ),
-        row("a PNG with a width of 0", REFUSED, png_header(0, 100), "not an image|corrupt"),
-        row("a tiny PNG file of 200 megapixels", REFUSED, png_header(20_000, 10_000), "the image has .*pixels"),
-        row("a tiny PNG file of 3.6 gigapixels", REFUSED, png_header(60_000, 60_000), "the image has .*pixels"),
-        row("an SVG, which may contain scripts", REFUSED, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
-        row("a TIFF of floats", REFUSED, encoded(Image.new("F", (4, 4)), "TIFF"), r"32-bit pixels \(mode F\)"),
-    ],
+    rows(
+        REFUSED,
+        ("a file of 0 bytes", b"", r"empty \(0 bytes\)"),
+        ("the first bytes of a PNG, followed by zeros", b"\x89PNG\r\n\x1a\n" + bytes(50), "not an image|corrupt"),
+        ("a PNG whose header declares more pixels than it has", png_header(100, 100), "corrupt or truncated"),
+        ("a PNG with a width of 0", png_header(0, 100), "not an image|corrupt"),
+        ("a tiny PNG file of 200 megapixels", png_header(20_000, 10_000), "the image has .*pixels"),
+        ("a tiny PNG file of 3.6 gigapixels", png_header(60_000, 60_000), "the image has .*pixels"),
+        ("an SVG, which may contain scripts", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
+        ("a TIFF of floats", encoded(Image.new("F", (4, 4)), "TIFF"), r"32-bit pixels \(mode F\)"),
+    ),
 )
 def test_bytes(data, reason, tmp_path):
     path = tmp_path / "a.png"
@@ -59,14 +53,15 @@ def test_truncated():
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [
-        row("a missing file", REFUSED, "none", "the image cannot be read: No such file"),
-        row("a folder", REFUSED, "folder", "the image cannot be read: it is a folder, a pipe or a device"),
-        row("a named pipe", REFUSED, "pipe", "the image cannot be read: it is a folder, a pipe or a device"),
-        row("a link to /dev/zero", REFUSED, "device", "the image cannot be read: it is a folder, a pipe or a device"),
-        row("a link to itself", REFUSED, "loop", "the image cannot be read: Too many levels"),
-        row("a file of 5 GB", REFUSED, "sparse", "the image cannot be read: it has 5,000,000,000 bytes; the limit"),
-    ],
+    rows(
+        REFUSED,
+        ("a missing file", "none", "the image cannot be read: No such file"),
+        ("a folder", "folder", "the image cannot be read: it is a folder, a pipe or a device"),
+        ("a named pipe", "pipe", "the image cannot be read: it is a folder, a pipe or a device"),
+        ("a link to /dev/zero", "device", "the image cannot be read: it is a folder, a pipe or a device"),
+        ("a link to itself", "loop", "the image cannot be read: Too many levels"),
+        ("a file of 5 GB", "sparse", "the image cannot be read: it has 5,000,000,000 bytes; the limit"),
+    ),
 )
 def test_files(kind, reason, tmp_path):
     path = tmp_path / "a.png"

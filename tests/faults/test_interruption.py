@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, wri
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
 from tests.faults.disk import writing
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 SCRIPT = Path(__file__).resolve().parents[1] / "evaluators" / "backends" / "logging_model.py"
 MODEL = runpy.run_path(str(SCRIPT))
@@ -34,12 +34,12 @@ def hidden(folder):
 @pytest.mark.parametrize(
     ("kind", "before"),
     [
-        row("a process is killed while it replaces a file of a run", "the previous file is intact", "file", b"former"),
-        row(
-            "a process is killed while it creates a folder",
+        *rows(
+            "the previous file is intact", ("a process is killed while it replaces a file of a run", "file", b"former")
+        ),
+        *rows(
             "the folder does not exist; the next start creates it",
-            "folder",
-            None,
+            ("a process is killed while it creates a folder", "folder", None),
         ),
     ],
 )

@@ -16,7 +16,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.scripted_server import completion, refusal
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 from tests.faults.server_answers import body
 
 KEY = "sk-this-is-the-secret-key"
@@ -105,11 +105,12 @@ def test_placeholders_are_no_keys(script, ask, monkeypatch):
 
 @pytest.mark.parametrize(
     "url",
-    [
-        row("an address contains a password", REFUSED, "http://me:passw0rd@host/v1"),
-        row("an invalid URL contains a password", REFUSED, "http://[me:passw0rd@"),
-        row("an address contains a key in its query", REFUSED, "https://host/v1?key=passw0rd"),
-    ],
+    rows(
+        REFUSED,
+        ("an address contains a password", "http://me:passw0rd@host/v1"),
+        ("an invalid URL contains a password", "http://[me:passw0rd@"),
+        ("an address contains a key in its query", "https://host/v1?key=passw0rd"),
+    ),
 )
 def test_an_address_with_a_password_is_refused_and_not_shown(url):
     with pytest.raises(UsageError, match="must not contain a user name, password or query") as caught:
@@ -119,10 +120,11 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
 
 @pytest.mark.parametrize(
     "key",
-    [
-        row("a key contains characters that HTTP headers cannot contain", REFUSED, "schl\u00fcssel-geheim"),
-        row("a key contains a line break", REFUSED, "two\nlines"),
-    ],
+    rows(
+        REFUSED,
+        ("a key contains characters that HTTP headers cannot contain", "schl\u00fcssel-geheim"),
+        ("a key contains a line break", "two\nlines"),
+    ),
 )
 def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)

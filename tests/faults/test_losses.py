@@ -6,7 +6,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Request
-from tests.faults.fault import row
+from tests.faults.fault import rows
 
 
 def scored(*tokens):
@@ -34,37 +34,33 @@ OF_ITEM = "the item has an error that gives the reason"
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        row(
-            "a server returns more likely tokens in addition to those of a text",
+        *rows(
             "only the tokens of the text count",
-            scored(*BEFORE, (3, -0.5), (4, -0.25)),
-            None,
+            (
+                "a server returns more likely tokens in addition to those of a text",
+                scored(*BEFORE, (3, -0.5), (4, -0.25)),
+                None,
+            ),
         ),
-        row(
-            "a server merges the first token of a text with the token before it",
+        *rows(
             "the run stops and gives the reason",
-            scored((1, -1.0), (5, -2.0), (3, -0.5)),
-            "tokens of 'Blurry' cannot be separated from those of the text before",
+            (
+                "a server merges the first token of a text with the token before it",
+                scored((1, -1.0), (5, -2.0), (3, -0.5)),
+                "tokens of 'Blurry' cannot be separated from those of the text before",
+            ),
+            ("a server returns no tokens for a text", scored(*BEFORE), "cannot be separated"),
         ),
-        row(
-            "a server returns no tokens for a text",
-            "the run stops and gives the reason",
-            scored(*BEFORE),
-            "cannot be separated",
-        ),
-        row(
-            "a server returns a probability of 0 for a text",
+        *rows(
             OF_ITEM,
-            scored(*BEFORE, (3, -9999.0)),
-            "a probability of 0",
-        ),
-        row("a log-probability of a text is NaN", OF_ITEM, scored(*BEFORE, (3, math.nan)), "log-probability is nan"),
-        row("a log-probability of a text is positive", OF_ITEM, scored(*BEFORE, (3, 0.5)), "log-probability is 0.5"),
-        row(
-            "a server stops returning log-probabilities of the prompt",
-            OF_ITEM,
-            {"choices": [{"message": {"content": "x"}}]},
-            "returned no prompt_logprobs, although it did before",
+            ("a server returns a probability of 0 for a text", scored(*BEFORE, (3, -9999.0)), "a probability of 0"),
+            ("a log-probability of a text is NaN", scored(*BEFORE, (3, math.nan)), "log-probability is nan"),
+            ("a log-probability of a text is positive", scored(*BEFORE, (3, 0.5)), "log-probability is 0.5"),
+            (
+                "a server stops returning log-probabilities of the prompt",
+                {"choices": [{"message": {"content": "x"}}]},
+                "returned no prompt_logprobs, although it did before",
+            ),
         ),
     ],
 )

@@ -12,20 +12,19 @@ from eyechart.metrics.scoring.pairs.pools import check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs
 from eyechart.metrics.scoring.quality.pooling import ensemble_logits, read_logits, read_scores
 from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 
 @pytest.mark.parametrize(
     ("options", "reply", "letters"),
     [
-        row(
-            "a reply equals another option's text except for punctuation",
+        *rows(
             "that option is extracted",
-            ["A", "A+", "A-"],
-            "A+",
-            "B",
+            ("a reply equals another option's text except for punctuation", ["A", "A+", "A-"], "A+", "B"),
         ),
-        row("a reply is an option's text that looks like a letter", "it is accepted", ["C++", "C#", "C"], "C#", "B"),
+        *rows(
+            "it is accepted", ("a reply is an option's text that looks like a letter", ["C++", "C#", "C"], "C#", "B")
+        ),
     ],
 )
 def test_texts_that_look_like_letters(options, reply, letters):
@@ -44,12 +43,13 @@ def scores(predicted, opinions):
 
 @pytest.mark.parametrize(
     ("of_predictions", "of_opinions"),
-    [
-        row("predicted scores are as large as 1.7e308", SAME, 1.7e308, 1),
-        row("opinion scores are as large as 1.7e308", SAME, 1, 1.7e308),
-        row("predicted scores are as small as 1e-305", SAME, 1e-305, 1),
-        row("opinion scores are as small as 1e-305", SAME, 1, 1e-305),
-    ],
+    rows(
+        SAME,
+        ("predicted scores are as large as 1.7e308", 1.7e308, 1),
+        ("opinion scores are as large as 1.7e308", 1, 1.7e308),
+        ("predicted scores are as small as 1e-305", 1e-305, 1),
+        ("opinion scores are as small as 1e-305", 1, 1e-305),
+    ),
 )
 def test_scores_at_the_ends_of_the_range_of_numbers(of_predictions, of_opinions):
     predicted, opinions = PREDICTED / np.abs(PREDICTED).max(), OPINIONS / np.abs(OPINIONS).max()
@@ -83,11 +83,12 @@ UNDEFINED = "the scores are nan, and a warning says why"
 
 @pytest.mark.parametrize(
     ("predicted", "opinions", "reason"),
-    [
-        row("all predicted scores are equal", UNDEFINED, np.ones(N), OPINIONS, "all 40 predictions are equal"),
-        row("all opinion scores are equal", UNDEFINED, PREDICTED, np.ones(N), "all 40 references are equal"),
-        row("there is only one image", UNDEFINED, PREDICTED[:1], OPINIONS[:1], "at least two items"),
-    ],
+    rows(
+        UNDEFINED,
+        ("all predicted scores are equal", np.ones(N), OPINIONS, "all 40 predictions are equal"),
+        ("all opinion scores are equal", PREDICTED, np.ones(N), "all 40 references are equal"),
+        ("there is only one image", PREDICTED[:1], OPINIONS[:1], "at least two items"),
+    ),
 )
 def test_scores_that_are_undefined(predicted, opinions, reason):
     with warnings.catch_warnings(record=True) as caught:
@@ -103,44 +104,24 @@ NAMES_ROW = "it is refused; the message names the argument and the row"
 @pytest.mark.parametrize(
     ("compute", "reason"),
     [
-        row("a predicted score is nan", NAMES_ROW, lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
-        row("a predicted score is a string", NAMES_ROW, lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
-        row("an opinion score is nan", NAMES_ROW, lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
-        row(
-            "an opinion score is an integer of 400 digits",
+        *rows(
             NAMES_ROW,
-            lambda: scores([1, 2], [1, 10**400]),
-            r"references\[1\] is 1000",
+            ("a predicted score is nan", lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
+            ("a predicted score is a string", lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
+            ("an opinion score is nan", lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
+            ("an opinion score is an integer of 400 digits", lambda: scores([1, 2], [1, 10**400]), r"references\[1\]"),
+            ("a logit is infinite", lambda: read_logits([[1, 2], [1, -math.inf]]), r"predictions\[1\] is \[1.0"),
+            ("two logits are 1e308 and -1e308", lambda: read_logits([[1, 2], [1e308, -1e308]]), r"predictions\[1\]"),
+            ("an image lacks the second logit", lambda: read_logits([[1, 2], [1]]), r"predictions\[1\] is \[1\]"),
+            ("there are more opinion scores than predicted scores", lambda: scores([1, 2], [1, 2, 3]), "row 2 is the"),
         ),
-        row(
-            "a logit is infinite",
-            NAMES_ROW,
-            lambda: read_logits([[1, 2], [1, -math.inf]]),
-            r"predictions\[1\] is \[1.0, -inf\]; it must be finite",
-        ),
-        row(
-            "two logits are 1e308 and -1e308",
-            NAMES_ROW,
-            lambda: read_logits([[1, 2], [1e308, -1e308]]),
-            r"predictions\[1\] is .* difference is too large",
-        ),
-        row(
-            "an image lacks the second logit",
-            NAMES_ROW,
-            lambda: read_logits([[1, 2], [1]]),
-            r"predictions\[1\] is \[1\]",
-        ),
-        row(
-            "the words of an ensemble have different numbers of logits",
+        *rows(
             "it is refused; the message states the lengths",
-            lambda: ensemble_logits({"good": [1, 2], "fine": [1], "poor": [1, 2]}, ["good", "fine"], ["poor"]),
-            r"lengths \[2, 1\]",
-        ),
-        row(
-            "there are more opinion scores than predicted scores",
-            NAMES_ROW,
-            lambda: scores([1, 2], [1, 2, 3]),
-            "row 2 is the first without a partner",
+            (
+                "the words of an ensemble have different numbers of logits",
+                lambda: ensemble_logits({"good": [1, 2], "fine": [1], "poor": [1, 2]}, ["good", "fine"], ["poor"]),
+                r"lengths \[2, 1\]",
+            ),
         ),
     ],
 )

@@ -19,8 +19,8 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_task import evaluation
 from tests.evaluators.report.conftest import PERCEPTION
-from tests.faults.disk import full_disk
-from tests.faults.fault import fault, row
+from tests.faults.disk import contents, full_disk
+from tests.faults.fault import fault, rows
 
 RESULTS = 40_000
 """Enough bytes for the results of a small run, but not for its report."""
@@ -45,10 +45,6 @@ def run(tmp_path):
     return folder
 
 
-def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @fault("the disk is full while a run's results are written", "earlier files are kept; there are no partial files")
 def test_results(run):
     before = contents(run)
@@ -59,18 +55,11 @@ def test_results(run):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        row(
-            "a run's folder has a name that is not valid text",
-            "its results can be written and read",
-            os.fsdecode(b"run\xff"),
-        ),
-        row(
-            "a run's folder has a name that looks like the start of a URL",
-            "its results can be written and read",
-            "s3:/bucket",
-        ),
-    ],
+    rows(
+        "its results can be written and read",
+        ("a run's folder has a name that is not valid text", os.fsdecode(b"run\xff")),
+        ("a run's folder has a name that looks like the start of a URL", "s3:/bucket"),
+    ),
 )
 def test_odd_names(score, tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)

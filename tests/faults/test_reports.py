@@ -17,7 +17,7 @@ from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
 REFUSED = "the report is refused; the error names the file"
@@ -94,18 +94,13 @@ def test_damaged_predictions(tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "values", "reason"),
-    [
-        row(
-            "opinion scores are strings",
-            REFUSED,
-            "quality",
-            ["high", "low"],
-            "its column quality has type string; expected",
-        ),
-        row("options are numbers", REFUSED, "options", [1, 2], "its column options has type int64; expected list<"),
-        row("replies are lists", REFUSED, "text", [["A"], ["B"]], "its column text has type list<.*>; expected string"),
-        row("the ids are missing", REFUSED, "id", None, "some or all rows have no id"),
-    ],
+    rows(
+        REFUSED,
+        ("opinion scores are strings", "quality", ["high", "low"], "its column quality has type string; expected"),
+        ("options are numbers", "options", [1, 2], "its column options has type int64; expected list<"),
+        ("replies are lists", "text", [["A"], ["B"]], "its column text has type list<.*>; expected string"),
+        ("the ids are missing", "id", None, "some or all rows have no id"),
+    ),
 )
 def test_other_types(tmp_path, column, values, reason):
     file = write(tmp_path) / "predictions.parquet"
@@ -120,8 +115,10 @@ def test_other_types(tmp_path, column, values, reason):
 @pytest.mark.parametrize(
     "kind",
     [
-        row("a run's results are a named pipe", "one line reports it without waiting; exit code 1", "pipe"),
-        row("a run's results are a link to /dev/zero", "one line reports it; nothing is read; exit code 1", "device"),
+        *rows("one line reports it without waiting; exit code 1", ("a run's results are a named pipe", "pipe")),
+        *rows(
+            "one line reports it; nothing is read; exit code 1", ("a run's results are a link to /dev/zero", "device")
+        ),
     ],
 )
 def test_results_that_never_end(tmp_path, kind):

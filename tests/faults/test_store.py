@@ -1,18 +1,25 @@
 """Store: damaged, edited, in use, of a newer version, or on a full or read-only disk."""
 
 import contextlib
+import math
 import os
 import sqlite3
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import StoreError
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.stored_form import REPLY
+from eyechart.evaluators.requests.types import Request, Response
 from tests.evaluators.requests.test_store import fill, keys
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 
 @pytest.fixture
@@ -49,38 +56,50 @@ def open_error(path):
     return message
 
 
-@fault("another program's text file has the store's name", "it is not changed, not even by `prune --all`")
-def test_a_file_that_is_no_database_is_left_alone(path):
+def diary(path):
     path.parent.mkdir()
     path.write_text("my diary\n" * 1000)
-    assert "file is not a database. Move the file away" in open_error(path)
-    with pytest.raises(StoreError):
-        responses.clear(path)
-    assert path.read_text() == "my diary\n" * 1000
 
 
-@fault("another program's database has the store's name", "it is not changed, not even by `prune --all`")
-def test_the_database_of_another_program_is_left_alone(path):
-    path.parent.mkdir()
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE diary (day)")
-    other.close()
+def database(statements, stored=3):
+    """A store with answers, or another program's database, that was changed."""
+
+    def make(path):
+        path.parent.mkdir()
+        if stored:
+            fill(path, stored)
+        with contextlib.closing(sqlite3.connect(path)) as other:
+            other.executescript(statements)
+
+    return make
+
+
+LACKING = "ALTER TABLE responses DROP COLUMN model"
+ADDED = "ALTER TABLE responses ADD COLUMN note"
+NEWER = f"PRAGMA user_version = {responses.SCHEMA + 1}"
+TRIGGER = "CREATE TRIGGER gone AFTER INSERT ON responses BEGIN DELETE FROM responses; END"
+VIEW = "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT * FROM others"
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    rows(
+        "it is refused before any request, and not changed, not even by `prune --all`",
+        ("another program's text file has the store's name", diary, "file is not a database. Move the file away"),
+        ("another program's database", database("CREATE TABLE diary (day)", 0), "not a response store"),
+        ("a newer version wrote the store", database(NEWER), "schema 2; this one knows 1). Update eyechart"),
+        ("the store's table lacks a column", database(LACKING), "has the columns key, stored_at, value; expected"),
+        ("the store's table has another column", database(ADDED), "key, model, stored_at, value, note; expected"),
+        ("the store has no table", database("DROP TABLE responses"), "its table is missing; expected the columns key"),
+        ("a database trigger deletes each stored answer", database(TRIGGER), "it contains the trigger 'gone'. "),
+        ("the store's table is a view, which takes no rows", database(VIEW), "it contains the view 'responses'. "),
+    ),
+)
+def test_what_is_no_store_of_ours(path, make, reason):
+    make(path)
     before = path.read_bytes()
-    assert "not a response store" in open_error(path)
+    assert reason in open_error(path)
     with pytest.raises(StoreError):
-        responses.clear(path)
-    assert path.read_bytes() == before
-
-
-@fault("the store was written by a newer version", "it is not changed; the error says to update")
-def test_a_newer_store_is_left_alone(path):
-    fill(path, 3)
-    other = sqlite3.connect(path)
-    other.execute(f"PRAGMA user_version = {responses.SCHEMA + 1}")
-    other.close()
-    before = path.read_bytes()
-    assert "newer eyechart (schema 2; this one knows 1). Update eyechart" in open_error(path)
-    with pytest.raises(StoreError, match="newer"):
         responses.clear(path)
     assert path.read_bytes() == before
 
@@ -266,10 +285,11 @@ def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_somethi
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write where the mode says otherwise")
 @pytest.mark.parametrize(
     "what",
-    [
-        row("the store is a read-only file", "the run reports it before any request; nothing is lost", "file"),
-        row("the store's folder is read-only", "the run reports it before any request; nothing is lost", "folder"),
-    ],
+    rows(
+        "the run reports it before any request; nothing is lost",
+        ("the store is a read-only file", "file"),
+        ("the store's folder is read-only", "folder"),
+    ),
 )
 def test_a_read_only_file_or_folder_is_told_before_anything_is_asked(path, what):
     fill(path, 3)
@@ -291,3 +311,106 @@ def test_a_store_that_is_cut_off(path):
         store.check()
     assert responses.clear(path) == {}
     fill(path, 3)
+
+
+READ_ON = "the error names the store and the command that removes only this answer"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    rows(
+        READ_ON,
+        ("a stored answer is not JSON", "value = x'7b'", "an answer is not JSON"),
+        ("a stored answer is a number", "value = 7", "an answer is 7; expected JSON"),
+        ("a stored answer is a JSON list", "value = '[1]'", r"an answer is \[1\]; expected a JSON object"),
+        ("a stored answer has a field from another version", """value = '{"a": 1}'""", "invalid field 'a': 1"),
+        ("the text of a stored answer is a number", """value = '{"text": 5}'""", "invalid field 'text': 5"),
+        ("a stored logit is infinite", """value = '{"logits": {"good": 1e999}}'""", "'good': inf"),
+        ("a stored loss covers no tokens", """value = '{"losses": [[0.5, 0]]}'""", "invalid field 'losses'"),
+        ("a stored count of tokens is negative", """value = '{"usage": {"n": -1}}'""", "invalid field 'usage'"),
+        ("a stored answer nests lists deeply", f"value = '{'[' * 9000}'", "not JSON"),
+        ("the time of a stored answer is infinite", "stored_at = 9e999", "or time inf"),
+        ("the model of a stored answer is not text", "model = x'00'", ", model b"),
+    ),
+)
+def test_answers_that_were_edited(path, change, reason):
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store._connection.execute(f"UPDATE responses SET {change} WHERE key = ?", keys(1))
+        with pytest.raises(StoreError, match=rf"is damaged: .*{reason}.*`eyechart store prune --unreadable`"):
+            store.check()
+        if change.startswith("value"):
+            with pytest.raises(StoreError, match=rf"is damaged: .*{reason}.*`eyechart store prune --unreadable`"):
+                store.get(keys(3))
+        assert len(store.get(keys(2, start=1))) == 2
+        assert store.remove_unreadable() == 1
+        store.check()
+        assert set(store.get(keys(3))) == set(keys(2, start=1))
+        assert [model.answers for model in store.models()] == [2]
+
+
+@fault("a stored judge reply is replaced by a model's answer", READ_ON)
+def test_a_reply_that_is_an_answer(path):
+    with ResponseStore.open(path) as store:
+        store.put("a/b", {b"one": {"logits": {"good": 1.0}}})
+        with pytest.raises(StoreError, match="invalid field 'logits'"):
+            store.get([b"one"], REPLY)
+
+
+@fault("a stored answer was edited by hand and is stored as text", "it is accepted")
+def test_an_answer_as_text(path):
+    fill(path, 1)
+    with ResponseStore.open(path) as store:
+        store._connection.execute("""UPDATE responses SET value = '{"text": "B"}'""")
+        store.check()
+        assert store.get(keys(1)) == {keys(1)[0]: {"text": "B"}}
+
+
+@fault("a stored answer lacks the requested value", "it is asked for again")
+def test_an_answer_that_is_empty(path):
+    def answer(messages):
+        return "B"
+
+    class Known(FunctionBackend):
+        def identity(self):
+            return {"name": "known"}
+
+    with ResponseStore.open(path) as store:
+        backend = StoredBackend(Known(answer), store)
+        assert [found.text for found in backend.answer([Request("x", ("?",), ())])] == ["B"]
+        store._connection.execute("UPDATE responses SET value = '{}'")
+        (found,) = backend.answer([Request("x", ("?",), ())])
+        assert (found.text, found.stored) == ("B", False)
+
+
+@fault("answers in edited rows are removed with `eyechart store prune --unreadable`", "the other answers are kept")
+def test_the_command_that_removes_what_cannot_be_read():
+    fill(responses.default_path(), 3)
+    with ResponseStore.open() as store:
+        store._connection.execute("UPDATE responses SET value = x'7b', model = x'00' WHERE key = ?", keys(1))
+    done = CliRunner().invoke(app, ["store", "info"])
+    assert done.exit_code == 1 and "eyechart store prune --unreadable" in done.output
+    assert "1 answer removed" in CliRunner().invoke(app, ["store", "prune", "--unreadable"]).output
+    assert "2 answers" in CliRunner().invoke(app, ["store", "info"]).output
+
+
+@fault("a store with an edited row is cleared by `eyechart store prune --all`", "all answers are removed")
+def test_a_store_with_an_edited_row_can_be_cleared(path):
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store._connection.execute("UPDATE responses SET stored_at = 'yesterday' WHERE key = ?", keys(1))
+    assert responses.clear(path) == {"a/b": 3}
+
+
+@fault("a custom backend returns a logit of NaN", "it is not stored, so no later run fails because of it")
+def test_what_cannot_be_scored_is_not_stored(path):
+    class Broken(FunctionBackend):
+        def identity(self):
+            return {"name": "broken"}
+
+        def answer(self, requests):
+            yield from (Response(request, logits={"good": math.nan, "poor": 1.0}) for request in requests)
+
+    with ResponseStore.open(path) as store:
+        list(StoredBackend(Broken(len), store).answer([Request("x", ("?",), (), words=("good", "poor"))]))
+        assert not store.models()

@@ -12,10 +12,11 @@ from eyechart.evaluators.backends import file_digests
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.local.loading import model_fingerprint
-from tests.faults.fault import fault, row
+from tests.faults.fault import fault, rows
 
 MODEL = SimpleNamespace(config=SimpleNamespace(_commit_hash="commit"))
 LARGE = 5 * 2**20
+WEIGHTS = "model.safetensors"
 
 
 @pytest.fixture
@@ -52,60 +53,46 @@ def replace(file):
     new.replace(file)
 
 
+def of_model(folder):
+    return model_fingerprint(str(folder), MODEL)
+
+
+def of_adapter(folder):
+    return model_fingerprint("org/model", MODEL, str(folder))
+
+
+def of_served_file(folder):
+    return serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ())
+
+
+def of_served_adapter(folder):
+    return serving._fingerprint("org/model", ("--lora-modules", f"a={folder}"))
+
+
 @pytest.mark.parametrize(
     ("name", "change", "fingerprint"),
-    [
-        row(
-            "weights of a local model are overwritten by others of the same size and time (cp -p)",
-            "it counts as a different model; no stored answer is used",
-            "model.safetensors",
-            overwrite,
-            lambda folder, file: model_fingerprint(str(folder), MODEL),
-        ),
-        row(
-            "weights of a local model are replaced by others of the same size and time (rsync -t)",
-            "it counts as a different model; no stored answer is used",
-            "model.safetensors",
-            replace,
-            lambda folder, file: model_fingerprint(str(folder), MODEL),
-        ),
-        row(
-            "weights of an adapter are overwritten by others of the same size and time",
-            "it counts as a different model; no stored answer is used",
-            "adapter_model.safetensors",
-            overwrite,
-            lambda folder, file: model_fingerprint("org/model", MODEL, str(folder)),
-        ),
-        row(
-            "a model file passed to a server started by the run is overwritten in the same way",
-            "it counts as a different model; no stored answer is used",
-            "model.gguf",
-            overwrite,
-            lambda folder, file: serving._fingerprint(str(file), ()),
-        ),
-        row(
-            "a part of a GGUF model is overwritten that is not the part passed to the server",
-            "it counts as a different model; no stored answer is used",
+    rows(
+        "it counts as a different model; no stored answer is used",
+        ("a model's weights are overwritten with others of the same size and time", WEIGHTS, overwrite, of_model),
+        ("a model's weights are replaced by others of the same size and time", WEIGHTS, replace, of_model),
+        ("an adapter's weights are overwritten so", "adapter_model.safetensors", overwrite, of_adapter),
+        ("a served model's file is overwritten so", "model-00001-of-00002.gguf", overwrite, of_served_file),
+        (
+            "another part of a served GGUF model is overwritten so",
             "model-00002-of-00002.gguf",
             overwrite,
-            lambda folder, file: serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ()),
+            of_served_file,
         ),
-        row(
-            "an adapter's folder named in the server's arguments is overwritten in the same way",
-            "it counts as a different model; no stored answer is used",
-            "adapter_model.safetensors",
-            overwrite,
-            lambda folder, file: serving._fingerprint("org/model", ("--lora-modules", f"a={folder}")),
-        ),
-    ],
+        ("a served adapter is overwritten so", "adapter_model.safetensors", overwrite, of_served_adapter),
+    ),
 )
 def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
     folder, file = weights(name)
-    (folder / "model-00001-of-00002.gguf").write_bytes(b"GGUF")
-    before = fingerprint(folder, file)
-    assert fingerprint(folder, file) == before
+    (folder / "model-00001-of-00002.gguf").open("ab").close()
+    before = fingerprint(folder)
+    assert fingerprint(folder) == before
     change(file)
-    assert fingerprint(folder, file) not in (before, None)
+    assert fingerprint(folder) not in (before, None)
 
 
 @fault("the cached hash of a weight file is truncated", "the file is hashed again")
