@@ -1,6 +1,11 @@
+"""The Space that is built from entries: its files, the rows of its boards, and the overview."""
+
 import datetime
 import json
 import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,250 +13,271 @@ from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.build import PAGE, Replacement, build
+from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, build
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
-PERCEPTION = board_named("q_bench/perception")
+PERCEPTION, PAIRS, DESCRIPTION, MMBENCH, CHINESE, SPAQ = map(
+    board_named,
+    (
+        *("q_bench/perception", "q_bench/perception_pairs", "q_bench/description", "mmbench/en", "mmbench/cn"),
+        "q_bench/assessment/spaq",
+    ),
+)
+QUALITY = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
+(AVERAGES,) = [board for board in QUALITY if board.dataset == AVERAGE]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "entries"
+@dataclass
+class Space:
+    """Built from the entries in a folder."""
 
+    entries: Path
+    folder: Path
 
-@pytest.fixture
-def space(tmp_path, folder):
-    """Builds, and gives what became of the entries and the boards of the page by name."""
+    def hand_in(self, name: str, *results: dict[str, Any], started: str = "2026-05-01T12:00:00+00:00") -> Path:
+        return hand_in(self.entries, name, results, started)
 
-    def run():
-        outcome = build(folder, tmp_path / "space", NOW)
-        index = json.loads((tmp_path / "space" / "results" / "index.json").read_text())
+    def build(self) -> Outcome:
+        return build(self.entries, self.folder, NOW)
+
+    def read(self, file: str) -> Any:
+        return json.loads((self.folder / file).read_text())
+
+    @property
+    def boards(self) -> dict[str, Any]:
+        index = self.read("results/index.json")
+        boards = [self.read(board["file"]) for board in index["boards"]]
         assert index["schema"] == 1
-        boards = [json.loads((tmp_path / "space" / one["file"]).read_text()) for one in index["boards"]]
-        assert [len(board["rows"]) for board in boards] == [one["models"] for one in index["boards"]]
-        return outcome, {board["name"]: board for board in boards}
+        assert [len(board["rows"]) for board in boards] == [board["models"] for board in index["boards"]]
+        return {board["name"]: board for board in boards}
 
-    return run
+    def rows(self, board: Any = PERCEPTION) -> list[dict[str, Any]]:
+        return self.boards[board.name]["rows"]
+
+    @property
+    def files(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
 
 
-def rejected(outcome):
-    return {(one.entry, one.task): " ".join(one.reasons) for one in outcome.rejected}
+@pytest.fixture
+def space(tmp_path: Path) -> Space:
+    return Space(tmp_path / "entries", tmp_path / "space")
 
 
-def test_the_space_holds_the_page_the_boards_and_the_runs(folder, space, tmp_path):
-    hand_in(folder, "a", [result_on(board, "org/a", 0.6) for board in BOARDS])
-    hand_in(folder, "b", [result_on(PERCEPTION, "org/b", 0.3)])
-    outcome, boards = space()
+def test_the_space_holds_the_page_the_boards_and_the_runs(space: Space) -> None:
+    space.hand_in("a", *(result_on(board, "org/a", 0.6) for board in BOARDS))
+    space.hand_in("b", result_on(PERCEPTION, "org/b", 0.3))
+    outcome = space.build()
     assert (len(outcome.accepted), outcome.rejected, outcome.replaced) == (len(BOARDS) + 1, [], [])
-    assert list(boards) == [board.name for board in BOARDS]
-    built = tmp_path / "space"
-    assert set(PAGE) <= {path.name for path in built.iterdir()}
-    first, second = boards["q_bench/perception"]["rows"]
+    assert list(space.boards) == [board.name for board in BOARDS]
+    assert set(PAGE) <= {path.name for path in space.folder.iterdir()}
+    board = space.boards[PERCEPTION.name]
+    first, second = board["rows"]
     assert (first["model"], first["rank"], "shared" in first) == ("org/a", 1, False)
     assert (second["model"], second["rank"], second["is_on_hub"]) == ("org/b", 2, True)
-    columns = boards["q_bench/perception"]["columns"]
-    parts = json.loads((built / boards["q_bench/perception"]["breakdowns"]).read_text())
+    parts = space.read(board["breakdowns"])
     values = first["values"] + parts["rows"][0]
-    assert len(values) == len(columns) and not any(column["part"] for column in columns[: len(first["values"])])
-    assert values[[column["name"] for column in columns].index("what.accuracy")] == [0.6, 0.58, 0.62]
-    assert len(parts["references"]) == len(boards["q_bench/perception"]["references"])
-    assert boards["two_afc/coarse"]["breakdowns"] is None
-    published = read_results(built / second["run"])
-    assert [task.model for task in published.tasks] == ["org/b"]
-    assert sorted(path.name for path in (built / "results").iterdir()) == sorted(
-        ["boards", "index.json", "overview.json", *(row["run"].removeprefix("results/") for row in (first, second))]
-    )
+    assert len(values) == len(board["columns"])
+    assert not any(column["part"] for column in board["columns"][: len(first["values"])])
+    assert values[[column["name"] for column in board["columns"]].index("what.accuracy")] == [0.6, 0.58, 0.62]
+    assert len(parts["references"]) == len(board["references"])
+    assert space.boards["two_afc/coarse"]["breakdowns"] is None
+    assert [task.model for task in read_results(space.folder / second["run"]).tasks] == ["org/b"]
+    runs = [row["run"].removeprefix("results/") for row in (first, second)]
+    names = {path.name for path in (space.folder / "results").iterdir()}
+    assert names == {"boards", "index.json", "overview.json", *runs}
 
 
-def test_a_row_says_what_the_interval_of_its_main_score_rests_on(folder, space):
-    clustered, plain = result_on(PERCEPTION, "org/a", 0.6), result_on(PERCEPTION, "org/b", 0.3)
-    clustered["scores"]["intervals"] = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
-    plain["scores"]["intervals"] = {"accuracy": {"kind": "wilson", "units": 1495}}
-    hand_in(folder, "a", [clustered])
-    hand_in(folder, "b", [plain])
-    _, boards = space()
-    first, second = boards["q_bench/perception"]["rows"]
-    assert first["interval"].endswith("(effective number of items): accuracy (1,169 clusters).")
-    assert "cluster-robust variance" in first["interval"]
-    assert "interval" not in second
+def test_rows_of_papers_stand_beside_and_private_ones_apart(space: Space) -> None:
+    space.entries.mkdir()
+    (space.entries / ".gitkeep").touch()
+    outcome = space.build()
+    assert (outcome.accepted, outcome.rejected) == ([], [])
+    assert all(board["rows"] == [] for board in space.boards.values())
+    assert [row["table"] for row in space.boards[PERCEPTION.name]["references"]] == ["Table 7"] * 15
+    assert [table["table"] for table in space.boards["ql_bench/single"]["set_apart"]] == ["Table I", "Table III"]
+    assert space.boards["ql_bench/single"]["references"] == []
+    assert len(space.boards[SPAQ.name]["references"]) == 17
+    overview = space.read("results/overview.json")
+    benchmarks = list(dict.fromkeys(board.benchmark for board in BOARDS))
+    assert [column["benchmark"] for column in overview["columns"]] == benchmarks
+    assert overview["rows"] == [] and overview["others"] == {}
 
 
-def test_rows_of_papers_stand_beside_and_private_ones_apart(folder, space):
-    hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
-    _, boards = space()
-    assert {row["table"] for row in boards["q_bench/perception"]["references"]} == {"Table 7"}
-    assert [one["table"] for one in boards["ql_bench/single"]["set_apart"]] == ["Table I", "Table III"]
-    assert boards["ql_bench/single"]["references"] == []
-    assert len(boards["q_bench/assessment/spaq"]["references"]) == 17
+def test_the_folder_may_be_a_run_itself(space: Space) -> None:
+    hand_in(space.entries.parent, space.entries.name, [result_on(PERCEPTION, "org/run")])
+    assert len(space.build().accepted) == 1
 
 
-def test_the_folder_may_be_a_run_itself(folder, space):
-    hand_in(folder.parent, folder.name, [result_on(PERCEPTION, "org/run")])
-    outcome, _ = space()
-    assert len(outcome.accepted) == 1
+def test_a_rejected_result_leaves_the_others_of_its_file(space: Space) -> None:
+    space.hand_in("a", result_on(PERCEPTION, "org/a"), result_on(PAIRS, "org/a") | {"complete": False})
+    assert [(rejection.entry, rejection.task) for rejection in space.build().rejected] == [("a", PAIRS.name)]
+    (row,) = space.rows()
+    assert [task.task for task in read_results(space.folder / row["run"]).tasks] == [PERCEPTION.name]
 
 
-def test_the_rest_of_a_file_stands_where_one_result_does_not(folder, space, tmp_path):
-    pairs = result_on(board_named("q_bench/perception_pairs"), "org/a") | {"complete": False}
-    hand_in(folder, "a", [result_on(PERCEPTION, "org/a"), pairs])
-    outcome, boards = space()
-    assert list(rejected(outcome)) == [("a", "q_bench/perception_pairs")]
-    (row,) = boards["q_bench/perception"]["rows"]
-    assert [task.task for task in read_results(tmp_path / "space" / row["run"]).tasks] == ["q_bench/perception"]
-
-
-def test_the_newest_result_of_a_model_counts(folder, space):
+def test_the_newest_result_of_a_model_counts(space: Space) -> None:
     old, new = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
-    hand_in(folder, "z_old", [result_on(PERCEPTION, "org/a", 0.9), result_on(BOARDS[1], "org/a", 0.9)], old)
-    hand_in(folder, "a_new", [result_on(PERCEPTION, "org/a", 0.4)], new)
-    outcome, boards = space()
-    assert outcome.replaced == [Replacement("org/a", "q_bench/perception", "z_old", "a_new")]
-    (row,) = boards["q_bench/perception"]["rows"]
-    assert row["values"][0][0] == 0.4
-    (other,) = boards[BOARDS[1].name]["rows"]
-    assert other["values"][0][0] == pytest.approx(0.9, abs=0.001)
+    space.hand_in("z_old", result_on(PERCEPTION, "org/a", 0.9), result_on(PAIRS, "org/a", 0.9), started=old)
+    space.hand_in("a_new", result_on(PERCEPTION, "org/a", 0.4), started=new)
+    assert space.build().replaced == [Replacement("org/a", PERCEPTION.name, "z_old", "a_new")]
+    assert [row["values"][0][0] for row in (*space.rows(), *space.rows(PAIRS))] == pytest.approx([0.4, 0.9], abs=0.001)
+    # Of equal times, the last folder counts.
+    for name, score in (("c", 0.2), ("b", 0.4), ("d", 0.6)):
+        space.hand_in(name, result_on(PERCEPTION, "org/a", score))
+    assert [(replacement.entry, replacement.by) for replacement in space.build().replaced][2:] == [
+        ("b", "c"),
+        ("c", "d"),
+    ]
+    assert space.rows()[0]["values"][0][0] == 0.6
 
 
-def test_of_results_of_one_time_the_last_folder_counts(folder, space):
-    for name, score in (("b", 0.2), ("a", 0.4), ("c", 0.6)):
-        hand_in(folder, name, [result_on(PERCEPTION, "org/a", score)])
-    outcome, boards = space()
-    assert boards["q_bench/perception"]["rows"][0]["values"][0][0] == 0.6
-    assert [(one.entry, one.by) for one in outcome.replaced] == [("a", "b"), ("b", "c")]
-
-
-def test_models_of_different_judges_are_ranked_apart(folder, space):
-    board = board_named("q_bench/description")
+def test_models_of_different_judges_are_ranked_apart(space: Space) -> None:
     for name, judge, score in (("a", "strict", 0.2), ("b", "strict", 0.9), ("c", "mild", 0.5), ("b", "mild", 0.7)):
-        result = result_on(board, name, score)
+        result = result_on(DESCRIPTION, name, score)
         result["settings"]["judge"]["name"] = result["scores"]["judge"] = judge
-        hand_in(folder, f"{name}_{judge}", [result])
-    outcome, boards = space()
-    assert outcome.replaced == []
-    found = {(row["model"], row["judge"]): row["rank"] for row in boards[board.name]["rows"]}
-    assert found == {("b", "strict"): 1, ("a", "strict"): 2, ("b", "mild"): 1, ("c", "mild"): 2}
+        space.hand_in(f"{name}_{judge}", result)
+    assert space.build().replaced == []
+    ranks = {(row["model"], row["judge"]): row["rank"] for row in space.rows(DESCRIPTION)}
+    assert ranks == {("b", "strict"): 1, ("a", "strict"): 2, ("b", "mild"): 1, ("c", "mild"): 2}
 
 
-def test_precomputed_predictions_are_marked(folder, space):
-    quality = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
-    made = [result_on(board, "org/file") for board in (PERCEPTION, *quality)]
-    for result in (made[0], made[2]):
-        result["settings"]["model"] = {"backend": "predictions_file", "name": "org/file"}
-    hand_in(folder, "file", made)
-    asked = [result_on(board, "org/asked") for board in (PERCEPTION, *quality)]
-    for result in (asked[0], asked[2]):
-        result["settings"]["model"] = {"backend": "transformers", "name": "org/asked"}
-    hand_in(folder, "asked", asked)
-    outcome, boards = space()
-    assert outcome.rejected == []
-    for board in (PERCEPTION, *quality[:2]):
-        found = {row["model"]: row.get("precomputed", False) for row in boards[board.name]["rows"]}
-        assert found == {"org/file": True, "org/asked": False}
+def with_settings(board: Any, model: str, **settings: Any) -> dict[str, Any]:
+    result = result_on(board, model)
+    for name, value in settings.items():
+        put(result["settings"], tuple(name.split("__")), value)
+    return result
 
 
-def test_decoding_that_the_provider_chose_is_accepted_and_marked(folder, space):
-    described = board_named("q_bench/description")
-    for name, model, judge in (("model", "chosen by the provider", None), ("judge", None, "chosen by the provider")):
-        result = result_on(described, f"org/{name}")
-        result["settings"]["model"] = {"backend": "openai", "name": f"org/{name}", "decoding": model or "greedy"}
-        result["settings"]["judge"]["decoding"] = judge
-        hand_in(folder, name, [result])
-    hand_in(folder, "greedy", [result_on(described, "org/greedy")])
-    outcome, boards = space()
-    assert outcome.rejected == []
-    found = {row["model"]: row.get("decoded_by_provider", False) for row in boards[described.name]["rows"]}
-    assert found == {"org/model": True, "org/judge": True, "org/greedy": False}
+@pytest.mark.parametrize(
+    ("board", "settings", "mark", "value"),
+    [
+        (PERCEPTION, {"model__backend": "predictions_file"}, "precomputed", True),
+        (PERCEPTION, {"model__backend": "transformers"}, "precomputed", None),
+        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, "decoded_by_provider", True),
+        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, "decoded_by_provider", True),
+        (DESCRIPTION, {"model__decoding": "greedy"}, "decoded_by_provider", None),
+        (PERCEPTION, {"model__parameters": 4_300_079_472}, "parameters", 4_300_079_472),
+        (PERCEPTION, {}, "parameters", 70),
+        (PERCEPTION, {}, "license", "cc-by-nc-4.0"),
+        (PERCEPTION, {}, "started", "2026-05-01"),
+        (PERCEPTION, {}, "model_url", "https://example.org/model"),
+        (PERCEPTION, {}, "run_url", "https://example.org/run?x=1#y"),
+    ],
+)
+def test_a_row_says_where_it_comes_from(
+    space: Space, board: Any, settings: dict[str, Any], mark: str, value: Any
+) -> None:
+    path = space.hand_in("a", with_settings(board, "org/a", **settings))
+    urls = {"model_url": "https://example.org/model", "run_url": "https://example.org/run?x=1#y"}
+    path.with_name("links.json").write_text(json.dumps(urls | {"license": "cc-by-nc-4.0", "parameters": 70}))
+    assert space.build().rejected == []
+    (row,) = space.rows(board)
+    assert row.get(mark) == value
 
 
-def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(folder, space):
-    quality = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
+def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
+    quality = [result_on(board, "org/file") for board in QUALITY]
+    put(quality[1]["settings"], ("model", "backend"), "predictions_file")
+    space.hand_in("file", *quality)
+    assert space.build().rejected == []
+    assert [space.rows(board)[0].get("precomputed") for board in QUALITY[:3]] == [True, True, None]
+
+
+@pytest.mark.parametrize("kind", ["wilson-clustered", "wilson"])
+def test_a_row_says_what_the_interval_of_its_main_score_rests_on(space: Space, kind: str) -> None:
+    result = result_on(PERCEPTION, "org/a")
+    result["scores"]["intervals"] = {"accuracy": {"kind": kind, "units": 1169}}
+    space.hand_in("a", result)
+    space.build()
+    note = space.rows()[0].get("interval", "")
+    assert note.endswith("(effective number of items): accuracy (1,169 clusters).") == (kind != "wilson")
+
+
+def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(space: Space) -> None:
     for name, confirmed in (("org/doubtful", None), ("org/confirmed", "other.gguf")):
-        results = [result_on(board, name) for board in (PERCEPTION, *quality)]
+        results = [result_on(board, name) for board in (PERCEPTION, *QUALITY)]
         for result in (results[0], results[2]):
             model = {"backend": "openai", "name": name, "served": ["other.gguf"], "served_name": confirmed}
             result["settings"]["model"] = model
-        hand_in(folder, name, results)
-    outcome, boards = space()
-    average = next(board for board in quality if board.dataset == AVERAGE)
-    assert {(one.task, one.dataset) for one in outcome.rejected} == {
-        ("q_bench/perception", PERCEPTION.dataset),
-        ("q_bench/assessment", quality[1].dataset),
-        ("q_bench/assessment", average.dataset),
-    }
-    assert (
-        "the server answered as 'other.gguf', but 'org/doubtful' was requested"
-        in rejected(outcome)["org/doubtful", "q_bench/perception"]
-    )
-    assert [row["model"] for row in boards[average.name]["rows"]] == ["org/confirmed"]
-
-
-def test_links_are_published(folder, space):
-    hand_in(folder, "run", [result_on(PERCEPTION, "a")])
-    given = {"model_url": "https://example.org/model", "run_url": "https://example.org/run?x=1#y"}
-    (folder / "run" / "links.json").write_text(json.dumps(given))
-    _, boards = space()
-    (row,) = boards["q_bench/perception"]["rows"]
-    assert (row["model_url"], row["run_url"]) == (given["model_url"], given["run_url"])
-
-
-def test_size_licence_and_date_are_published(folder, space):
-    counted, stated = result_on(PERCEPTION, "org/counted"), result_on(PERCEPTION, "org/stated", 0.4)
-    put(counted["settings"], ("model", "parameters"), 4_300_079_472)
-    hand_in(folder, "counted", [counted])
-    hand_in(folder, "stated", [stated])
-    hand_in(folder, "unknown", [result_on(PERCEPTION, "org/unknown", 0.3)])
-    for name in ("counted", "stated"):
-        (folder / name / "links.json").write_text('{"license": "cc-by-nc-4.0", "parameters": 70}')
-    _, boards = space()
-    found = [
-        (row.get("parameters"), row.get("license"), row["started"]) for row in boards["q_bench/perception"]["rows"]
-    ]
-    assert found == [
-        (4_300_079_472, "cc-by-nc-4.0", "2026-05-01"),
-        (70, "cc-by-nc-4.0", "2026-05-01"),
-        (None, None, "2026-05-01"),
-    ]
+        space.hand_in(name, *results)
+    rejected = {rejection.dataset: rejection.reasons[0] for rejection in space.build().rejected}
+    assert set(rejected) == {PERCEPTION.dataset, QUALITY[1].dataset, AVERAGE}
+    assert "the server answered as 'other.gguf', but 'org/doubtful' was requested" in rejected[PERCEPTION.dataset]
+    assert [row["model"] for row in space.rows(AVERAGES)] == ["org/confirmed"]
 
 
 @pytest.mark.parametrize(
     "field", [{"license": "<b>free</b>"}, {"license": ""}, {"parameters": 0}, {"parameters": "7B"}]
 )
-def test_a_licence_or_size_that_is_not_one_is_refused(folder, space, field):
-    hand_in(folder, "bad", [result_on(PERCEPTION, "org/bad")])
-    (folder / "bad" / "links.json").write_text(json.dumps(field))
-    outcome, _ = space()
-    assert "identifier such as apache-2.0), parameters (a whole number)" in rejected(outcome)["bad", ""]
+def test_a_licence_or_size_that_is_not_one_is_refused(space: Space, field: dict[str, Any]) -> None:
+    space.hand_in("bad", result_on(PERCEPTION, "org/bad")).with_name("links.json").write_text(json.dumps(field))
+    (rejection,) = space.build().rejected
+    assert "identifier such as apache-2.0), parameters (a whole number)" in rejection.reasons[0]
 
 
-def test_a_build_can_be_repeated_and_gives_the_same(folder, space, tmp_path):
-    hand_in(folder, "a", [result_on(PERCEPTION, "org/a")])
-    (tmp_path / "space" / ".git").mkdir(parents=True)
-    (tmp_path / "space" / ".git" / "HEAD").write_text("ref: refs/heads/main")
-    space()
-    before = {path: path.read_bytes() for path in sorted((tmp_path / "space").rglob("*")) if path.is_file()}
-    space()
-    assert {path: path.read_bytes() for path in sorted((tmp_path / "space").rglob("*")) if path.is_file()} == before
-    shutil.rmtree(folder / "a")
-    hand_in(folder, "b", [result_on(PERCEPTION, "org/b")])
-    space()
-    assert len(list((tmp_path / "space" / "results").glob("*.json"))) == 3
+def test_a_build_can_be_repeated_and_gives_the_same(space: Space) -> None:
+    space.hand_in("a", result_on(PERCEPTION, "org/a"))
+    (space.folder / ".git").mkdir(parents=True)
+    (space.folder / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    space.build()
+    before = space.files
+    space.build()
+    assert space.files == before
+    shutil.rmtree(space.entries / "a")
+    space.hand_in("b", result_on(PERCEPTION, "org/b"))
+    space.build()
+    assert len(list((space.folder / "results").glob("*.json"))) == 3
 
 
-def test_a_folder_that_is_missing_or_has_only_other_contents_is_an_error(tmp_path):
+def test_a_folder_that_is_missing_or_has_only_other_contents_is_an_error(space: Space) -> None:
     with pytest.raises(MissingFileError, match="not a folder"):
-        build(tmp_path / "nowhere", tmp_path / "space", NOW)
-    (tmp_path / "entries" / "unfinished").mkdir(parents=True)
+        space.build()
+    (space.entries / "unfinished").mkdir(parents=True)
     with pytest.raises(MissingFileError, match="no entries"):
-        build(tmp_path / "entries", tmp_path / "space", NOW)
-    assert not (tmp_path / "space").exists()
+        space.build()
+    assert not space.folder.exists()
 
 
-def test_an_empty_folder_builds_boards_with_the_papers_rows(folder, space):
-    folder.mkdir()
-    (folder / ".gitkeep").touch()
-    outcome, boards = space()
-    assert (outcome.accepted, outcome.rejected) == ([], [])
-    assert all(board["rows"] == [] for board in boards.values())
-    assert len(boards["q_bench/perception"]["references"]) == 15
-    assert boards["ql_bench/single"]["set_apart"]
+def test_the_overview_has_one_row_a_model(space: Space) -> None:
+    space.hand_in("a", result_on(PERCEPTION, "org/a", 0.6), started="2026-04-01T00:00:00+00:00")
+    space.hand_in("b", with_settings(MMBENCH, "org/a", model__parameters=7))
+    space.hand_in("c", result_on(MMBENCH, "org/both"), result_on(CHINESE, "org/both", 0.9))
+    space.hand_in("d", result_on(CHINESE, "org/other", 0.6), result_on(SPAQ, "org/other", 0.8))
+    space.build()
+    overview = space.read("results/overview.json")
+    half = [0.5, 0.48, 0.52]
+    assert [column["board"] for column in overview["columns"]] == [PERCEPTION.name, MMBENCH.name]
+    assert {row["model"]: row["cells"] for row in overview["rows"]} == {
+        "org/a": [[0.6, 0.58, 0.62], half],
+        "org/both": [None, half],
+        # Without a result on the first board of a benchmark, that on another.
+        "org/other": [[0.8, 0.78, 0.82, SPAQ.name], [0.6, 0.58, 0.62, CHINESE.name]],
+    }
+    assert {name: board["title"] for name, board in overview["others"].items()} == {
+        SPAQ.name: "A3, SPAQ",
+        CHINESE.name: "Chinese",
+    }
+    facts = {name: value for name, value in overview["rows"][0].items() if name not in ("model", "cells")}
+    assert facts == {"is_on_hub": True, "parameters": 7, "started": "2026-05-01"}
+
+
+def test_the_chance_level_is_that_of_the_entries_else_that_of_the_score_or_paper(space: Space) -> None:
+    space.entries.mkdir()
+    space.build()
+    papers = {column["board"]: column["chance"] for column in space.read("results/overview.json")["columns"]}
+    for name, chance in (("a", 0.27), ("b", 0.27), ("c", 0.9)):
+        result = result_on(MMBENCH, f"org/{name}")
+        result["scores"]["random_guess"] = chance
+        space.hand_in(name, result)
+    space.build()
+    entries = {column["board"]: column["chance"] for column in space.read("results/overview.json")["columns"]}
+    # Q-Bench prints 37.80 in Table 7, AesBench 35.02 in Table 2; a self-awareness score has no chance level.
+    assert papers | entries == {
+        "q_bench/perception": 0.378,
+        "mmbench/en": 0.27,
+        "ql_bench/single": None,
+        "aes_bench/perception": 0.3502,
+        "two_afc/coarse": 0.25,
+    }
