@@ -1,0 +1,52 @@
+"""The page that follows a row from its file to a board names the functions that it passes, in their order."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from tests.evaluators.tasks.own_data import write_questions
+
+ROOT = Path(__file__).parents[2]
+LINE = re.compile(r"^\| (\d) \| `([^`]+)` \| `(\w+)` \|", re.MULTILINE)
+TASK = """name: my_questions
+protocol: multiple_choice
+data: {path: my_questions.tsv}
+columns: {id: index, images: image, options: [A, B, C, D]}
+prompt: "{images}\\n{question}\\n{options}"
+"""
+
+
+def test_a_run_and_a_board_call_the_functions_in_this_order(tmp_path: Path) -> None:
+    listed = LINE.findall((ROOT / "docs" / "topics" / "one_row.md").read_text(encoding="utf-8"))
+    files = {number: file for number, file, _ in listed}
+    assert len(listed) == 11 and len(files) == len(set(files.values())) == 8
+    wanted = {(str(ROOT / file), function) for _, file, function in listed}
+    called: dict[tuple[str, str], None] = {}
+
+    def see(frame: FrameType, event: str, _: Any) -> None:
+        place = (frame.f_code.co_filename, frame.f_code.co_name)
+        if event == "call" and place in wanted:
+            # Requests are also made in advance, to find mistakes early.
+            if place[1] != "requests" or "ask_rows" in {name for _, name in called}:
+                called.setdefault(place)
+
+    write_questions(tmp_path)
+    (tmp_path / "task.yaml").write_text(TASK, encoding="utf-8")
+    entry = tmp_path / "entries" / "me"
+    sys.setprofile(see)
+    try:
+        done = CliRunner().invoke(app, ["run", str(tmp_path / "task.yaml"), "--out", str(entry)])
+        assert done.exit_code == 0, done.output
+        for name in ("task.yaml", "my_questions.tsv"):
+            shutil.copy(tmp_path / name, entry)
+        board = ["leaderboard", "build", str(tmp_path / "entries"), "--tasks", str(entry / "task.yaml")]
+        CliRunner().invoke(app, [*board, "--out", str(tmp_path / "space")])
+    finally:
+        sys.setprofile(None)
+    assert list(called) == [(str(ROOT / file), function) for _, file, function in listed]
