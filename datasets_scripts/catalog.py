@@ -15,6 +15,8 @@ class DatasetEntry:
     """Its name, which is also the name of its folder and its script."""
     kind: str
     """The kind of its columns: "multiple choice", "quality", "pairs" or "description"."""
+    title: str = ""
+    """Its name in the papers; "" if that is the name of its benchmark."""
     configs: tuple[str, ...] = ("default",)
     """Configurations, the default one first."""
     private: tuple[str, ...] = ()
@@ -61,11 +63,17 @@ class DatasetEntry:
 
 # Pairs can be drawn from all of these.
 _QUALITY = (
-    *(DatasetEntry(name, "quality") for name in ("agiqa3k", "csiq", "kadis700k", "koniq10k")),
-    DatasetEntry("kadid10k", "quality", download_gb=3.07),
-    *(DatasetEntry(name, "quality") for name in ("live_fb", "mm21", "spaq", "sqad")),
-    DatasetEntry("cgiqa6k", "quality", configs=("all", "game", "movie")),
-    DatasetEntry("live_itw", "quality", configs=("default", "without_training")),
+    DatasetEntry("agiqa3k", "quality", "AGIQA-3K"),
+    DatasetEntry("csiq", "quality", "CSIQ"),
+    DatasetEntry("kadis700k", "quality", "KADIS-700k"),
+    DatasetEntry("koniq10k", "quality", "KonIQ-10k"),
+    DatasetEntry("kadid10k", "quality", "KADID-10k", download_gb=3.07),
+    DatasetEntry("live_fb", "quality", "LIVE-FB"),
+    DatasetEntry("mm21", "quality", "MM21"),
+    DatasetEntry("spaq", "quality", "SPAQ"),
+    DatasetEntry("sqad", "quality", "SQAD"),
+    DatasetEntry("cgiqa6k", "quality", "CGIQA-6K", configs=("all", "game", "movie")),
+    DatasetEntry("live_itw", "quality", "LIVE-itw", configs=("default", "without_training")),
 )
 _OTHERS = (
     DatasetEntry(
@@ -77,18 +85,28 @@ _OTHERS = (
         gated=True,
         download_gb=3.0,
     ),
-    DatasetEntry("lldescribe", "description", private=("test",), on_hub="teowu/LLDescribe-QBench", download_gb=0.18),
+    DatasetEntry(
+        "lldescribe", "description", "LLDescribe", private=("test",), on_hub="teowu/LLDescribe-QBench", download_gb=0.18
+    ),
     DatasetEntry(
         "llsavisionqa",
         "multiple choice",
+        "LLSAVisionQA",
         configs=("single", "pair"),
         private=("test",),
         builds_on=("llvisionqa", "llvisionqa_pairs"),
     ),
     DatasetEntry(
-        "llvisionqa", "multiple choice", private=("test",), on_hub="teowu/LLVisionQA-QBench", download_gb=2.24
+        "llvisionqa",
+        "multiple choice",
+        "LLVisionQA",
+        private=("test",),
+        on_hub="teowu/LLVisionQA-QBench",
+        download_gb=2.24,
     ),
-    DatasetEntry("llvisionqa_pairs", "multiple choice", private=("test",), on_hub="q-future/q-bench2"),
+    DatasetEntry(
+        "llvisionqa_pairs", "multiple choice", "LLVisionQA, pairs", private=("test",), on_hub="q-future/q-bench2"
+    ),
     DatasetEntry(
         "mmbench",
         "multiple choice",

@@ -32,8 +32,8 @@ def submit(
 
 
 def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
-    from eyechart.evaluators.published.names import match_tasks
     from eyechart.evaluators.results.finished_runs import read_runs
+    from eyechart.evaluators.tasks import match_tasks
 
     (run,) = read_runs([folder])
     chosen = match_tasks(names, [key.task for key in run.tasks], "in this run")

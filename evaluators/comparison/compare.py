@@ -14,10 +14,10 @@ from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, correcte
 from eyechart.evaluators.comparison.item_scores import items_of
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
-from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.sources import is_mini_data
+from eyechart.evaluators.tasks import match_tasks
 
 
 @dataclass(frozen=True)

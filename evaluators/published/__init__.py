@@ -1,27 +1,60 @@
-"""The papers' tables: one JSON file in `tables` for each.
+"""The tables of the papers, one JSON file each in `tables`: columns with the paths of their scores, and the rows.
 
-Reports show their rows next to the run's own scores; the leaderboard shows them for reference.
+Reports fill them in with the scores of runs; the leaderboard shows the papers' rows for reference. A new table is a
+file. Tables without a paper, such as position bias, stand in the reports of all tasks.
 """
 
 from functools import cache
 from importlib import resources
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scores import SCORES
 
 FOLDER = resources.files("eyechart.evaluators.published") / "tables"
+BY_DATABASE = "by_database"
+"""Key of the databases in the scores of an average."""
+PERCENT = "percent"
+Path = tuple[str, ...]
+_SPECS = {tuple(spec.key.split(".")): spec for spec in reversed(SCORES)}
+
+
+def _paths(value: Any) -> Any:
+    texts = [value] if isinstance(value, str) else value
+    return tuple(tuple(text.split(".")) if isinstance(text, str) else text for text in texts)
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TableColumn(_Strict):
-    """One column of a paper's table."""
+    """One column of a table."""
 
     label: str
-    """Its heading in the paper."""
-    column: str | None = None
-    """The board's column with the same score; None if the board has none."""
+    """Its heading in the paper, without the group's."""
+    group: str = ""
+    """What it shares with its neighbours."""
+    path: Annotated[tuple[Path, ...], BeforeValidator(_paths)]
+    """Nested keys of the score, joined by dots; several scores are added. In the scores, a list is searched for an item
+    `over` some of the names between commas; `diagnostics` leads out of the scores, and `*` stands for any key."""
+    minus: Annotated[tuple[Path, ...], BeforeValidator(_paths)] = ()
+    """Scores that are subtracted."""
+    variant: str = ""
+    """The alternative scoring that has the score; "" for the result's own scores."""
+    digits: int | None = None
+    """Decimals, if they differ from the table's."""
+    unit: str = ""
+    """The unit, if it differs from the table's."""
+    is_headline: bool = False
+    """Whether it stands for a headline score whose path it does not have."""
+
+    @property
+    def spec(self) -> ScoreSpec | None:
+        """The declaration of its score; None for a sum, a difference, or a score that is not declared."""
+        return spec_at(self.path[0]) if len(self.path) == 1 and not self.minus else None
 
 
 class TableRow(_Strict):
@@ -30,6 +63,19 @@ class TableRow(_Strict):
     model: str
     values: list[float | None]
     """As printed, except for corrections; None if the paper has no value."""
+    is_model: bool = True
+    """False for chance levels and humans, which have no rank."""
+
+
+class RowVariants(_Strict):
+    """Several rows for each model, one for each alternative scoring."""
+
+    head: str
+    """Head of the column that names them."""
+    rows: dict[str, str]
+    """Name to the variant; "" is the result's own scores."""
+    setting: str = ""
+    """The setting that names the variant of the result's own scores."""
 
 
 class Correction(_Strict):
@@ -42,27 +88,73 @@ class Correction(_Strict):
 
 
 class PublishedTable(_Strict):
-    """One table of a paper."""
+    """One table."""
 
-    board: str
-    """Name of the board that the table belongs to."""
-    paper: str
-    url: str
-    table: str
+    tasks: list[str]
+    """The tasks that it stands in; the rows are of the first one. Empty for all tasks."""
+    dataset: str = ""
+    """The dataset that it stands in, or "average"; "" for any."""
+    splits: list[str] = []
+    """The splits that it stands in; empty for all."""
+    paper: str = ""
+    url: str = ""
+    table: str = ""
     """The table's number in the paper."""
     title: str
-    split: str
-    """The split of the data that the numbers are for."""
+    split: str = ""
+    """The split of the data that the rows are for."""
     unit: str
     """"percent" or "score"."""
-    parts: dict[str, str] = {}
-    """Boards for parts of the table, each with the text before the dot in the names of the part's columns."""
+    digits: int
+    """Decimals of the scores."""
+    corner: str = "Model"
+    """Head of the models."""
+    chance_row: bool = False
+    """Whether the chance level is the first row."""
+    across: bool = False
+    """Whether the models stand side by side."""
+    only: dict[str, Any] = {}
+    """Settings that runs in the table must have."""
+    unless: dict[str, Any] = {}
+    """Settings that runs in the table must not have."""
+    row_variants: RowVariants | None = None
+    best_for: dict[str, str] = {}
+    """Splits of runs for which the best headline score of the table is shown, each with how it differs."""
     set_apart: str = ""
     """Why the rows must not be compared with those of the board; empty if they can be."""
+    note: str = ""
+    """A remark below the table of runs; a path in braces stands for a value in their results."""
     columns: list[TableColumn]
-    rows: list[TableRow]
+    rows: list[TableRow] = []
     corrections: list[Correction] = []
     notes: list[str] = []
+
+    @property
+    def labels(self) -> list[str]:
+        """The columns' headings, with the group where the same label is in several groups."""
+        labels = [column.label for column in self.columns]
+        return [
+            f"{column.group} {column.label}" if labels.count(column.label) > 1 else column.label
+            for column in self.columns
+        ]
+
+    def is_percent(self, column: TableColumn) -> bool:
+        """Whether the numbers of a column are percentages."""
+        is_share = column.spec is None or column.spec.unit in (Unit.FRACTION, Unit.PERCENT)
+        return (column.unit or self.unit) == PERCENT and is_share
+
+    def factor(self, column: TableColumn) -> int:
+        """What turns a score into the number in a column."""
+        return 100 if self.is_percent(column) and not (column.spec and column.spec.unit is Unit.PERCENT) else 1
+
+
+class Best(NamedTuple):
+    """The best value of a model in a paper's table."""
+
+    value: float
+    model: str
+    table: str
+    remark: str
 
 
 @cache
@@ -70,3 +162,24 @@ def published_tables() -> dict[str, PublishedTable]:
     """All tables by file name without extension, sorted."""
     files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
     return {file.name.removesuffix(".json"): PublishedTable.model_validate_json(file.read_bytes()) for file in files}
+
+
+def spec_at(path: Path) -> ScoreSpec | None:
+    """The declaration of a score by its nested keys, which may lead through a breakdown; None for any other keys."""
+    return next((_SPECS[path[start:]] for start in range(len(path)) if path[start:] in _SPECS), None)
+
+
+def best_in_paper(task: str, dataset: str, split: str, spec: ScoreSpec) -> Best | None:
+    """The highest score of a model in the paper's table for this split; None if no table is close enough."""
+    key = tuple(spec.key.split("."))
+    for table in published_tables().values():
+        if table.tasks[:1] != [task] or split not in table.best_for:
+            continue
+        path = key if table.dataset in ("", dataset) else (BY_DATABASE, dataset, *key)
+        for place, column in enumerate(table.columns):
+            if column.path == (path,) or column.is_headline:
+                values = [(row.values[place], row.model) for row in table.rows if row.is_model]
+                value, model = max((value, model) for value, model in values if value is not None)
+                scale = 100 if table.unit == PERCENT and spec.unit is Unit.FRACTION else 1
+                return Best(value / scale, model, table.table, table.best_for[split])
+    return None

@@ -50,16 +50,14 @@ def write_report(
     """
     from eyechart.evaluators.report.cards import cards
     from eyechart.evaluators.report.differences import compare_runs
-    from eyechart.evaluators.report.drawing import draw
-    from eyechart.evaluators.report.latex import to_latex
-    from eyechart.evaluators.report.names import heading
+    from eyechart.evaluators.report.drawing import draw, inline_svg
     from eyechart.evaluators.report.page import render
-    from eyechart.evaluators.report.paper_tables import paper_tables
     from eyechart.evaluators.report.samples import collect_samples
+    from eyechart.evaluators.report.scores import heading
     from eyechart.evaluators.report.sections import Figure, paper_parts
     from eyechart.evaluators.report.summary import summarise
-    from eyechart.evaluators.report.svg import inline_svg
-    from eyechart.evaluators.report.table_formats import to_csv, to_markdown
+    from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
+    from eyechart.evaluators.report.tables import paper_tables
     from eyechart.evaluators.report.task_charts import charts_of
     from eyechart.evaluators.results.finished_runs import merged_keys, read_runs
 

@@ -6,30 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eyechart.evaluators.published import PublishedTable, published_tables
-from eyechart.evaluators.published.names import Paper, paper_of, task_title
-from eyechart.evaluators.report.names import data_title
-from eyechart.evaluators.report.paper_tables.ranking import is_model
-from eyechart.evaluators.report.scores import BY_WORDS
+from eyechart.evaluators.published import best_in_paper
+from eyechart.evaluators.report.scores import BY_WORDS, title_of_data
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
+from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
-
-_CLOSEST = {
-    ("q_bench/perception", "test"): ("q_bench_table_2", "Overall", ""),
-    ("mmbench/en", "test"): ("mmbench_table_3", "Overall", ""),
-    ("ql_bench/single", "dev"): ("ql_bench_table_i", "score_sa", "on dev and private test answers together"),
-    ("ql_bench/pair", "dev"): ("ql_bench_table_ii", "score_sa", "on dev and private test answers together"),
-    ("two_afc/coarse", "test"): ("two_afc_table_2", "Weighted average of six accuracy", "average over six databases"),
-    **{
-        (f"two_afc/fine_{part}", "test"): (f"two_afc_table_3_{part}", "Average accuracy", "average over the parts")
-        for part in ("levels", "types", "mos")
-    },
-}
-"""Tasks whose published table is not part of a board: the table, its column, and how it differs."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +69,6 @@ class Card:
     scores: list[CardScore]
 
 
-@dataclass(frozen=True)
-class Published:
-    """The best value of a model in a paper's table."""
-
-    value: float
-    model: str
-    table: str
-    remark: str
-
-
 def cards(runs: Sequence[Run]) -> list[Card]:
     """One card per paper that has scores, in the order of the runs; an average replaces its databases."""
     found: dict[Paper, list[CardScore]] = {}
@@ -110,7 +85,7 @@ def cards(runs: Sequence[Run]) -> list[Card]:
 def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     results = [(run.label, run.tasks[key]) for run in runs if key in run.tasks]
     spec = next((found for _, result in results if (found := result.headline_spec()) is not None), None)
-    title, data = task_title(key.task), data_title(key)
+    title, data = task_title(key.task), title_of_data(key)
     unparsed = {label: unparsed_line(result.scores or {}, result.diagnostics) for label, result in results}
     if spec is None:
         # Without a single rating there is no score.
@@ -121,7 +96,7 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
     level = next((level for level in levels if isinstance(level, int | float)), None)
     # Comparing words is on another scale than a judge's scores.
     is_judged = [of_run.get("judge") != LEXICAL for _, of_run in scores]
-    best = best_in_paper(key, spec) if any(is_judged) else None
+    best = best_in_paper(key.task, key.dataset, key.split, spec) if any(is_judged) else None
     limits = spec.limits(scores[0][1]) if scores else (spec.low, spec.high)
     own = [(spec.value(of_run), _finite_ends(spec.bounds(of_run))) for _, of_run in scores]
     marks = [mark for value, ends in own for mark in (value, *ends) if isinstance(mark, int | float)]
@@ -195,28 +170,3 @@ class _Scale(NamedTuple):
         unit = " %" if spec.unit in (Unit.FRACTION, Unit.PERCENT) else ""
         marks = ((low, ""), ((low + high) / 2, ""), (high, unit))
         return [(self.place(mark), f"{factor * mark:.3g}{text}") for mark, text in marks]
-
-
-def best_in_paper(key: TaskKey, spec: ScoreSpec) -> Published | None:
-    """The highest score of a model in the paper's table for this split."""
-    part = f"{key.task}/{key.dataset}"
-    for table in published_tables().values():
-        name = f"{table.parts[part]}.{spec.key}" if part in table.parts else spec.key
-        # A table with several databases is compared with their average.
-        is_own = part in table.parts or (table.board == key.task and (not table.parts or key.dataset == AVERAGE))
-        if is_own and not table.set_apart and table.split == key.split:
-            places = [place for place, column in enumerate(table.columns) if column.column == name]
-            if places:
-                return _highest(table, places[0], spec, "")
-    if (key.task, key.split) not in _CLOSEST:
-        return None
-    file, label, remark = _CLOSEST[key.task, key.split]
-    table = published_tables()[file]
-    return _highest(table, [column.label for column in table.columns].index(label), spec, remark)
-
-
-def _highest(table: PublishedTable, place: int, spec: ScoreSpec, remark: str) -> Published:
-    rows = [(row.values[place], row.model) for row in table.rows if is_model(row.model)]
-    value, model = max((value, model) for value, model in rows if value is not None)
-    is_scaled = table.unit == "percent" and spec.unit is Unit.FRACTION
-    return Published(value / 100 if is_scaled else value, model, table.table, remark)

@@ -2,18 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from eyechart.evaluators.results.results_file import RESULTS_FILE
-
-_SCATTERED = 500
-"""Maximum number of points drawn in a scatter plot; more would overlap and slow the page down."""
-_LABELLED = 40
-"""Maximum number of labels that stay legible; drawing thousands would take minutes."""
 CHANCE = "chance level"
-WHISKERS = "Whiskers are 95 % intervals."
-_SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "bars": "Bar chart", "lines": "Line chart"}
+_SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "lines": "Line chart"}
 
 
 @dataclass(frozen=True)
@@ -24,8 +17,6 @@ class Series:
     values: tuple[float, ...]
     intervals: tuple[tuple[float, float] | None, ...] = ()
     """95 % intervals; empty if missing."""
-    stack: str = ""
-    """Bars with the same name are stacked; "" is not stacked."""
     is_bound: bool = False
     """Whether this is a bound, which is drawn without a colour of its own."""
 
@@ -36,7 +27,7 @@ class Chart:
 
     key: str
     """File name without extension, unique in a report."""
-    kind: Literal["dots", "radar", "bars", "lines"]
+    kind: Literal["dots", "radar", "lines"]
     title: str
     """The title, without the task."""
     labels: tuple[str, ...]
@@ -68,7 +59,7 @@ class Chart:
     @property
     def columns(self) -> list[str]:
         """Head of the table of values."""
-        return [self.label_axis or "", *(series.name for series in self.series), *([CHANCE] if self.chance else [])]
+        return [self.label_axis, *(series.name for series in self.series), *([CHANCE] if self.chance else [])]
 
     @property
     def rows(self) -> list[list[str]]:
@@ -119,38 +110,6 @@ class Scatter:
     def rows(self) -> list[list[str]]:
         """Rows of the table of values."""
         return [list(fact) for fact in self.facts]
-
-
-def readable(chart: Chart) -> Chart:
-    """The chart limited to a legible number of labels, with a note if some are not drawn."""
-    count = len(chart.labels)
-    if chart.kind == "lines" or count <= _LABELLED:
-        return chart
-    note = f"Only the first {_LABELLED} of {count:,} are drawn; {RESULTS_FILE} has all of them."
-    return replace(
-        chart,
-        labels=chart.labels[:_LABELLED],
-        chance=chart.chance[:_LABELLED],
-        series=tuple(
-            replace(one, values=one.values[:_LABELLED], intervals=one.intervals[:_LABELLED]) for one in chart.series
-        ),
-        note=f"{note} {chart.note}".strip(),
-    )
-
-
-def evenly_spread(count: int) -> list[int]:
-    """Indices of the points of a scatter plot that are drawn, among points sorted by predicted quality.
-
-    Examples:
-        >>> evenly_spread(3)
-        [0, 1, 2]
-        >>> places = evenly_spread(10_000)
-        >>> len(places), places[0], places[-1]
-        (500, 0, 9999)
-    """
-    if count <= _SCATTERED:
-        return list(range(count))
-    return [round(place * (count - 1) / (_SCATTERED - 1)) for place in range(_SCATTERED)]
 
 
 def shown(value: float) -> str:

@@ -4,25 +4,20 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison, compare_many
 from eyechart.evaluators.comparison.difference import TESTS, Difference, p_words, shown_p
 from eyechart.evaluators.comparison.verdicts import LEVEL, higher
-from eyechart.evaluators.report.names import heading
-from eyechart.evaluators.report.paper_tables.cells import ScoreOfRun
+from eyechart.evaluators.report.scores import heading
+from eyechart.evaluators.report.tables import ScoreId
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """A test result that one or more tasks share, on their headline scores."""
-
-    text: str
-    tasks: list[str]
-    """The tasks with this result."""
+_Pair = tuple[str, str, Comparison]
+"""The labels of two runs and their comparison."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +32,18 @@ class DifferenceRow:
 
 
 @dataclass(frozen=True)
-class AgainstBest:
-    """The tests of each score against that of the best run; a score is a result and the key of the score in it."""
-
-    tests: Mapping[tuple[int, str], str]
-    """Descriptions of the tests."""
-    lower: frozenset[tuple[int, str]]
-    """The scores that are significantly lower."""
-
-    def test(self, score: ScoreOfRun) -> str:
-        """The test of a score; "" if it was not tested."""
-        return self.tests.get((id(score.result), score.key), "")
-
-    def is_lower(self, score: ScoreOfRun) -> bool:
-        """Whether a score is significantly lower than that of the best run."""
-        return (id(score.result), score.key) in self.lower
-
-
-@dataclass(frozen=True)
 class RunDifferences:
     """The results of all tests."""
 
-    verdicts: list[Verdict]
-    rows: list[DifferenceRow]
+    verdicts: Mapping[str, Sequence[str]]
+    """Each result of the tests of headline scores, with the tasks that share it; differences first."""
+    rows: Sequence[DifferenceRow]
     pairs: int
     """Number of pairs of runs, over which p-values are Holm-adjusted."""
-    against_best: AgainstBest
+    against_best: Mapping[ScoreId, str]
+    """Descriptions of the tests of scores against that of the best run."""
+    lower: frozenset[ScoreId]
+    """The scores that are significantly lower than that of the best run."""
 
 
 def compare_runs(runs: Sequence[Run]) -> RunDifferences:
@@ -72,64 +53,61 @@ def compare_runs(runs: Sequence[Run]) -> RunDifferences:
         runs: The runs, with the labels that the report gives them.
     """
     try:
-        pairs = compare_many([run.folder for run in runs]).pairs
+        comparisons = compare_many([run.folder for run in runs]).pairs
     except UsageError:
         # Two of the runs have no task in common.
-        return RunDifferences([], [], 0, AgainstBest({}, frozenset()))
-    places = [(first, second) for first in range(len(runs)) for second in range(first + 1, len(runs))]
-    named = [(runs[first].label, runs[second].label, pair) for (first, second), pair in zip(places, pairs, strict=True)]
-    found = [(a, b, one) for a, b, pair in named for one in pair.differences]
+        return RunDifferences({}, [], 0, {}, frozenset())
+    labels = combinations((run.label for run in runs), 2)
+    pairs = [(first, second, pair) for (first, second), pair in zip(labels, comparisons, strict=True)]
+    tests = [(first, second, test) for first, second, pair in pairs for test in pair.differences]
     rows = [
-        DifferenceRow(
-            heading(TaskKey(one.task, one.dataset, one.split)), one.score, f"{a} \N{MINUS SIGN} {b}", _cells(one)
-        )
-        for a, b, one in found
+        DifferenceRow(heading(_key(test)), test.score, f"{first} \N{MINUS SIGN} {second}", _cells(test))
+        for first, second, test in tests
     ]
-    by_text: dict[str, list[str]] = {}
+    verdicts: dict[str, list[str]] = {}
     for key in merged_keys(runs):
-        text = _verdict(key, runs, named)
-        if text:
-            by_text.setdefault(text, []).append(heading(key))
-    # Differences first.
-    verdicts = sorted(
-        (Verdict(*item) for item in by_text.items()), key=lambda one: " scored higher than " not in one.text
-    )
-    tests = [(*place, one) for place, pair in zip(places, pairs, strict=True) for one in pair.differences]
-    return RunDifferences(verdicts, rows, len(pairs), _against_best(runs, tests))
+        if text := _verdict(key, runs, pairs):
+            verdicts.setdefault(text, []).append(heading(key))
+    differences_first = sorted(verdicts, key=lambda text: " scored higher than " not in text)
+    return RunDifferences({text: verdicts[text] for text in differences_first}, rows, len(pairs), *_against_best(tests))
 
 
-def _against_best(runs: Sequence[Run], found: Sequence[tuple[int, int, Difference]]) -> AgainstBest:
-    """Pick the tests against the best run, from all tests with the indices of their runs."""
-    by_score: dict[tuple[str, str, str, str], list[tuple[int, int, Difference]]] = {}
-    for first, second, one in found:
-        if one.has_test:
-            by_score.setdefault((one.task, one.dataset, one.split, one.key), []).append((first, second, one))
-    tests, lower = {}, set()
-    for (task, dataset, split, key), of_score in by_score.items():
-        if max(Counter((first, second) for first, second, _ in of_score).values()) > 1:
+def _key(test: Difference) -> TaskKey:
+    return TaskKey(test.task, test.dataset, test.split)
+
+
+def _against_best(tests: Sequence[tuple[str, str, Difference]]) -> tuple[dict[ScoreId, str], frozenset[ScoreId]]:
+    """The tests against the best run of each score, and the scores that are lower by them."""
+    by_score: dict[tuple[TaskKey, str], list[tuple[str, str, Difference]]] = {}
+    for first, second, test in tests:
+        if test.has_test:
+            by_score.setdefault((_key(test), test.key), []).append((first, second, test))
+    described, lower = {}, set()
+    for (task, score), same in by_score.items():
+        if max(Counter((first, second) for first, second, _ in same).values()) > 1:
             # Results that a run has several times cannot be told apart by the tests.
             continue
-        values = {run: value for a, b, one in of_score for run, value in ((a, one.first), (b, one.second))}
+        values = {run: value for a, b, test in same for run, value in ((a, test.first), (b, test.second))}
         best = max(values, key=values.__getitem__)
-        for first, second, one in of_score:
+        for first, second, test in same:
             if best in (first, second):
-                place = id(runs[first + second - best].tasks[TaskKey(task, dataset, split)]), key
-                tests[place] = TESTS[one.test]
-                lower |= {place} if one.p_holm < LEVEL else set()
-    return AgainstBest(tests, frozenset(lower))
+                other = ScoreId(second if best == first else first, task, score)
+                described[other] = TESTS[test.test]
+                lower |= {other} if test.p_holm < LEVEL else set()
+    return described, frozenset(lower)
 
 
-def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, Comparison]]) -> str:
+def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[_Pair]) -> str:
     """The test result of a task's headline score; "" if missing."""
-    headline = next((found for run in runs if key in run.tasks and (found := run.tasks[key].headline_spec())), None)
+    results = (run.tasks[key] for run in runs if key in run.tasks)
+    headline = next((spec for result in results if (spec := result.headline_spec())), None)
     if headline is None:
         return ""
-    place = (key.task, key.dataset, key.split, headline.key)
     tests = [
-        (first, second, one)
+        (first, second, test)
         for first, second, pair in pairs
-        for one in pair.differences
-        if (one.task, one.dataset, one.split, one.key) == place
+        for test in pair.differences
+        if (_key(test), test.key) == (key, headline.key)
     ]
     # Runs whose settings differ are not tested against each other.
     reasons = dict.fromkeys(
@@ -138,10 +116,7 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
         for refused in pair.refused
         if refused.title == key.title
     )
-    apart = []
-    for first, second, one in tests:
-        if text := higher(one, first, second):
-            apart.append(f"{text} ({p_words(one.p_holm)})")
+    apart = [f"{text} ({p_words(t.p_holm)})" for first, second, t in tests if (text := higher(t, first, second))]
     # If some runs were not compared, the text names those that were.
     between = f" between {' or '.join(f'{first} and {second}' for first, second, _ in tests)}" if reasons else ""
     parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
@@ -149,22 +124,22 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[tuple[str, str, 
     return ". ".join(parts)
 
 
-def _cells(one: Difference) -> tuple[str, ...]:
-    score = spec(one.key)
-    flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.only_first or one.only_second else ""
-    defined = all(map(math.isfinite, one.difference_ci95))
-    between = " to ".join(_signed(one, end).removesuffix(" %") for end in one.difference_ci95) if defined else ""
+def _cells(test: Difference) -> tuple[str, ...]:
+    score = spec(test.key)
+    flips = f"{len(test.only_first):,} / {len(test.only_second):,}" if test.only_first or test.only_second else ""
+    defined = all(map(math.isfinite, test.difference_ci95))
+    between = " to ".join(_signed(test, end).removesuffix(" %") for end in test.difference_ci95) if defined else ""
     return (
-        score.shown(one.first),
-        score.shown(one.second),
-        _signed(one, one.difference),
+        score.shown(test.first),
+        score.shown(test.second),
+        _signed(test, test.difference),
         f"{between}{' %' if between and score.unit in (Unit.FRACTION, Unit.PERCENT) else ''}",
-        shown_p(one.p_value),
-        shown_p(one.p_holm),
+        shown_p(test.p_value),
+        shown_p(test.p_holm),
         flips,
-        f"{one.n:,}",
+        f"{test.n:,}",
     )
 
 
-def _signed(one: Difference, value: float) -> str:
-    return f"{'+' if value >= 0 else ''}{spec(one.key).shown(value)}"
+def _signed(test: Difference, value: float) -> str:
+    return f"{'+' if value >= 0 else ''}{spec(test.key).shown(value)}"

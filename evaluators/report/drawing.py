@@ -6,10 +6,12 @@ least 12 pixels high.
 
 import io
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 
 from eyechart.evaluators.report.charts import Chart, Scatter
 from eyechart.evaluators.report.plots import INK, TEXT_POINTS, plot
@@ -38,6 +40,11 @@ _STYLE = {
     "figure.facecolor": "none",
 }
 _DOTS_PER_INCH = 300
+_OPENING = re.compile(r"<svg\b[^>]*>")
+_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+_DEFINED = re.compile(r'\bid="([^"]*)"')
+_USED = re.compile(r'(url\(#|xlink:href="#|(?<!:)href="#)')
+_VIEW = re.compile(r'viewBox="([^"]*)"')
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _NO_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
@@ -99,3 +106,29 @@ def _style() -> Iterator[None]:
         # The page's fonts have glyphs that matplotlib's fonts lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
+
+
+def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
+    """Make an SVG that can be in a page with others.
+
+    Args:
+        svg: A complete file, as matplotlib writes it.
+        prefix: Makes the ids in it unique within the page.
+        title: Title of the figure.
+        description: The figure in words, for screen readers.
+
+    Returns:
+        Markup without external references, in the page's text colour.
+    """
+    opening = _OPENING.search(svg)
+    view = _VIEW.search(opening.group()) if opening else None
+    if opening is None or view is None:
+        raise ValueError("not an SVG file with a viewBox")
+    body = _METADATA.sub("", svg[opening.end() :])
+    body = _DEFINED.sub(rf'id="{prefix}-\1"', body)
+    body = _USED.sub(rf"\g<1>{prefix}-", body).replace("xlink:href=", "href=").replace(INK, "currentColor")
+    return (
+        f'<svg viewBox="{view.group(1)}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
+        f'<title id="{prefix}-title">{escape(title)}</title>'
+        f'<desc id="{prefix}-description">{escape(description)}</desc>{body.strip()}'
+    )

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.report.cards import Card, against_chance
-from eyechart.evaluators.report.names import heading
-from eyechart.evaluators.report.paper_tables.cells import INDEX
-from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import STEPS, Samples
+from eyechart.evaluators.report.scores import heading
 from eyechart.evaluators.report.sections import PaperPart, caption_of, title_of
 from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, versions_of
+from eyechart.evaluators.report.tables import INDEX
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run
 from eyechart.metrics.scoring.choices.replies import UNREAD
@@ -81,7 +80,6 @@ def render(
         tests=tests if tests is not None and tests.verdicts else None,
         caption_of=caption_of,
         title_of=title_of,
-        ranks=ranks,
         head_of=_head,
         # Drawn by matplotlib, which escapes every text.
         markup=Markup,

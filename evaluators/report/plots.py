@@ -1,6 +1,6 @@
 """The appearance of charts: one function per kind.
 
-Series differ in more than colour, so that greyscale prints stay legible: markers and dashes of lines, hatches of bars.
+Series differ in more than colour, so that greyscale prints stay legible: in markers and dashes.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import CHANCE, Chart, Scatter, Series, finite, one_line
+from eyechart.evaluators.report.charts import CHANCE, Chart, Scatter, finite, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,6 @@ TEXT_POINTS = 8.5
 _COLOURS = ("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 2, 1, 2)))
-_HATCHES = ("", "//", "\\\\", "xx", "--", "||", "++", "/")
 _LEGEND_LENGTH = 38
 _LABEL_LENGTH = 20
 """Characters in a line of a label."""
@@ -138,34 +137,6 @@ def _radar(chart: Chart) -> "Figure":
     return figure
 
 
-def _bars(chart: Chart) -> "Figure":
-    stacks = list(dict.fromkeys(series.stack or series.name for series in chart.series))
-    figure, axes = _figure(_names(chart), _LEFT_AND_BELOW)
-    width = 0.8 / len(stacks)
-    tops: dict[str, Any] = {}
-    for place, series in enumerate(chart.series):
-        stack = series.stack or series.name
-        centres = np.arange(len(chart.labels)) + (stacks.index(stack) - (len(stacks) - 1) / 2) * width
-        bottom = tops.get(stack, np.zeros(len(chart.labels)))
-        axes.bar(
-            centres,
-            series.values,
-            width * 0.92,
-            bottom=bottom,
-            label=_cut(series.name, _LEGEND_LENGTH),
-            **_bar(place),
-        )
-        _whiskers(axes, centres, series)
-        tops[stack] = bottom + np.nan_to_num(np.array(series.values))
-    room = int((WIDTH - _LEFT_AND_BELOW.left) / len(chart.labels) / _LETTER)
-    axes.set_xticks(range(len(chart.labels)), [_wrapped(label, room) for label in chart.labels])
-    axes.set_ylim(*_range(chart))
-    axes.axhline(0, color=INK, linewidth=0.8)
-    _finish(axes, chart.unit)
-    _legend(figure, axes)
-    return figure
-
-
 def _lines(chart: Chart) -> "Figure":
     figure, axes = _figure(_names(chart), _LEFT_AND_BELOW)
     for place, series in enumerate(chart.series):
@@ -199,7 +170,6 @@ def _scatter(chart: Scatter) -> "Figure":
 _PLOTS: dict[str, Callable[[Any], "Figure"]] = {
     "dots": _dots,
     "radar": _radar,
-    "bars": _bars,
     "lines": _lines,
     "scatter": _scatter,
 }
@@ -216,12 +186,6 @@ def _range(chart: Chart) -> tuple[float, float]:
     return low - margin if low < 0 else low, high + margin
 
 
-def _whiskers(axes: "Axes", centres: Any, series: Series) -> None:
-    for centre, value, ends in zip(centres, series.values, series.intervals, strict=False):
-        if ends is not None and math.isfinite(value) and all(map(math.isfinite, ends)):
-            axes.plot([centre, centre], ends, color=INK, linewidth=1, marker="_", markersize=4)
-
-
 def _line(place: int) -> dict[str, Any]:
     kind = place % len(_COLOURS)
     return {
@@ -231,11 +195,6 @@ def _line(place: int) -> dict[str, Any]:
         "markersize": 3,
         "linewidth": 1.3,
     }
-
-
-def _bar(place: int) -> dict[str, Any]:
-    kind = place % len(_COLOURS)
-    return {"color": _COLOURS[kind], "hatch": _HATCHES[kind], "edgecolor": INK, "linewidth": 0.5}
 
 
 def _finish(axes: "Axes", unit: str) -> None:

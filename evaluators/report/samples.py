@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.names import heading
+from eyechart.evaluators.report.scores import heading
 from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS

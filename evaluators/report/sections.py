@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from eyechart.evaluators.published.names import Paper, paper_of, task_title
 from eyechart.evaluators.report.charts import Chart, Scatter
-from eyechart.evaluators.report.names import data_title
-from eyechart.evaluators.report.paper_tables import PaperTable
+from eyechart.evaluators.report.scores import title_of_data
 from eyechart.evaluators.report.summary import TaskSummary
+from eyechart.evaluators.report.tables import PaperTable
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.tasks import Paper, paper_of, task_title
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,8 @@ class TaskPart:
 
     @property
     def main_table(self) -> PaperTable | None:
-        """The table that is open next to the figures: with published rows, else published columns, else a headline."""
-        wanted = (lambda table: table.published, lambda table: table.source, lambda table: table.headline is not None)
-        return next((table for is_wanted in wanted for table in self.tables if is_wanted(table)), None)
+        """The table that is open next to the figures: the first one with published numbers, else the first one."""
+        return next((table for table in self.tables if table.source), next(iter(self.tables), None))
 
     @property
     def more_tables(self) -> list[PaperTable]:
@@ -70,10 +69,10 @@ def paper_parts(
         part = TaskPart(
             name=task,
             title=task_title(task),
-            data=data_title(own[0].key) if len(own) == 1 else "",
+            data=title_of_data(own[0].key) if len(own) == 1 else "",
             figures=shown,
             more_figures=[figure for figure in drawn if figure not in shown],
-            tables=[table for table in tables if table.key_of_task and table.key_of_task.task == task],
+            tables=[table for table in tables if table.task and table.task.task == task],
             summaries=own,
         )
         paper = paper_of(task)
@@ -90,4 +89,6 @@ def title_of(table: PaperTable, part: TaskPart, paper: Paper) -> str:
 def caption_of(figure: Figure, part: TaskPart) -> str:
     """A figure's title, with its dataset if the task has several."""
     title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
-    return title if part.data or figure.task.dataset == AVERAGE else f"{data_title(figure.task)}: {figure.chart.title}"
+    return (
+        title if part.data or figure.task.dataset == AVERAGE else f"{title_of_data(figure.task)}: {figure.chart.title}"
+    )

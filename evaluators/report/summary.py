@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.evaluators.report.names import data_title, heading
-from eyechart.evaluators.report.scores import BY_WORDS, is_mini
+from eyechart.evaluators.report.scores import BY_WORDS, heading, is_mini, title_of_data
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import TaskResult, with_nan
 from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
@@ -48,7 +47,7 @@ class TaskSummary:
     @property
     def data(self) -> str:
         """The dataset and split of the scores."""
-        return data_title(self.key)
+        return title_of_data(self.key)
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,34 @@
-"""The charts of each task."""
+"""The charts of each task. What a chart shows follows from the declarations of the scores."""
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from eyechart.evaluators.report.charts import WHISKERS, Chart, Scatter, Series, finite, readable
-from eyechart.evaluators.report.extraction_charts import agreement_with_people, choice_distribution
-from eyechart.evaluators.report.pair_charts import convergence, pair_shares
-from eyechart.evaluators.report.quality import quality_scatter
-from eyechart.evaluators.report.scores import (
-    Scored,
-    group_values,
-    interval,
-    judged_by,
-    level_of,
-    number,
-    parts_at,
-    times,
-)
+import numpy as np
+
+from eyechart.evaluators.published import BY_DATABASE
+from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, shown
+from eyechart.evaluators.report.scores import Results, at, group_values, interval, number, scored_results, texts_of
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import known_task
-from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.tasks import dataset_title, known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import DIMENSIONS, QUALITY, headline, spec
+from eyechart.metrics.scores import FIT_PARAMETERS, PAIRS, QUALITY, correlations_of, headline, spec, specs_in
+
+_DATABASE = BY_DATABASE.removeprefix("by_")
+_WHISKERS = "Whiskers are 95 % intervals."
+_MOST = 30
+"""Most labels that stay legible in a dot plot; groups with more values are in the tables only."""
+_MOST_SPOKES = 12
+_FEWEST = 3
+"""Fewest scores, or spokes of a radar chart, that make a chart."""
+_SCATTERED = 500
+"""Maximum number of points drawn in a scatter plot; more would overlap and slow the page down."""
+_CURVE_POINTS = 121
+_AGREEMENT = {"after_exact": "not parsed by exact matching", "all": "all replies"}
+"""Groups of the replies that human annotators labelled."""
 
 
 def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
@@ -32,240 +36,303 @@ def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
 
     Args:
         key: The task.
-        runs: Runs to show side by side; runs without the task are left out.
+        runs: Runs to show side by side; runs without scores of the task are left out.
     """
-    scored = [(run.label, _with_databases(run, key)) for run in runs if key in run.tasks and run.tasks[key].scores]
-    if not scored:
-        return
-    charts = [chart for make in _MAKERS if (chart := make(key, scored)) is not None and finite(chart.series)]
-    yield from (readable(chart) for chart in sorted(charts, key=lambda chart: chart.is_extra))
-    for place, run in enumerate(runs):
-        scatter = quality_scatter(run, key, place if len(runs) > 1 else None)
-        if scatter is not None:
-            yield scatter
+    results = scored_results(key, runs)
+    if results:
+        charts = [chart for make in _MAKERS if (chart := make(key, results)) is not None and finite(chart.series)]
+        yield from sorted(charts, key=lambda chart: chart.is_extra)
+        for place, run in enumerate(runs):
+            scatter = _scatter(run, key, place if len(runs) > 1 else None)
+            if scatter is not None:
+                yield scatter
 
 
-def accuracy_by_group(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy of all items and of each group, with chance levels."""
-    if "accuracy" not in (scored[0][1].scores or {}):
+def _headline_by_group(key: TaskKey, results: Results) -> Chart | None:
+    """The headline score of all items and of each group, with chance levels."""
+    score, groups = results[0][1].headline_spec(), _groups(key, results, _MOST)
+    if score is None or not groups:
         return None
-    # "response" says whether a reply was explicit; it is not a group of questions.
-    groups = {name: values for name, values in group_values(scored).items() if name != "response"}
-    return _dots(key, "accuracy", "accuracy by group", groups, spec("accuracy"), scored)
+    values = [("average" if key.dataset == AVERAGE else "all items", ()), *_parts(groups)]
+    breaks = itertools.accumulate((len(names) for names in groups.values()), initial=1)
+    by = next(iter(groups)).replace("_", " ") if len(groups) == 1 else "group"
+    cells = [(label, part, score) for label, part in values]
+    return _dots(key, "groups", f"{score.label} by {by}", cells, results, breaks=tuple(breaks)[:-1])
 
 
-def accuracy_above_chance(key: TaskKey, scored: Scored) -> Chart | None:
-    """Accuracy minus chance level by each group, in percentage points: Q-Bench, Fig. 9."""
-    groups = group_values(scored)
-    found = [(group, value) for group, values in groups.items() for value in values if group != "response"]
-    if len(found) < 3 or "accuracy" not in (scored[0][1].scores or {}):
+def _scores_of_one_scale(key: TaskKey, results: Results) -> Chart | None:
+    """All scores of a task that have the same scale, if there are several."""
+    by_scale: dict[tuple[float, float], list[ScoreSpec]] = {}
+    for score in specs_in(with_nan(results[0][1].scores)):
+        if score.in_table and score.unit not in (Unit.COUNT, Unit.CORRELATION):
+            by_scale.setdefault(_limits(score, results), []).append(score)
+    scores = max(by_scale.values(), key=len, default=[])
+    if len(scores) < _FEWEST:
         return None
-
-    def above(result: TaskResult, path: tuple[str, str]) -> float:
-        return 100 * (number(result.scores, *path, "accuracy") - number(result.scores, *path, "random_guess"))
-
-    paths = [(f"by_{group}", value) for group, value in found]
-    return _radar(
-        key,
-        "accuracy minus chance level",
-        [value for _, value in found],
-        [Series(label, tuple(above(result, path) for path in paths)) for label, result in scored],
-        "accuracy minus chance level, in percentage points",
-        "the chance level",
-        figure="As in Q-Bench, Fig. 9." if key.task == "q_bench/perception" else "",
-    )
+    return _dots(key, "scores", "scores", [(score.label, (), score) for score in scores], results)
 
 
-def headline_by_group(key: TaskKey, scored: Scored) -> Chart | None:
-    """The headline score by group, for a user-defined task without another chart of it."""
-    score = scored[0][1].headline_spec()
-    groups = group_values(scored)
-    if known_task(key.task) is not None or score is None or score.key == "accuracy" or not groups:
+def _above_chance(key: TaskKey, results: Results) -> Chart | None:
+    """The headline score minus its chance level by group, as the papers' radars."""
+    score, groups = results[0][1].headline_spec(), _groups(key, results, _MOST_SPOKES)
+    parts = list(_parts(groups))
+    if score is None or len(parts) < _FEWEST:
         return None
-    return _dots(key, "groups", f"{score.label} by group", groups, score, scored)
-
-
-def description_dimensions(key: TaskKey, scored: Scored) -> Chart | None:
-    """Mean score of each dimension of descriptions: Q-Bench, Table 3 and Fig. 11; AesBench, Table 5."""
-    names = [name for name in DIMENSIONS if isinstance((scored[0][1].scores or {}).get(name), dict)]
-    if not names:
+    levels = {label: _levels(score, part, results) for label, part in parts}
+    if not any(math.isfinite(level) for of_part in levels.values() for level in of_part):
         return None
-    score = spec(f"{names[0]}.score")
-    figure = "As in Q-Bench, Fig. 11, there scaled to 0 to 1. " if key.task == "q_bench/description" else ""
+    factor, path = _factor(score), score.key.split(".")
     series = [
         Series(
             label,
-            tuple(number(result.scores, name, "score") for name in names),
-            tuple(interval(result.scores, name, "score") for name in names),
+            tuple(factor * (number(result.scores, *part, *path) - levels[name][run]) for name, part in parts),
         )
-        for label, result in scored
+        for run, (label, result) in enumerate(results)
     ]
+    is_zero = not any(level for of_part in levels.values() for level in of_part)
+    unit = ", in percentage points" if factor == 100 else ""
+    place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
     return Chart(
-        key=key.file_name("dimensions"),
-        kind="dots",
-        title="dimensions of descriptions",
-        labels=tuple(names),
+        key=key.file_name("radar"),
+        kind="radar",
+        title=f"{score.label} over {'databases' if key.dataset == AVERAGE else 'groups'}",
+        labels=tuple(label for label, _ in parts),
         series=tuple(series),
-        unit=f"mean score, {score.low:g} to {score.high:g}",
-        note=f"{figure}{judged_by(scored)} {WHISKERS}",
-        limits=(score.low, score.high),
+        unit=score.label if is_zero else f"{score.label} minus chance level{unit}",
+        note=f"As in Q-Bench, Fig. 9 and 14. The {place} marks {'zero' if is_zero else 'the chance level'}.",
+        limits=(0, factor * score.high) if is_zero else None,
+        is_extra=True,
     )
 
 
-def correlation_by_database(key: TaskKey, scored: Scored) -> Chart | None:
-    """The headline on each database and on average."""
-    if key.dataset != AVERAGE:
+def _choice_distribution(key: TaskKey, results: Results) -> Chart | None:
+    """How often each letter is chosen, and how often it is right: MMBench, Fig. 4."""
+    name = "choice_distribution"
+    shares = {label: result.scores[name] for label, result in results if result.scores and name in result.scores}
+    if not shares:
         return None
-    return _dots(key, "databases", "SRCC by database", _databases(scored), headline(QUALITY), scored)
+    letters = sorted({letter for share in shares.values() for letter in share["correct"]})
+    letters += ["none"] if any(number(share, "predicted", "none") > 0 for share in shares.values()) else []
 
+    def along(share: Mapping[str, Any]) -> tuple[float, ...]:
+        # A run may lack some letters; "none" is never a correct answer.
+        return tuple(100 * number({letter: 0, **share}, letter) for letter in letters)
 
-def over_databases(key: TaskKey, scored: Scored) -> Chart | None:
-    """The headline on each database: as Q-Bench, Fig. 14, which has the mean of SRCC and PLCC."""
-    names, score = _databases(scored).get("database", []), headline(QUALITY)
-    if key.dataset != AVERAGE or len(names) < 3:
-        return None
-    paths = [("by_database", name, score.key) for name in names]
-    return _radar(
-        key,
-        "over databases",
-        [DATABASES.get(name, name) for name in names],
-        [Series(label, tuple(number(result.scores, *path) for path in paths)) for label, result in scored],
-        score.label,
-        "zero correlation",
-        (0, 1),
-        figure="As in Q-Bench, Fig. 14, which has the mean of SRCC and PLCC.",
-    )
-
-
-def circular_by_ability(key: TaskKey, scored: Scored) -> Chart | None:
-    """CircularEval accuracy of all questions and of each ability, with chance levels."""
-    if known_task(key.task) is None or "circular_accuracy" not in (scored[0][1].scores or {}):
-        return None
-    groups = group_values(scored)
-    name = "l2_category" if "l2_category" in groups else "category"
-    return _dots(
-        key,
-        "abilities",
-        "CircularEval by ability",
-        {name: groups[name]} if name in groups else {},
-        spec("circular_accuracy"),
-        scored,
-    )
-
-
-def right_answers_and_refusals(key: TaskKey, scored: Scored) -> Chart | None:
-    """Right answers and right refusals as stacked bars, by question type: QL-Bench, Tables I and II."""
-    if "score_cc" not in (scored[0][1].scores or {}):
-        return None
-    names = group_values(scored).get("question_type", [])
-    paths: list[tuple[str, ...]] = [*(("by_question_type", name) for name in names), ()]
+    truths = {label: along(share["correct"]) for label, share in shares.items()}
+    # Runs on the same questions have the same correct answers.
+    is_shared = len(set(truths.values())) == 1
     series = [
-        Series(f"{label}: {spec(name).label}", tuple(number(result.scores, *path, name) for path in paths), stack=label)
-        for label, result in scored
-        for name in ("score_cc", "score_rc")
+        Series("right answers" if is_shared else f"{label}: right answers", values)
+        for label, values in list(truths.items())[: 1 if is_shared else None]
     ]
+    series += [Series(label, along(share["predicted"])) for label, share in shares.items()]
+    over = " or ".join(texts_of(results, "distribution_over"))
     return Chart(
-        key=key.file_name("self_awareness"),
-        kind="bars",
-        title="self-awareness",
-        labels=(*names, "total"),
+        key=key.file_name("choices"),
+        kind="dots",
+        title="choice distribution",
+        labels=tuple(letters),
         series=tuple(series),
-        unit="share of questions, in %",
-        limits=(0, 100),
+        unit="share of replies, in %",
+        note=f"As in MMBench, Fig. 4.{f' Computed over {over}.' if over else ''}",
+        is_extra=True,
     )
 
 
-_MAKERS: tuple[Callable[[TaskKey, Scored], Chart | None], ...] = (
-    accuracy_by_group,
-    headline_by_group,
-    description_dimensions,
-    correlation_by_database,
-    circular_by_ability,
-    right_answers_and_refusals,
-    pair_shares,
-    accuracy_above_chance,
-    over_databases,
-    choice_distribution,
-    agreement_with_people,
-    convergence,
+def _agreement_with_people(key: TaskKey, results: Results) -> Chart | None:
+    """How often the parsed letter agrees with that of human annotators: MMBench, Fig. 5."""
+    name = "extractor_agreement"
+    labelled = [(label, result, result.diagnostics[name]) for label, result in results if name in result.diagnostics]
+    if not labelled:
+        return None
+    series = [
+        Series(
+            f"{(result.scores or {}).get('judge') or 'no judge'} on {label}",
+            tuple(100 * number(agreement, group, "agreement") for group in _AGREEMENT),
+            tuple(interval(agreement, group, "agreement", factor=100) for group in _AGREEMENT),
+        )
+        for label, result, agreement in labelled
+    ]
+    counts = [" and ".join(f"{at(agreement, (group, 'n')) or 0}" for group in _AGREEMENT) for *_, agreement in labelled]
+    return Chart(
+        key=key.file_name("agreement"),
+        kind="dots",
+        title="agreement with human annotators",
+        labels=tuple(_AGREEMENT.values()),
+        series=tuple(series),
+        unit="same choice, in % of replies",
+        note="As in MMBench, Fig. 5, which has only the first group. "
+        f"{'; '.join(dict.fromkeys(counts))} replies were labelled by human annotators. {_WHISKERS}",
+        limits=(0, 100),
+        is_extra=True,
+    )
+
+
+def _convergence(key: TaskKey, results: Results) -> Chart | None:
+    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
+    name = "convergence"
+    curves = [(label, result.diagnostics[name]) for label, result in results if name in result.diagnostics]
+    points = [point for _, curve in curves for point in curve["curve"]]
+    score = next((s for s in correlations_of(PAIRS) if any(not math.isnan(number(p, s.key)) for p in points)), None)
+    if score is None:
+        return None
+    rounds = max((curve["curve"] for _, curve in curves), key=len)
+
+    def along(points: Sequence[Mapping[str, Any]]) -> tuple[float, ...]:
+        values = [number(point, score.key) for point in points[: len(rounds)]]
+        return tuple(values + [math.nan] * (len(rounds) - len(values)))
+
+    series = [Series(label, along(curve["curve"])) for label, curve in curves]
+    series += _bounds("upper bound", [(label, along(curve["upper_bound"])) for label, curve in curves])
+    limits = [(label, (number(curve.get("limit"), score.key),) * len(rounds)) for label, curve in curves]
+    return Chart(
+        key=key.file_name(name),
+        kind="lines",
+        title=name,
+        labels=tuple(f"{point.get('rounds')}" for point in rounds),
+        series=(*series, *_bounds("limit of the scores", limits)),
+        unit=score.label,
+        note="As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
+        "human ratings.",
+        label_axis="rounds",
+        is_extra=True,
+    )
+
+
+_MAKERS: tuple[Callable[[TaskKey, Results], Chart | None], ...] = (
+    _headline_by_group,
+    _scores_of_one_scale,
+    _above_chance,
+    _choice_distribution,
+    _agreement_with_people,
+    _convergence,
 )
 
 
+def _groups(key: TaskKey, results: Results, most: int) -> dict[str, list[str]]:
+    """The groups of a task with their values, as long as there are not too many values."""
+    task, chosen = known_task(key.task), dict[str, list[str]]()
+    for group, values in group_values(results).items():
+        is_group = task is None or group in (*task.groups, _DATABASE)
+        if is_group and sum(map(len, chosen.values())) + len(values) <= most:
+            chosen[group] = values
+    return chosen
+
+
+def _parts(groups: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The label of each value of a group, and where its scores are."""
+    for group, values in groups.items():
+        for value in values:
+            yield dataset_title(value) if group == _DATABASE else value, (f"by_{group}", value)
+
+
 def _dots(
-    key: TaskKey, what: str, title: str, groups: Mapping[str, Sequence[str]], score: ScoreSpec, scored: Scored
+    key: TaskKey,
+    what: str,
+    title: str,
+    cells: Sequence[tuple[str, tuple[str, ...], ScoreSpec]],
+    results: Results,
+    breaks: tuple[int, ...] = (),
 ) -> Chart:
-    """A score of all items, then of each group value, with intervals and chance levels."""
-    paths: list[tuple[str, ...]] = [
-        (),
-        *((f"by_{group}", value) for group, values in groups.items() for value in values),
-    ]
-    labels = [
-        "average" if key.dataset == AVERAGE else "all items",
-        *(DATABASES.get(value, value) for values in groups.values() for value in values),
-    ]
-    factor = 100 if score.unit is Unit.FRACTION else 1
-    name = score.key.split(".")
+    """Scores of one scale, each with its label and the part that it is of, with intervals and chance levels."""
+    places = [(_factor(score), (*part, *score.key.split("."))) for _, part, score in cells]
     series = [
         Series(
             label,
-            tuple(factor * number(result.scores, *path, *name) for path in paths),
-            tuple(times(factor, interval(result.scores, *path, *name)) for path in paths),
+            tuple(factor * number(result.scores, *path) for factor, path in places),
+            tuple(interval(result.scores, *path, factor=factor) for factor, path in places),
         )
-        for label, result in scored
+        for label, result in results
     ]
-    of_parts = [parts_at(scored, path) for path in paths]
-    levels = [level_of(score.chance_level(part), factor) for part in of_parts]
-    starts = itertools.accumulate((len(values) for values in groups.values()), initial=1)
+    known = [filter(math.isfinite, _levels(score, part, results)) for _, part, score in cells]
+    levels = [_factor(score) * next(level, math.nan) for level, (*_, score) in zip(known, cells, strict=True)]
+    score = cells[0][2]
+    low, high = _limits(score, results)
+    label = score.label if len({score.key for *_, score in cells}) == 1 else "score"
     is_percentage = score.unit in (Unit.FRACTION, Unit.PERCENT)
-    low, high = score.limits(scored[0][1].scores or {})
     return Chart(
         key=key.file_name(what),
         kind="dots",
         title=title,
-        labels=tuple(labels),
+        labels=tuple(label for label, *_ in cells),
         series=tuple(series),
-        unit=f"{score.label}, in %" if is_percentage else score.label,
-        note=WHISKERS,
-        limits=(max(0, factor * low), factor * high),
+        unit=f"{label}, in %" if is_percentage else label,
+        note=_WHISKERS,
+        limits=(max(0, low), high),
         chance=tuple(levels) if any(map(math.isfinite, levels)) else (),
-        breaks=tuple(starts)[:-1],
+        breaks=breaks,
     )
 
 
-def _with_databases(run: Run, key: TaskKey) -> TaskResult:
-    """A result; for an average, with the full scores of its databases, which include intervals."""
-    result = run.tasks[key]
-    if key.dataset != AVERAGE or not isinstance(parts := (result.scores or {}).get("by_database"), Mapping):
-        return result
-    own = {name: run.tasks.get(key._replace(dataset=name)) for name in parts}
-    whole = {name: part if (found := own[name]) is None else found.scores or part for name, part in parts.items()}
-    return result.model_copy(update={"scores": {**(result.scores or {}), "by_database": whole}})
+def _factor(score: ScoreSpec) -> int:
+    return 100 if score.unit is Unit.FRACTION else 1
 
 
-def _databases(scored: Scored) -> dict[str, list[str]]:
-    return {name: values for name, values in group_values(scored).items() if name == "database"}
+def _limits(score: ScoreSpec, results: Results) -> tuple[float, float]:
+    low, high = score.limits(results[0][1].scores or {})
+    return _factor(score) * low, _factor(score) * high
 
 
-def _radar(
-    key: TaskKey,
-    what: str,
-    labels: Sequence[str],
-    series: Sequence[Series],
-    unit: str,
-    zero: str,
-    limits: tuple[float, float] | None = None,
-    figure: str = "",
-) -> Chart:
-    """A radar chart as in the papers; `zero` is what a value of 0 means, `figure` names the paper's figure."""
-    place = "bold ring" if any(value < 0 for value in finite(series)) else "centre"
-    return Chart(
-        key=key.file_name(what),
-        kind="radar",
-        title=what,
-        labels=tuple(labels),
-        series=tuple(series),
-        unit=unit,
-        note=f"{figure} The {place} marks {zero}.".strip(),
-        limits=limits,
-        is_extra=True,
+def _levels(score: ScoreSpec, part: tuple[str, ...], results: Results) -> list[float]:
+    """The chance level of a part in each result; nan if unknown."""
+    scores = [at(result.scores, part) for _, result in results]
+    levels = [score.chance_level(values) if isinstance(values, Mapping) else None for values in scores]
+    return [float(level) if isinstance(level, int | float) else math.nan for level in levels]
+
+
+def _bounds(name: str, by_run: Sequence[tuple[str, tuple[float, ...]]]) -> list[Series]:
+    """One bound per run, or a single bound if all are equal."""
+    defined = [(label, values) for label, values in by_run if any(map(math.isfinite, values))]
+    # Compare texts, because nan is not equal to itself.
+    if len({repr(values) for _, values in defined}) == 1:
+        return [Series(name, defined[0][1], is_bound=True)]
+    return [Series(f"{label}: {name}", values, is_bound=True) for label, values in defined]
+
+
+def _scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None:
+    """Predicted against human quality, image by image; None if images have no human quality.
+
+    Args:
+        run: The run.
+        key: The task.
+        place: Index of the run among several; None for a single run.
+    """
+    result, answers = run.tasks.get(key), run.answers(key)
+    if result is None or answers is None or not result.scores:
+        return None
+    pairs = sorted(
+        (predicted, human)
+        for predicted, human in zip(answers.column("quality_score"), answers.column("quality"), strict=True)
+        if predicted is not None and human is not None and max(abs(predicted), abs(human)) < 1e100
     )
+    if not pairs:
+        return None
+    drawn = [pairs[i] for i in np.linspace(0, len(pairs) - 1, min(len(pairs), _SCATTERED)).round().astype(int)]
+    note = f"{len(drawn)} of {len(pairs):,} images are drawn, evenly spaced in the order of predicted quality."
+    facts = (*correlations_of(QUALITY), spec(headline(QUALITY).counts[0], QUALITY))
+    return Scatter(
+        key=key.file_name("scatter" if place is None else f"scatter_run_{place + 1}"),
+        title=f"predicted against human quality{'' if place is None else f': {run.label}'}",
+        predicted=tuple(predicted for predicted, _ in drawn),
+        human=tuple(human for _, human in drawn),
+        total=len(pairs),
+        facts=tuple((fact.label, shown(number(result.scores, fact.key))) for fact in facts),
+        curve=_curve(result, pairs[0][0], pairs[-1][0]),
+        note=note if len(drawn) < len(pairs) else "",
+    )
+
+
+def _curve(result: TaskResult, first: float, last: float) -> tuple[tuple[float, float], ...]:
+    """Evenly spaced points of the logistic that the metric fitted; empty if there is no fit."""
+    from eyechart.metrics.scoring.quality.correlation import logistic4
+
+    parameters = (result.scores or {}).get(FIT_PARAMETERS)
+    if parameters is None or len(parameters) != 4:
+        return ()
+    # A grid, because straight lines between a few points would not look like a logistic.
+    shares = np.linspace(0, 1, _CURVE_POINTS)
+    grid = (1 - shares) * first + shares * last
+    # A fit never gives parameters that overflow, but an edited file may contain them.
+    with np.errstate(all="ignore"):
+        values = logistic4(grid, *parameters)
+    return tuple(zip(grid.tolist(), values.tolist(), strict=True)) if np.isfinite(values).all() else ()

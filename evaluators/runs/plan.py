@@ -11,9 +11,8 @@ from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_values
-from eyechart.evaluators.published.names import split_names
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
-from eyechart.evaluators.tasks import find_tasks
+from eyechart.evaluators.tasks import find_tasks, split_names
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options
 from eyechart.evaluators.tasks.task import Task
 

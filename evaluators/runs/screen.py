@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eyechart.evaluators.report.cards import best_in_paper
+from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
-from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import FailedTask, headline_spec
 from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
 from eyechart.evaluators.results.sources import MINI
@@ -48,7 +47,7 @@ class Headline:
         if spec is None:
             return ("no score", "", "", "", "", f"{asked_items(evaluation):,}")
         bounds, chance, n = spec.bounds(scores), spec.chance_level(scores), spec.n(scores)
-        best = best_in_paper(TaskKey(evaluation.task, evaluation.dataset, evaluation.split), spec)
+        best = best_in_paper(evaluation.task, evaluation.dataset, evaluation.split, spec)
         return (
             spec.label,
             spec.shown(spec.value(scores)),

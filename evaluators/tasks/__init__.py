@@ -1,11 +1,14 @@
-"""The tasks, one file per paper and one explicit table."""
+"""The tasks, one file per paper and one explicit table; their names, as users write them and as reports show them."""
 
 import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.published.names import match_tasks
+from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
@@ -95,3 +98,112 @@ def _check_own(task: Task, file: str) -> None:
     shown = [score.key for score in specs_of(task.metric) if score.in_table]
     if task.headline and task.headline not in shown:
         raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")
+class Paper(NamedTuple):
+    """A paper, or a benchmark of your own."""
+
+    name: str
+    citation: str
+    """Authors and venue; "" for a benchmark of your own."""
+
+
+def paper_of(task: str) -> Paper:
+    """The paper of a task; for a task of your own, its benchmark: its name up to the first slash.
+
+    Examples:
+        >>> paper_of("q_bench/perception"), paper_of("my_photos")
+        (Paper(name='Q-Bench', citation='Wu et al., ICLR 2024'), Paper(name='my_photos', citation=''))
+    """
+    benchmark = task.partition("/")[0]
+    if known_task(task) is None:
+        return Paper(benchmark, "")
+    first = next(other for other in TASKS if other.name.startswith(f"{benchmark}/"))
+    name, _, rest = first.paper.partition(" (")
+    return Paper(name, rest.partition(")")[0])
+
+
+def task_title(name: str) -> str:
+    """The title of a task within its paper or benchmark; "" for a task of your own that is a whole benchmark."""
+    task = known_task(name)
+    return name.partition("/")[2] if task is None else task.title
+
+
+def full_title(name: str) -> str:
+    """The title of a task across papers; for a task of your own, its name.
+
+    Examples:
+        >>> full_title("q_bench/perception"), full_title("my_photos")
+        ('Q-Bench A1 Perception', 'my_photos')
+    """
+    return name if known_task(name) is None else f"{paper_of(name).name} {task_title(name)}"
+
+
+def dataset_title(name: str) -> str:
+    """The name of a dataset in the papers; of your own data, the name itself."""
+    return (DATASETS[name].title if name in DATASETS else "") or name
+
+
+def data_title(task: str, dataset: str, split: str) -> str:
+    """Dataset and split of a result; only the split if the dataset has the name of the benchmark.
+
+    Examples:
+        >>> data_title("q_bench/assessment", "koniq10k", "test"), data_title("mmbench/en", "mmbench", "dev")
+        ('KonIQ-10k, test', 'dev')
+    """
+    if dataset == task or _plain(dataset) == _plain(task.partition("/")[0]):
+        return split
+    return f"{'average of the databases' if dataset == AVERAGE else dataset_title(dataset)}, {split}"
+
+
+def split_names(given: Iterable[str]) -> list[str]:
+    """Names, each once; commas separate several names, except in the path of a file.
+
+    Examples:
+        >>> split_names(["q_bench,two_afc", "q_bench"])
+        ['q_bench', 'two_afc']
+    """
+    parts = [part for name in given for part in ([name] if Path(name).exists() else name.split(","))]
+    return list(dict.fromkeys(part.strip() for part in parts))
+
+
+def match_tasks(given: Sequence[str], known: Iterable[str], where: str = "") -> list[str]:
+    """The tasks that a user names; case, `-`, `_` and blanks make no difference.
+
+    Args:
+        given: Names of tasks or papers, `all`, names with the wildcards `*`, `?` and `[]`, or several with commas.
+        known: The tasks that exist.
+        where: Where they exist, for errors, such as "in these runs".
+
+    Returns:
+        The tasks, each once, in the order in which they are named; all if `given` is empty.
+
+    Raises:
+        UsageError: A name means no task; the message suggests one, or lists all.
+
+    Examples:
+        >>> match_tasks(["AesBench", "*/EN"], ["mmbench/en", "mmbench/cn", "aes_bench/empathy"])
+        ['aes_bench/empathy', 'mmbench/en']
+    """
+    names = list(dict.fromkeys(known))
+    return list(dict.fromkeys(name for one in split_names(given) or ["all"] for name in _match(one, names, where)))
+
+
+def _match(given: str, names: Sequence[str], where: str) -> list[str]:
+    if given in names:
+        return [given]
+    wanted, papers = _plain(given), dict.fromkeys(name.partition("/")[0] for name in names if "/" in name)
+    if wanted == "all":
+        return list(names)
+    if found := [name for name in names if fnmatchcase(_plain(name), wanted)]:
+        return found
+    if found := [name for name in names if wanted in map(_plain, (name.partition("/")[0], paper_of(name).name))]:
+        return found
+    available = ", ".join(names) or "none" if where else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
+    if any(wildcard in given for wildcard in "*?["):
+        raise UsageError(f"no task{where and f' {where}'} matches {given!r}; available: {available}")
+    if not where and given in DATASETS:
+        raise UsageError(f"{given!r} is a dataset, not a task; to run the tasks on it, use --dataset {given}")
+    raise unknown_name("task", given, [*papers, *names], where, instead=f"available: {available}")
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character not in "-_ ")

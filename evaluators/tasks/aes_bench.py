@@ -29,10 +29,11 @@ from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
 
 _PAPER = "AesBench (Huang et al., 2024)"
+_ON_REQUEST = "The authors provide the answers on request, so only people who have them can submit entries."
 _LABEL = re.compile(r"^[A-Z]\)\s*")
 _LEVEL = re.compile(r"\bwith (high|medium|low) aesthetics\b", re.IGNORECASE)
 
@@ -95,6 +96,7 @@ def _lettered(row: Row) -> list[str]:
 
 PERCEPTION = Task(
     name="aes_bench/perception",
+    title="AesP Perception",
     description="aesthetic perception: multiple choice on technical quality, color, composition, content (AesP)",
     paper=f"{_PAPER}, Sec. 3.1",
     data=TaskData(("aesbench",), ("test",), "perception"),
@@ -107,12 +109,14 @@ PERCEPTION = Task(
     groups=("dimension", "image_source", "question_type"),
     published=(Published("extraction", "strict", "AesBench, Sec. 3.1"),),
     published_judge=True,
+    board=BoardRules({"test": _ON_REQUEST}),
     answer_file=partial(aes_bench_answer_file, "AesP"),
 )
 
 EMPATHY = replace(
     PERCEPTION,
     name="aes_bench/empathy",
+    title="AesE Empathy",
     description="aesthetic empathy: multiple choice on emotion, interest, uniqueness, vibe (AesE)",
     paper=f"{_PAPER}, Sec. 3.2",
     data=replace(PERCEPTION.data, config="empathy"),
@@ -122,6 +126,7 @@ EMPATHY = replace(
 ASSESSMENT = replace(
     PERCEPTION,
     name="aes_bench/assessment",
+    title="AesA Assessment",
     description="aesthetic assessment: high, medium or low (AesA)",
     paper=f"{_PAPER}, Sec. 3.3",
     data=replace(PERCEPTION.data, config="assessment"),
@@ -132,11 +137,13 @@ ASSESSMENT = replace(
     ),
     groups=("image_source",),
     check=check_no_level,
+    board=BoardRules({"test": _ON_REQUEST}, without=("yes_no.mean",)),
     answer_file=partial(aes_bench_answer_file, "AesA1"),
 )
 
 INTERPRETATION = Task(
     name="aes_bench/interpretation",
+    title="AesI Interpretation",
     description="aesthetic interpretation: reasons for a given level, compared with the experts' by a judge (AesI)",
     paper=f"{_PAPER}, Sec. 3.4",
     data=replace(PERCEPTION.data, config="interpretation"),
@@ -147,5 +154,9 @@ INTERPRETATION = Task(
     published_judge=True,
     check=check_question,
     after=("aes_bench/assessment",),
+    board=BoardRules(
+        {"test": f"{_ON_REQUEST} The paper does not print its judge prompt, so eyechart uses its own."},
+        without=("sum", "preciseness.score"),
+    ),
     answer_file=partial(aes_bench_answer_file, "AesI"),
 )

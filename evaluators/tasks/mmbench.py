@@ -15,7 +15,7 @@ from eyechart.evaluators.answer_files.mmbench import mmbench_answer_file
 from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 from eyechart.evaluators.tasks.toolkit_prompts import (
     LMMS_EVAL,
     VLMEVALKIT,
@@ -62,12 +62,18 @@ def _with_hint(row: Row) -> str:
     return f"{row['hint']}\n{row['question']}" if row.get("hint") else row["question"]
 
 
-def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
+def _listed(row: Row) -> str:
+    return "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
+
+
+def _task(config: str, title: str, what: str, **public: str) -> Task:
+    """A task; `public` says since when the answers of each split have been public, "" if they are not."""
     return Task(
         name=f"mmbench/{config}",
+        title=title,
         description=f"CircularEval: multiple choice on {what}",
         paper=f"{_PAPER}, Sec. 3",
-        data=TaskData(("mmbench",), splits, config),
+        data=TaskData(("mmbench",), tuple(public), config),
         protocol=CircularEval(
             prompts={
                 DEFAULT: choice_prompt,
@@ -85,12 +91,18 @@ def _task(config: str, what: str, splits: tuple[str, ...]) -> Task:
             Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),
         ),
         published_judge=True,
+        board=BoardRules(
+            {
+                split: f"The {split} answers have been public since {since}, so later models may have seen them."
+                for split, since in public.items()
+            }
+        ),
         answer_file=partial(mmbench_answer_file, config=config),
     )
 
 
-EN = _task("en", "MMBench, English", ("dev", "test"))
-CN = _task("cn", "MMBench, Chinese", ("dev", "test"))
-EN_V11 = _task("en_v11", "MMBench 1.1, English", ("dev", "test"))
-CN_V11 = _task("cn_v11", "MMBench 1.1, Chinese", ("dev", "test"))
-CC = _task("cc", "CCBench, Chinese culture", ("dev",))
+EN = _task("en", "English", "MMBench, English", dev="2023", test="")
+CN = _task("cn", "Chinese", "MMBench, Chinese", dev="October 2023", test="")
+EN_V11 = _task("en_v11", "English, version 1.1", "MMBench 1.1, English", dev="April 2024", test="2026")
+CN_V11 = _task("cn_v11", "Chinese, version 1.1", "MMBench 1.1, Chinese", dev="April 2024", test="2026")
+CC = _task("cc", "CCBench", "CCBench, Chinese culture", dev="October 2023")

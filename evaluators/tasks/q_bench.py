@@ -22,7 +22,7 @@ from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, QualityAssessment
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 from eyechart.evaluators.tasks.toolkit_prompts import LMMS_EVAL, VLMEVALKIT, lmms_eval_q_bench_prompt, vlmevalkit_prompt
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
@@ -82,6 +82,7 @@ def numerical_prompt(row: Row) -> Prompt:
 
 PERCEPTION = Task(
     name="q_bench/perception",
+    title="A1 Perception",
     description="low-level perception: multiple choice on LLVisionQA (A1)",
     paper=f"{_PAPER}, Sec. 2.2",
     data=TaskData(("llvisionqa",), ("dev", "test")),
@@ -107,6 +108,7 @@ PERCEPTION = Task(
 PERCEPTION_PAIRS = replace(
     PERCEPTION,
     name="q_bench/perception_pairs",
+    title="A1 Perception of pairs",
     description="low-level perception: multiple choice on two images (A1 of Q-Bench2)",
     paper="Q-Bench2 (Zhang et al., 2024), A1",
     data=TaskData(("llvisionqa_pairs",), ("dev", "test")),
@@ -115,17 +117,23 @@ PERCEPTION_PAIRS = replace(
 
 DESCRIPTION = Task(
     name="q_bench/description",
+    title="A2 Description",
     description="low-level description: texts on LLDescribe, compared with golden descriptions by a judge (A2)",
     paper=f"{_PAPER}, Sec. 2.3",
     data=TaskData(("lldescribe",), ("test",)),
     protocol=Description(prompts={DEFAULT: description_prompt}, prompt_id="q_bench_a2/2"),
     headline="sum",
     published_judge=True,
+    board=BoardRules(
+        {"test": "The experts' texts are private, so only people who have them can submit entries."},
+        without=("mean", "precision.score"),
+    ),
     answer_file=description_answer_file,
 )
 
 ASSESSMENT = Task(
     name="q_bench/assessment",
+    title="A3 Assessment",
     description="quality assessment: softmax of good and poor, correlated with opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
     data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=tuple(DATABASES)),

@@ -15,6 +15,7 @@ from eyechart.evaluators.tasks.task import Published, Task, TaskData
 
 SINGLE = Task(
     name="ql_bench/single",
+    title="Single images",
     description="self-awareness: correct answers and correct refusals on LLSAVisionQA, one image",
     paper="QL-Bench (Sun et al., 2024), Sec. III",
     data=TaskData(("llsavisionqa",), ("dev", "test"), "single"),
@@ -29,6 +30,7 @@ SINGLE = Task(
 PAIR = replace(
     SINGLE,
     name="ql_bench/pair",
+    title="Pairs",
     description="self-awareness: correct answers and correct refusals on LLSAVisionQA, two images",
     data=replace(SINGLE.data, config="pair"),
 )

@@ -80,6 +80,18 @@ class Published:
 
 
 @dataclass(frozen=True, config=CONFIG)
+class BoardRules:
+    """What the leaderboard knows of a task besides its data, protocol and groups."""
+
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What readers of the board have to know, by split."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further required settings, which come from the data rather than the task."""
+    without: tuple[str, ...] = ()
+    """Keys of scores that its metric returns only for other tasks."""
+
+
+@dataclass(frozen=True, config=CONFIG)
 class Task(Generic[P]):
     """One row of `eyechart tasks`."""
 
@@ -92,6 +104,8 @@ class Task(Generic[P]):
     """Columns to break the scores down by."""
     cluster: str = ""
     """Column whose equal values mark rows that depend on each other, such as the scene; "" clusters by image."""
+    title: Line = ""
+    """Its title within its paper."""
     description: Line = ""
     """One line, for the table of tasks."""
     paper: Line = ""
@@ -112,6 +126,8 @@ class Task(Generic[P]):
     """Raises `DataError` for a row that must not be asked."""
     after: tuple[str, ...] = ()
     """Tasks whose answers this one's questions state; a run that contains both asks them first."""
+    board: BoardRules = BoardRules()
+    """What its leaderboard requires and explains."""
     answer_file: Callable[..., Mapping[str, bytes]] | None = None
     """Writes the benchmark's answer file from rows with private answers and the replies; None if there is no format."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from eyechart.evaluators.protocols.paired_comparison import PairedComparison
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 
@@ -56,6 +56,7 @@ _PUBLISHED = (
 
 COARSE = Task(
     name="two_afc/coarse",
+    title="Coarse pairs",
     description="which of two images is better: pairs from the same database",
     paper=f"{_PAPER}, Sec. III-B",
     data=TaskData(("two_afc",), ("test",), "coarse"),
@@ -66,22 +67,26 @@ COARSE = Task(
         pool_weights="images",
     ),
     published=(*_PUBLISHED, Published("mm21_scores", "released", "the released label file", of_data=True)),
+    board=BoardRules(settings={"mm21_quality": "opinion score"}),
 )
 
 FINE_LEVELS = replace(
     COARSE,
     name="two_afc/fine_levels",
+    title="Fine pairs, levels",
     description="which of two images is better: same content and distortion type, different levels",
     paper=f"{_PAPER}, Sec. III-C",
     data=replace(COARSE.data, config="fine_levels"),
     # Tables III and IV weight pools equally, in their rows and in their averages.
     protocol=replace(COARSE.protocol, pool_weights="equal", part_of_pool=distortion_type),
     published=_PUBLISHED,
+    board=BoardRules(),
 )
 
 FINE_TYPES = replace(
     FINE_LEVELS,
     name="two_afc/fine_types",
+    title="Fine pairs, types",
     description="which of two images is better: same content and distortion level, different types",
     data=replace(COARSE.data, config="fine_types"),
     protocol=replace(FINE_LEVELS.protocol, part_of_pool=distortion_level),
@@ -90,6 +95,7 @@ FINE_TYPES = replace(
 FINE_MOS = replace(
     FINE_LEVELS,
     name="two_afc/fine_mos",
+    title="Fine pairs, opinion scores",
     description="which of two images is better: scores in the same interval",
     data=replace(COARSE.data, config="fine_mos"),
     protocol=replace(FINE_LEVELS.protocol, part_of_pool=None),

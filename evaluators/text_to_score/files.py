@@ -19,9 +19,8 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.protocols import Description
-from eyechart.evaluators.published.names import match_tasks
 from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT
-from eyechart.evaluators.tasks import known_task
+from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.evaluators.text_to_score.training import package_versions
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import mode
 from typing import Any
 
-from eyechart.evaluators.published import PublishedTable, published_tables
+from eyechart.evaluators.published import PublishedTable
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_line
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -21,7 +21,7 @@ from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
-from eyechart.hub_cards.leaderboard.published_tables import reference_rows
+from eyechart.hub_cards.leaderboard.published_tables import reference_rows, tables_of
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
 
@@ -76,15 +76,17 @@ def _write(path: Path, value: Any) -> None:
 
 def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     names = ("name", "benchmark", "title", "about", "split", "note", "judged", "run", "file", "settings", "items")
+    tables = tables_of(board)
+    comparable = [table for table in tables if not table.set_apart]
     return {
         **{name: getattr(board, name) for name in names},
         "task": board.task.name,
         "chance": _chance_level(board, rows),
         "columns": [_column(column) for column in board.columns],
         "rows": _rows(board, rows),
-        "references": _references(board),
-        "sources": [_source(table) for table in _tables(board, set_apart=False)],
-        "set_apart": [_set_apart(table) for table in _tables(board, set_apart=True)],
+        "references": [row for table in comparable for row in reference_rows(table, board)],
+        "sources": [_source(table) for table in comparable],
+        "set_apart": [_set_apart(table) for table in tables if table.set_apart],
         "breakdowns": None,
     }
 
@@ -172,18 +174,6 @@ def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
     return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
 
 
-def _tables(board: Board, *, set_apart: bool) -> Iterator[PublishedTable]:
-    """The papers' tables of a board; some cannot be compared with its rows and are set apart."""
-    for table in published_tables().values():
-        if board.name in (table.board, *table.parts) and bool(table.set_apart) is set_apart:
-            yield table
-
-
-def _references(board: Board) -> list[Mapping[str, Any]]:
-    tables = _tables(board, set_apart=False)
-    return [row for table in tables for row in reference_rows(table, board.name, board.columns)]
-
-
 def _source(table: PublishedTable) -> dict[str, Any]:
     return {"table": table.table, "title": table.title, "paper": table.paper, "url": table.url, "notes": table.notes}
 
@@ -193,7 +183,7 @@ def _set_apart(table: PublishedTable) -> dict[str, Any]:
         **_source(table),
         "why": table.set_apart,
         "unit": table.unit,
-        "columns": [column.label for column in table.columns],
+        "columns": table.labels,
         "rows": [[row.model, *row.values] for row in table.rows],
         "corrections": [correction.model_dump() for correction in table.corrections],
     }
@@ -210,7 +200,8 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
         return round(mode(known), 6)
     if isinstance(board.main.score.chance, float):
         return board.main.score.chance
-    guesses = [row["values"][0] for row in _references(board) if row["model"].lower() == "random guess"]
+    published = [row for table in tables_of(board) if not table.set_apart for row in reference_rows(table, board)]
+    guesses = [row["values"][0] for row in published if row["model"].lower() == "random guess"]
     return next((guess for guess in guesses if guess is not None), None)
 
 

@@ -10,10 +10,9 @@ from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.published.names import paper_of, task_title
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
-from eyechart.evaluators.tasks import known_task
+from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.entries import setting_words
 from eyechart.hub_cards.model_card.selection import Published

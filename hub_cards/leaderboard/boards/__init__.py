@@ -1,87 +1,57 @@
-"""Every board of the leaderboard, in one table."""
+"""Every board of the leaderboard, made from the tasks and the papers' tables."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from eyechart.datasets_scripts.common.choice.abilities import L2_CODES
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.published.names import task_title
-from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.evaluators.published import published_tables
+from eyechart.evaluators.tasks import TASKS, dataset_title, headline_of
+from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.leaderboard.boards.board import Board, Breakdown
+from eyechart.metrics.scores import spec
 
 
-def _board(task: str, *breakdowns: Breakdown, **fields: Any) -> Board:
-    found = get_task(task)
-    own = {"dataset": found.data.datasets[0], "split": found.data.splits[0], "name": task, "title": task_title(task)}
-    return Board(found, breakdowns=breakdowns, **(own | fields))
+def _boards(task: Task) -> Iterator[Board]:
+    """The boards of a task: one for each split with public answers, and for an average also one for each database."""
+    first, *more = task.data.default_datasets
+    private = DATASETS[first].private_splits(task.data.config or "")
+    splits = [split for split in task.data.splits if split not in private] or task.data.splits[:1]
+    for split in splits:
+        is_first = split == splits[0]
+        yield Board(
+            task,
+            title=f"{task.title}, average" if more else task.title if is_first else f"{task.title}, {split}",
+            dataset=AVERAGE if more else first,
+            split=split,
+            name=task.name if is_first else f"{task.name}_{split}",
+            breakdowns=tuple(_breakdowns(task)),
+        )
+        for dataset in task.data.default_datasets if more else ():
+            title = f"{task.title}, {dataset_title(dataset)}"
+            yield Board(task, title=title, dataset=dataset, split=split, name=f"{task.name}/{dataset}")
 
 
-_TYPES = {"yes-or-no": "Yes or no", "what": "What", "how": "How"}
-_BY_TYPE = Breakdown("by type", "by_question_type", _TYPES)
-_BY_ALL_TYPES = Breakdown("by type", "by_question_type", {**_TYPES, "why": "Why"})
-_CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
-_BY_CONCERN = Breakdown("by concern", "by_concern", {name: name.capitalize() for name in _CONCERNS})
-_SOURCES = {"natural": "Natural", "artistic": "Artistic", "AI-generated": "AI-generated"}
-_BY_SOURCE = Breakdown("by source", "by_image_source", _SOURCES)
-_BY_ABILITY = Breakdown("by ability", "by_l2_category", L2_CODES, is_abbreviated=True)
-_JUDGED = "Only results with the same judge are ranked together."
-_ON_REQUEST = "The authors provide the answers on request, so only people who have them can submit entries."
+def _breakdowns(task: Task) -> Iterator[Breakdown]:
+    """The groups in the paper's tables, with the headline score and other scores that the board's tables have."""
+    headline = headline_of(task).key
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    tables = [table for table in published_tables().values() if table.rows and task.name in table.tasks]
+    for table in sorted(tables, key=lambda table: bool(table.set_apart)):
+        labels = [column.label for column in table.columns]
+        for column in table.columns:
+            group, value, key = column.path[0] if len(column.path[0]) == 3 else ("", "", "")
+            if group.startswith("by_"):
+                label = column.label if labels.count(column.label) == 1 else column.group
+                groups.setdefault((group, headline), {})[value] = label
+                if not table.set_apart and key != headline:
+                    groups.setdefault((group, key), {})[value] = label
+    several = len({key for _, key in groups}) > 1
+    for (group, key), parts in groups.items():
+        kind = f"by {group.rpartition('_')[2]}"
+        yield Breakdown(f"{spec(key, task.metric).label} {kind}" if several else kind, group, parts, key)
 
 
-def _mmbench(config: str, public: str, split: str = "dev") -> Board:
-    task = f"mmbench/{config}"
-    name, title = task, task_title(task)
-    if split != "dev":
-        name, title = f"{name}_{split}", f"{title}, {split}"
-    note = f"The {split} answers have been public since {public}, so later models may have seen them."
-    meanings = "; ".join(f"{label}: {ability}" for ability, label in L2_CODES.items())
-    abilities = () if config == "cc" else (_BY_ABILITY,)
-    note = f"{note} Abilities: {meanings}." if abilities else note
-    return _board(task, *abilities, split=split, name=name, title=title, note=note)
-
-
-BOARDS: tuple[Board, ...] = (
-    _board("q_bench/perception", _BY_TYPE, _BY_CONCERN),
-    _board("q_bench/perception_pairs", _BY_TYPE),
-    _board(
-        "q_bench/description",
-        without=("mean", "precision.score"),
-        note=f"{_JUDGED} The experts' texts are private, so only people who have them can submit entries.",
-    ),
-    _board(
-        "q_bench/assessment",
-        Breakdown("SRCC by database", "by_database", DATABASES),
-        Breakdown("PLCC by database", "by_database", DATABASES, "plcc"),
-        dataset=AVERAGE,
-        title=f"{task_title('q_bench/assessment')}, average",
-    ),
-    *(
-        _board("q_bench/assessment", title=f"A3, {title}", dataset=name, name=f"q_bench/assessment/{name}")
-        for name, title in DATABASES.items()
-    ),
-    _mmbench("en", "2023"),
-    _mmbench("cn", "October 2023"),
-    _mmbench("en_v11", "April 2024"),
-    _mmbench("cn_v11", "April 2024"),
-    _mmbench("en_v11", "2026", "test"),
-    _mmbench("cn_v11", "2026", "test"),
-    _mmbench("cc", "October 2023"),
-    _board("ql_bench/single", _BY_TYPE),
-    _board("ql_bench/pair", _BY_TYPE),
-    _board("aes_bench/perception", _BY_SOURCE, _BY_ALL_TYPES, note=_ON_REQUEST),
-    _board("aes_bench/empathy", _BY_SOURCE, _BY_ALL_TYPES, note=_ON_REQUEST),
-    _board("aes_bench/assessment", _BY_SOURCE, without=("yes_no.mean",), note=_ON_REQUEST),
-    _board(
-        "aes_bench/interpretation",
-        without=("sum", "preciseness.score"),
-        note=f"{_JUDGED} {_ON_REQUEST} The paper does not print its judge prompt, so eyechart uses its own.",
-    ),
-    _board("two_afc/coarse", more_settings={"mm21_quality": "opinion score"}),
-    _board("two_afc/fine_levels"),
-    _board("two_afc/fine_types"),
-    _board("two_afc/fine_mos"),
-)
+BOARDS: tuple[Board, ...] = tuple(board for task in TASKS for board in _boards(task))
 """Every board, in the order of the page."""
 
 

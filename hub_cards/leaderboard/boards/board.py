@@ -7,7 +7,7 @@ then the breakdowns.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +15,12 @@ from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.data import own_options
-from eyechart.evaluators.published.names import paper_of
-from eyechart.evaluators.tasks.q_bench import DATABASES
+from eyechart.evaluators.tasks import paper_of
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
 from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import spec
+from eyechart.metrics.scores import DESCRIPTION, spec
 
 FREE = (
     *("seed", "judge", "early_stop", "grade_open_answers"),
@@ -90,8 +89,6 @@ class Breakdown:
     """The groups with their headings."""
     score: str = ""
     """Key of the shown score; the board's headline if empty."""
-    is_abbreviated: bool = False
-    """Whether the headings are abbreviations of the groups' names."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +106,6 @@ class Board:
     name: str
     """Unique; used in the page's address."""
     breakdowns: tuple[Breakdown, ...] = ()
-    without: tuple[str, ...] = ()
-    """Keys of scores that its metric returns only for other tasks."""
-    more_settings: Mapping[str, Any] = field(default_factory=dict)
-    """Further required settings, which come from the data rather than the task."""
-    note: str = ""
-    """A note for readers, shown above the table."""
     file: str = ""
     """Name of the task file that defines the task; "" for eyechart's tasks."""
     own_items: int | None = None
@@ -132,9 +123,21 @@ class Board:
         return f"{text[:1].upper()}{text[1:]}." if text else ""
 
     @property
+    def note(self) -> str:
+        """A note for readers, shown above the table."""
+        rules = self.task.board
+        meanings = [f"{column.label}: {column.about}" for column in self.columns if column.about]
+        parts = [
+            "Only results with the same judge are ranked together." if self.judged else "",
+            self.task.note if self.file else rules.notes.get(self.split, ""),
+            f"{'; '.join(dict.fromkeys(meanings))}." if meanings else "",
+        ]
+        return " ".join(filter(None, parts))
+
+    @property
     def judged(self) -> bool:
         """Whether a judge gives all scores; then only results with the same judge are ranked together."""
-        return self.task.metric == "judge_description"
+        return self.task.metric == DESCRIPTION
 
     @property
     def run(self) -> str:
@@ -161,21 +164,21 @@ class Board:
         """The number of items of the split; None if unknown."""
         if self.own_items is not None:
             return self.own_items
-        datasets = tuple(DATABASES) if self.dataset == AVERAGE else (self.dataset,)
+        datasets = self.task.data.run_on if self.dataset == AVERAGE else (self.dataset,)
         counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
         return sum(count[0] for count in counts) if all(counts) else None
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """All columns; the first is the ranking score, the breakdowns are last."""
-        shown = [one for one in table_scores(self.task) if one.key not in self.without]
+        shown = [one for one in table_scores(self.task) if one.key not in self.task.board.without]
         parts = [
             Column(
                 spec(group.score, self.task.metric) if group.score else shown[0],
                 label,
                 (group.key, value),
                 group.kind,
-                value if group.is_abbreviated else "",
+                "" if _plain(label) == _plain(value) else value,
             )
             for group in self.breakdowns
             for value, label in group.parts.items()
@@ -188,7 +191,7 @@ class Board:
         own = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
         data: dict[str, Any] = {"is_mini": False}
         if self.dataset == AVERAGE:
-            own["databases"] = list(DATABASES)
+            own["databases"] = list(self.task.data.run_on)
         else:
             data["config"] = self.task.data.config
             if self.task.data.path is not None:
@@ -196,7 +199,11 @@ class Board:
             else:
                 options = options_in_force(self.dataset, self.task.data.config)
             data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
-        made = {**own, "limit": None, "sample": None, "as_published": None, **self.more_settings}
+        made = {**own, "limit": None, "sample": None, "as_published": None, **self.task.board.settings}
         made |= {f"data.{name}": value for name, value in data.items()}
         found = {name: (value,) for name, value in json.loads(json.dumps(made)).items()}
         return found | ({"max_new_tokens": LENGTHS} if made.get("max_new_tokens") == LENGTHS[0] else {})
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in text.casefold() if letter.isalnum())

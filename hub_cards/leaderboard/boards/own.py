@@ -8,10 +8,9 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.own_data.sources import is_file
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows, without_progress_bars
-from eyechart.evaluators.published.names import task_title
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.tasks import find_tasks
+from eyechart.evaluators.tasks import find_tasks, task_title
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
 from eyechart.hub_cards.leaderboard.boards.board import Board, Breakdown
@@ -96,7 +95,6 @@ def _board(file: Path, task: Task) -> Board:
         split=split,
         name=task.name,
         breakdowns=tuple(_breakdown(group, rows) for group in task.groups if rows),
-        note=task.note,
         file=file.name,
         own_items=None if rows is None else len(rows),
     )

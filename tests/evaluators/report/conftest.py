@@ -1,16 +1,25 @@
 """Small runs with known scores and answers, written as `eyechart run` writes them."""
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import datasets
+import numpy as np
 import pytest
+from PIL import Image
 
-from eyechart.evaluators.report.paper_tables import PaperTable, paper_tables
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.report.charts import Chart, Scatter
+from eyechart.evaluators.report.tables import PaperTable, paper_tables
+from eyechart.evaluators.report.task_charts import charts_of
 from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import Run, merged_keys, read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 
@@ -134,6 +143,18 @@ def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
     return make
 
 
+def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
+    """All charts of some runs, in the order of the runs' tasks."""
+    for key in merged_keys(runs):
+        yield from charts_of(key, runs)
+
+
+def shown(table: PaperTable, *, published: bool = False) -> list[tuple[str, ...]]:
+    """The rows of the runs, or of the paper, as texts."""
+    rows = [row for row in table.rows if row.is_published == published]
+    return [(*row.labels, *(cell.text for cell in row.cells)) for row in rows]
+
+
 def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: Any) -> Evaluation:
     """A result with given scores and nothing else."""
     values = {
@@ -151,3 +172,64 @@ def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[
     """Accuracy and chance level, given in percent, of each value of a group."""
     found = zip(names, values, guesses, strict=True)
     return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}
+
+
+QUESTIONS = {
+    "q2": (["Yes it is", "No it is not"], "B", "OCR"),
+    "q3": (["Red", "Green", "Blue"], "A", "OCR"),
+    "q4": (["Cat", "Dog", "Cow", "Hen"], "C", "image style"),
+}
+L2 = {"OCR": "fine-grained perception (single-instance)", "image style": "coarse perception"}
+
+
+@pytest.fixture(scope="module")
+def three_questions():
+    options, answers, categories = zip(*QUESTIONS.values(), strict=True)
+    image = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
+    rows = {
+        "id": list(QUESTIONS),
+        "images": [[image]] * 3,
+        "question": [f"What is {id}?" for id in QUESTIONS],
+        "hint": [""] * 3,
+        "options": list(options),
+        "answer": list(answers),
+        "category": list(categories),
+        "l2_category": [L2[category] for category in categories],
+    }
+    texts = {name: datasets.Value("string") for name in rows}
+    features = {**texts, "images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(texts["id"])}
+    dataset = datasets.Dataset.from_dict(rows, datasets.Features(features))
+    return LoadedData(dataset=dataset, name="mmbench", config="en", split="dev", source="given")
+
+
+def run_mmbench(model, data, judge=None, **options):
+    return evaluator("mmbench/en", settings=options, judge=judge).run(FunctionBackend(model), data)
+
+
+def asked(messages):
+    """Which question, and its lettered options."""
+    text = messages[-1]["content"][-1]["text"]
+    lines = dict(re.findall(r"(?m)\b([A-D])\. (.*?)(?: <choices end>.*)?$", text))
+    return next(id for id in QUESTIONS if id in text), lines
+
+
+def answers(messages):
+    """q2 by letter, q3 in words that name no option, q4 always the first option."""
+    id, lines = asked(messages)
+    options, right, _ = QUESTIONS[id]
+    if id == "q3":
+        return "crimson"
+    return next((letter for letter, text in lines.items() if text == options["ABCD".index(right)] or id == "q4"), "?")
+
+
+def judge(messages, n):
+    """Reads crimson as the letter B; grades 4 of 5."""
+    return ["B" if "crimson" in messages[-1]["content"] and "Options" in messages[-1]["content"] else "Score: 4"] * n
+
+
+@pytest.fixture(scope="module")
+def judged(three_questions, tmp_path_factory):
+    """A run with a judge, which reads one of two replies to q3 as people do."""
+    letters = tmp_path_factory.mktemp("letters") / "letters.csv"
+    letters.write_text("id,pass,letter\nq2,main,B\nq3,main,B\nq3,rotation:1,A\n", encoding="utf-8")
+    return run_mmbench(answers, three_questions, judge, human_labels=str(letters), grade_open_answers=True)

@@ -50,7 +50,7 @@ def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_valu
             "two_afc",
             "test",
             {"accuracy_all": 0.5, "n_pairs": 9},
-            "64.60 %, GPT-4V, Table II; ",
+            "64.60 %, GPT-4V, Table II; average over six databases",
         ),
         ("q_bench/perception_pairs", "llvisionqa_pairs", "dev", {"accuracy": 0.5, "n": 9}, ""),
         ("mmbench/cn", "mmbench", "dev", {"circular_accuracy": 0.5, "n_questions": 9}, ""),

@@ -1,6 +1,7 @@
 """Charts from known numbers: what is drawn, said and tabulated. The paths in the SVG are read back into values."""
 
 import dataclasses
+import json
 import math
 import os
 import re
@@ -14,29 +15,14 @@ import pytest
 
 from eyechart import evaluators
 from eyechart.evaluators.report.charts import Chart, Series
-from eyechart.evaluators.report.drawing import draw
-from eyechart.evaluators.report.svg import inline_svg
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.report.drawing import draw, inline_svg
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.finished_runs import dimension, evaluated, write
-from tests.evaluators.report.all_charts import task_charts
-from tests.evaluators.report.conftest import PERCEPTION
+from tests.evaluators.report.conftest import PERCEPTION, answers, run_mmbench, scored, task_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 CSS = Path(evaluators.__file__).parent / "report" / "templates" / "report.css"
-
-
-def evaluation(task, dataset, scores, **changes):
-    values = {
-        "task": task,
-        "dataset": dataset,
-        "split": "test",
-        "model": "some/model",
-        "scores": scores,
-        "settings": {"data": {"source": "given", "is_mini": False}},
-    }
-    return Evaluation(**values | changes)
 
 
 @pytest.fixture
@@ -71,7 +57,7 @@ def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
     assert "some/model: yes-or-no 40, what -5, how 16.67, distortion 10, other 20, in-context distortion 0." in (
         chart.description
     )
-    assert chart.note == "As in Q-Bench, Fig. 9. The bold ring marks the chance level."
+    assert chart.note == "As in Q-Bench, Fig. 9 and 14. The bold ring marks the chance level."
 
 
 def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
@@ -86,89 +72,115 @@ def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts)
     assert dots.series[1].intervals[4:] == (None, None, None)
 
 
-def test_a2_has_a_dot_with_its_interval_for_each_dimension(charts):
-    scores = {
-        name: dimension(value, score_ci95=[value - 0.1, value + 0.1])
-        for name, value in (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
-    }
-    (chart,) = charts(evaluation("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "judge": "gpt"}))
+def test_dimensions_of_descriptions_are_dots_with_intervals(charts):
+    dimensions = (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
+    scores = {name: dimension(value, score_ci95=[value - 0.1, value + 0.1]) for name, value in dimensions}
+    (chart,) = charts(scored("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "n": 9, "judge": "gpt"}))
     assert (chart.kind, chart.labels, chart.limits) == ("dots", ("completeness", "preciseness", "relevance"), (0, 2))
     assert chart.series[0].values == (0.9, 1.13, 1.18)
     assert chart.rows[0] == ["completeness", "0.9 (0.8 to 1)"]
-    assert chart.note.startswith("As in Q-Bench, Fig. 11, there scaled to 0 to 1. Judged by gpt. ")
 
 
 def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
-    found = {"koniq10k": (0.448, 0.460), "spaq": (0.563, 0.584), "live_fb": (-0.1, -0.3), "x": (None, 0.5)}
-    parts = {name: {"srcc": srcc, "plcc": plcc, "n": 9} for name, (srcc, plcc) in found.items()}
-    average = evaluation("q_bench/assessment", "average", {"srcc": 0.3, "by_database": parts})
-    spaq = evaluation("q_bench/assessment", "spaq", {**parts["spaq"], "srcc_ci95": [0.5, 0.6]})
-    made = by_title(charts(average, spaq))
-    radar, dots = made["over databases"], made["SRCC by database"]
+    values = {"koniq10k": (0.448, 0.460), "spaq": (0.563, 0.584), "live_fb": (-0.1, -0.3), "x": (None, 0.5)}
+    parts = {name: {"srcc": srcc, "plcc": plcc, "n": 9} for name, (srcc, plcc) in values.items()}
+    average = scored("q_bench/assessment", "average", {"srcc": 0.3, "n": 9, "by_database": parts})
+    spaq = scored("q_bench/assessment", "spaq", {**parts["spaq"], "srcc_ci95": [0.5, 0.6]})
+    dots, radar = charts(average, spaq)
     assert (radar.kind, radar.labels) == ("radar", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
     assert radar.series[0].values == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
-    assert radar.unit == "SRCC"
-    note = "As in Q-Bench, Fig. 14, which has the mean of SRCC and PLCC. The bold ring marks zero correlation."
-    assert radar.note == note
-    assert dots.labels == ("average", *radar.labels)
+    assert (radar.title, radar.unit) == ("SRCC over databases", "SRCC")
+    assert radar.note == "As in Q-Bench, Fig. 9 and 14. The bold ring marks zero."
+    assert (dots.title, dots.labels) == ("SRCC by database", ("average", *radar.labels))
     assert dots.series[0].values == pytest.approx((0.3, *radar.series[0].values), nan_ok=True)
     # An average has no intervals of its databases; these have.
     assert dots.series[0].intervals == (None, None, (0.5, 0.6), None, None)
 
 
-def test_mmbench_has_circular_eval_by_ability(charts):
-    parts = {"attribute reasoning": 0.5, "coarse perception": 0.25, "relation reasoning": 0.0}
+def test_groups_with_too_many_values_are_in_tables_only(charts):
+    def part(accuracy):
+        return {"circular_accuracy": accuracy, "random_guess": 0.1, "n_questions": 9}
+
     scores = {
-        **{"circular_accuracy": 0.3, "random_guess": 0.1},
-        "by_l2_category": {k: {"circular_accuracy": v} for k, v in parts.items()},
+        **part(0.3),
+        "by_l2_category": {"attribute reasoning": part(0.5), "coarse perception": part(0.25)},
+        "by_category": {f"ability {i}": part(0.5) for i in range(30)},
     }
-    (dots,) = charts(evaluation("mmbench/en", "mmbench", scores))
-    assert (dots.kind, dots.labels) == ("dots", ("all items", *parts))
-    assert dots.series[0].values == (30, 50, 25, 0) and dots.chance[0] == 10
+    (dots,) = charts(scored("mmbench/en", "mmbench", scores))
+    assert dots.labels == ("all items", "attribute reasoning", "coarse perception")
+    assert dots.series[0].values == (30, 50, 25) and dots.chance[0] == 10
 
 
-def test_self_awareness_is_stacked_by_question_type(charts):
-    def part(cc, rc):
-        return {"score_cc": cc, "score_rc": rc, "score_sa": cc + rc}
-
-    scores = {**part(60.0, 2.0), "by_question_type": {"yes-or-no": part(65.4, 0.0), "what": part(68.8, 1.1)}}
-    (chart,) = charts(evaluation("ql_bench/single", "llsavisionqa", scores))
-    assert chart.labels == ("yes-or-no", "what", "total")
-    assert [series.values for series in chart.series] == [(65.4, 68.8, 60.0), (0.0, 1.1, 2.0)]
-    assert {series.stack for series in chart.series} == {"some/model"}
-    first, second = bars(draw(chart, files=False).svg, 6).reshape(2, 3, 2).tolist()
-    for (bottom, top), (above, highest), cc, rc in zip(first, second, (65.4, 68.8, 60), (0, 1.1, 2), strict=True):
-        assert bottom == pytest.approx(first[0][0])
-        assert above == pytest.approx(top)
-        assert (highest - above) * cc == pytest.approx((top - bottom) * rc, abs=0.05)
-
-
-def bars(svg, count):
-    """The lower and upper ends of the bars, upwards, in the units of the drawing."""
-    patches = re.findall(r'<g id="patch_\d+">\s*<path d="(M [^"]*)"[^>]*style="fill: (?:#|url)', svg)
-    ends = [[-float(y) for y in re.findall(r"[ML] \S+ (\S+)", path)] for path in patches]
-    found = [(min(ys), max(ys)) for ys in ends]
-    return np.array(found[:count])
+def test_self_awareness_is_split_into_right_answers_and_refusals(charts):
+    scores = {"score_cc": 60.0, "score_rc": 2.0, "score_sa": 62.0, "answer_rate": 0.9, "n": 9}
+    (chart,) = charts(scored("ql_bench/single", "llsavisionqa", scores))
+    assert chart.labels == ("self-awareness", "right answers", "right refusals", "answer rate")
+    assert (chart.series[0].values, chart.unit) == ((62.0, 60.0, 2.0, 90.0), "score, in %")
 
 
 def test_2afc_has_the_shares_of_pairs(charts):
-    scores = {
-        "consistency": 0.8,
-        "consistency_ci95": [0.7, 0.9],
-        "accuracy_all": 0.6,
-        "accuracy_consistent": 0.9,
-        "srcc": 0.5,
-        "first_rate": 0.7,
-        "second_rate": 0.2,
-        "draw_rate": 0.1,
+    shares = {"consistency": 0.8, "consistency_ci95": [0.7, 0.9], "accuracy_all": 0.6, "first_rate": 0.7}
+    scores = {**shares, "accuracy_consistent": 0.9, "srcc": 0.5, "n_pairs": 9, "n_consistent": 7, "n_images": 5}
+    (chart,) = charts(scored("two_afc/coarse", "two_afc", scores))
+    assert (chart.kind, chart.unit, chart.limits) == ("dots", "score, in %", (0, 100))
+    values = dict(zip(chart.labels, chart.series[0].values, strict=True))
+    assert values == {
+        "consistency": 80,
+        "pair accuracy": 60,
+        "accuracy, consistent pairs": 90,
+        "first-position preference": 70,
     }
-    (shares,) = charts(evaluation("two_afc/coarse", "two_afc", scores))
-    assert (shares.kind, shares.unit, shares.limits) == ("dots", "share of pairs, in %", (0, 100))
-    values = dict(zip(shares.labels, shares.series[0].values, strict=True))
-    assert values["pair accuracy"] == 60 and values["consistency"] == 80
-    assert shares.series[0].intervals[shares.labels.index("consistency")] == pytest.approx((70, 90))
-    assert "first-position preference 70, second-position preference 20, no preference 10" in shares.description
-    assert shares.chance[shares.labels.index("pair accuracy")] == 25
+    assert chart.series[0].intervals[chart.labels.index("consistency")] == pytest.approx((70, 90))
+    assert chart.chance[chart.labels.index("pair accuracy")] == 25
+
+
+def test_figure_4_has_the_letters_of_replies_and_of_right_answers(charts, judged, three_questions):
+    unread = run_mmbench(answers, three_questions)
+    chart = by_title(charts(judged, unread=dataclasses.replace(unread, model="unread")))["choice distribution"]
+    assert chart.labels == ("A", "B", "C", "D", "none")
+    truth, first, second = chart.series
+    # Right, in order of the passes: q2 B, A; q3 A, C, B; q4 C, B, A, D.
+    assert (truth.name, truth.values) == ("right answers", pytest.approx([100 / 3, 100 / 3, 200 / 9, 100 / 9, 0]))
+    # q2 is right, q3 is read as B three times or not at all, q4 is A four times.
+    assert first.values == pytest.approx([500 / 9, 400 / 9, 0, 0, 0])
+    assert second.values == pytest.approx([500 / 9, 100 / 9, 0, 0, 300 / 9])
+    assert chart.note == "As in MMBench, Fig. 4. Computed over all passes."
+
+
+def test_figure_4_of_other_questions_has_right_answers_for_each_run(charts, judged):
+    shares = {"predicted": {"A": 0.5, "B": 0.5, "none": 0.0}, "correct": {"A": 0.25, "B": 0.75}}
+    other = scored(
+        "mmbench/en", "mmbench", {"circular_accuracy": 0.5, "choice_distribution": shares}, split="dev", model="other"
+    )
+    chart = by_title(charts(dataclasses.replace(judged, model="judged"), other=other))["choice distribution"]
+    assert [series.name for series in chart.series] == [
+        *("judged: right answers", "other: right answers"),
+        *("judged", "other"),
+    ]
+    assert chart.labels == ("A", "B", "C", "D")
+    assert chart.series[1].values == (25, 75, 0, 0)
+
+
+def test_figure_5_is_the_agreement_with_people(charts, judged):
+    chart = by_title(charts(judged))["agreement with human annotators"]
+    assert chart.labels == ("not parsed by exact matching", "all replies")
+    (series,) = chart.series
+    assert series.values == pytest.approx((50, 200 / 3))
+    assert series.name.startswith("judge on ")
+    assert series.intervals[1] == pytest.approx(
+        [100 * end for end in judged.diagnostics["extractor_agreement"]["all"]["agreement_ci95"]]
+    )
+    assert "MMBench, Fig. 5" in chart.note and "2 and 3 replies were labelled by human annotators." in chart.note
+
+
+def test_figure_5_without_replies_that_exact_matching_leaves_open(charts, three_questions, tmp_path):
+    (tmp_path / "letters.jsonl").write_text(json.dumps({"id": "q2", "letter": "A"}), encoding="utf-8")
+    chart = by_title(charts(run_mmbench(answers, three_questions, human_labels=str(tmp_path / "letters.jsonl"))))[
+        "agreement with human annotators"
+    ]
+    assert chart.series[0].name.startswith("no judge on ")
+    assert chart.rows[0][1] == "undefined" and chart.rows[1][1].startswith("0 (")
+    assert "0 and 1 replies were labelled by human annotators." in chart.note
 
 
 def curve(*values, bound=(0.9, 0.95)):
@@ -180,11 +192,11 @@ def curve(*values, bound=(0.9, 0.95)):
 
 def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
     scores = {"consistency": 0.8}
-    _, chart = charts(evaluation("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75)))
+    (chart,) = charts(scored("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75)))
     assert (chart.kind, chart.labels, chart.label_axis) == ("lines", ("1", "2"), "rounds")
     assert chart.note.startswith("As in 2AFC, Fig. 3. ")
     assert [(series.name, series.values) for series in chart.series] == [
-        ("some/model", (0.5, 0.75)),
+        ("LLaVA-v1.5", (0.5, 0.75)),
         ("upper bound", (0.9, 0.95)),
         ("limit of the scores", (0.85, 0.85)),
     ]
@@ -193,18 +205,18 @@ def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
 
 def test_one_upper_bound_stands_for_runs_that_have_the_same(charts):
     scores = {"consistency": 0.8}
-    one = evaluation("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75))
+    one = scored("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75))
     other = dataclasses.replace(one, model="other", diagnostics=curve(0.4, 0.5, 0.6, bound=(0.8, 0.9, 0.9)))
-    chart = charts(one, other=other)[1]
-    assert [series.name for series in chart.series][2:4] == ["some/model: upper bound", "other: upper bound"]
+    (chart,) = charts(one, other=other)
+    assert [series.name for series in chart.series][2:4] == ["LLaVA-v1.5: upper bound", "other: upper bound"]
     assert math.isnan(chart.series[0].values[2])
     same = dataclasses.replace(one, model="other")
-    assert [series.name for series in charts(one, same=same)[1].series][2:] == ["upper bound", "limit of the scores"]
+    assert [series.name for series in charts(one, same=same)[0].series][2:] == ["upper bound", "limit of the scores"]
 
 
 def test_undefined_correlations_after_the_fit_give_way_to_srcc(charts):
     extras = curve(None, None, bound=(None, None))
-    chart = charts(evaluation("two_afc/coarse", "two_afc", {"consistency": 0.8}, diagnostics=extras))[1]
+    chart = charts(scored("two_afc/coarse", "two_afc", {"consistency": 0.8}, diagnostics=extras))[0]
     assert (chart.unit, chart.series[0].values) == ("SRCC", (0.1, 0.1))
 
 
@@ -220,7 +232,7 @@ def quality_run(predicted, human, fit_parameters=None):
     ]
     scores = {"srcc": 0.5, "plcc": 0.6, "plcc_fitted": 0.7, "krcc": 0.4, "n": len(predictions)}
     scores["fit_parameters"] = fit_parameters
-    return evaluation("q_bench/assessment", "koniq10k", scores, predictions=predictions)
+    return scored("q_bench/assessment", "koniq10k", scores, predictions=predictions)
 
 
 def drawn_qualities(count):
@@ -288,7 +300,7 @@ def test_a_constant_prediction_has_a_scatter_without_a_fit(charts):
 
 CHARTS = [
     Chart("k", kind, "T", ("a", "b", "c"), (Series("m", (1.0, math.nan, -2.0), (None, None, (-3.0, -1.0))),), "u")
-    for kind in ("radar", "bars", "lines", "dots")
+    for kind in ("radar", "lines", "dots")
 ]
 
 
@@ -332,7 +344,7 @@ def test_texts_are_12_pixels_high_where_a_page_shows_the_figure(chart):
 
 
 def test_chance_levels_are_drawn_where_they_are_known():
-    chart = dataclasses.replace(CHARTS[3], chance=(0.5, math.nan, 1.0))
+    chart = dataclasses.replace(CHARTS[2], chance=(0.5, math.nan, 1.0))
     assert [row[-1] for row in chart.rows] == ["0.5", "", "1"]
     root = ElementTree.fromstring(draw(chart, files=False).svg)
     (levels,) = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
@@ -346,10 +358,8 @@ def test_the_same_chart_is_the_same_drawing():
 
 def test_series_differ_in_more_than_colour():
     values = tuple(Series(f"m{place}", (1.0, 2.0, 3.0)) for place in range(8))
-    lines = draw(dataclasses.replace(CHARTS[2], series=values), files=False).svg
+    lines = draw(dataclasses.replace(CHARTS[1], series=values), files=False).svg
     assert len(set(re.findall(r"stroke-dasharray: ([^;]*);", lines))) >= 7
-    hatched = draw(dataclasses.replace(CHARTS[1], series=values), files=False).svg
-    assert len(re.findall(r"<pattern ", hatched)) == 7
 
 
 def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():

@@ -14,15 +14,14 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.page import render
-from eyechart.evaluators.report.paper_tables import paper_tables
-from eyechart.evaluators.report.paper_tables.ranking import ranks
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.report.sections import paper_parts
 from eyechart.evaluators.report.summary import summarise
+from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.report.all_charts import task_charts
+from tests.evaluators.report.conftest import task_charts
 
 EDITS = 400
 TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse", "mmbench/en")
@@ -77,8 +76,6 @@ def report(folder):
     for chart in task_charts(runs):
         assert chart.description and chart.columns and chart.rows
     tables = paper_tables(runs)
-    for table in tables:
-        ranks(table)
     return render(runs, cards(runs), paper_parts(summarise(runs), [], tables), None, Samples([], [], [], []))
 
 

@@ -22,7 +22,7 @@ def test_figures_and_tables_are_files_too(make_run):
     folder = make_run(PERCEPTION)
     write_report([folder])
     names = {path.name for path in (folder / "report_files").iterdir()}
-    figures = [f"q_bench_perception_llvisionqa_dev_{name}" for name in ("accuracy", "accuracy_minus_chance_level")]
+    figures = [f"q_bench_perception_llvisionqa_dev_{name}" for name in ("groups", "radar")]
     tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
     written = [
         *(f"{figure}.{end}" for figure in figures for end in ("svg", "pdf", "png")),

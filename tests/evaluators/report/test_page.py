@@ -104,7 +104,7 @@ def test_bold_and_underlined_values_have_a_legend(make_run, read_page):
     assert page.holds("Bold: best, underlined: second.")
     limited = changed(settings={**PERCEPTION.settings, "limit": 9})
     page = read_page(write_report([make_run(limited, name="limited")], files=False))
-    assert page.holds("Bold: best, underlined: second; separately for the runs and the published rows.")
+    assert page.holds("Bold: best, underlined: second; separately for the runs and the published ones.")
 
 
 def test_a_run_without_a_task_has_a_report(make_run, read_page):

@@ -15,10 +15,11 @@ from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.report.paper_tables import aes_bench as paper_tables
+from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
@@ -96,15 +97,12 @@ def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
     done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(data_dir=release)))
     assert {name: part["n"] for name, part in done.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
     assert set(done.scores["by_image_source"]) == {"artistic"} and set(done.scores["by_question_type"]) == {"why"}
-    (result,) = collect([done], [], "2026-11-21T10:00:00+00:00").tasks
-    (printed,) = paper_tables.perception(TaskKey("aes_bench/perception", "aesbench", "test"), [("model", result)])
-    shown = dict(zip(printed.columns, printed.rows[-1], strict=True))
-    assert "\N{EN DASH}" not in [
-        value
-        for column, value in shown.items()
-        for name in ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
-        if name in column
-    ]
+    write_run(tmp_path / "run", collect([done], [], "2026-11-21T10:00:00+00:00"), [done])
+    (printed, *_) = paper_tables(read_runs([tmp_path / "run"]))
+    assert printed.rows[1].labels == (done.model,)
+    cells = {head.text: cell.text for head, cell in zip(printed.heads, printed.rows[1].cells, strict=True)}
+    names = ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
+    assert "\N{EN DASH}" not in [cells[f"{name} (%)"] for name in names]
 
 
 class Votes:

@@ -15,7 +15,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols import PROTOCOLS
-from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import IMAGE
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
@@ -23,7 +23,7 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.task_file import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from tests.evaluators.report.all_charts import task_charts
+from tests.evaluators.report.conftest import task_charts
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -241,7 +241,7 @@ def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path
         write_run(folder, collect([run(path, lambda messages, text=text: text)], [], ""), [])
         assert read_results(folder).tasks[0].headline == "sum"
     (table,) = [one for one in paper_tables(read_runs(folders)) if "room" in one.title]
-    (chart,) = [one for one in task_charts(read_runs(folders)) if "by group" in one.title]
+    (chart,) = [one for one in task_charts(read_runs(folders)) if " by " in one.title]
     assert table.title.startswith("sum (0 to 6) by room")
     assert chart.unit == "sum (0 to 6)"
     evaluations = [run(path, lambda messages: "It is dark.") for _ in range(2)]

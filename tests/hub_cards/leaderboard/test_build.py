@@ -256,7 +256,7 @@ def test_the_overview_has_one_row_a_model(space: Space) -> None:
         "org/other": [[0.8, 0.78, 0.82, SPAQ.name], [0.6, 0.58, 0.62, CHINESE.name]],
     }
     assert {name: board["title"] for name, board in overview["others"].items()} == {
-        SPAQ.name: "A3, SPAQ",
+        SPAQ.name: "A3 Assessment, SPAQ",
         CHINESE.name: "Chinese",
     }
     facts = {name: value for name, value in overview["rows"][0].items() if name not in ("model", "cells")}

@@ -16,7 +16,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
-from eyechart.evaluators.report.paper_tables import paper_tables
+from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
@@ -256,12 +256,13 @@ def test_table_and_report_show_the_gain(data, tmp_path):
     write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
     tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
     (table,) = [one for one in tables if "Multimodal gain" in one.title]
-    assert table.columns[2:4] == ("Without images (%)", "95 % interval") and table.columns[4].startswith("Gain")
-    assert table.rows[0][2] == "25.00" and table.rows[0][4:6] == ("75.00", "58.38 to 85.62")
-    (positions,) = [one for one in tables if "Position bias" in one.title]
-    assert positions.rows[0][1:] == (*["100.00"] * 4, "0.00", "0.00")
-    assert positions.rows[1][0].endswith("(without images)")
-    assert positions.rows[1][1:6] == ("100.00", "0.00", "0.00", "0.00", "43.30")
+    assert table.columns[1:3] == ["Without images (%)", "Gain (%)"]
+    assert [cell.text for cell in table.rows[0].cells[:2]] == ["25.00", "75.00"]
+    assert table.rows[0].cells[1].interval == "[58.38, 85.62]"
+    seeing, blind = next(one for one in tables if "Position bias" in one.title).rows
+    assert [cell.text for cell in seeing.cells] == [*["100.00"] * 4, "0.00", "0.00"]
+    assert blind.labels[0].endswith("(without images)")
+    assert [cell.text for cell in blind.cells[:5]] == ["100.00", "0.00", "0.00", "0.00", "43.30"]
 
 
 @pytest.mark.slow
@@ -286,11 +287,11 @@ def test_the_flag_sets_it_for_all_multiple_choice(tmp_path):
     assert "Multimodal gain and leak" in page and "without images" in page
 
 
-def test_mmbench_marks_a_blind_run_in_the_table_of_positions_alone(data, tmp_path):
+def test_a_blind_run_of_mmbench_is_in_the_table_of_appendix_b(data, tmp_path):
     gain_of(looks, data, tmp_path, "mmbench/en")
     tables = paper_tables(read_runs([tmp_path]))
-    marked = [one.title for one in tables if one.rows[0][0].endswith("(without images)")]
-    assert len(marked) == 1 and marked[0].startswith("Position bias")
+    assert [one.title.partition(":")[0] for one in tables] == ["MMBench, Appendix B, first table", "Position bias"]
+    assert all(one.rows[0].labels[0].endswith("(without images)") for one in tables)
 
 
 def test_the_flag_names_tasks_that_need_images(tmp_path):

@@ -4,7 +4,6 @@ import re
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.evaluators.published.names import TASK_TITLES
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 
@@ -20,7 +19,7 @@ def test_every_task_has_a_board_and_every_board_its_own_name():
 
 
 def test_every_task_has_a_title_under_its_benchmark():
-    assert set(TASK_TITLES) == {task.name for task in TASKS}
+    assert all(task.title for task in TASKS)
     assert {board.benchmark for board in BOARDS} == {"Q-Bench", "MMBench", "QL-Bench", "AesBench", "2AFC"}
     assert find_board("mmbench/cn_v11", "mmbench", "test").title == "Chinese, version 1.1, test"
 

@@ -1,0 +1,144 @@
+"""Tables as CSV, Markdown and LaTeX: texts stay texts, and the document that includes all tables compiles."""
+
+import csv
+import dataclasses
+import re
+import shutil
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
+from eyechart.evaluators.report.tables import BEST, SECOND, Cell, Head, PaperTable, Row, paper_tables
+from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
+
+DOCUMENT = r"""\documentclass[10pt,twocolumn]{article}
+\usepackage[letterpaper,margin=0.75in,columnsep=0.25in]{geometry}
+\usepackage{booktabs,graphicx}
+\begin{document}
+%s
+\end{document}
+"""
+NAMES = (r"org/model_B & 100 % #1 {x} ~y ^z \w $ <a|b> --c", "[5] *best*", "Qwen2.5-VL-7B-Instruct-of-a-very-long-name")
+
+
+def table(label="m", head="a", *cells, **fields):
+    row = Row((label,), cells or (Cell(0.5, 1),))
+    heads = (Head("", head), *(Head("", f"h{i}") for i in range(1, len(row.cells))))
+    return PaperTable(**{"key": "t", "title": "T", "corner": ("Model",), "heads": heads, "rows": (row,)} | fields)
+
+
+@pytest.mark.parametrize(
+    "text", ["=HYPERLINK(1)", "+1+x", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r\n@x", "--", "-", "+x/y", "-0.5"]
+)
+def test_csv_texts_are_no_formulas(text):
+    (_, head), (name, _) = csv.reader(to_csv(table(text, text)).splitlines(keepends=True))
+    assert (head, name) == (f"'{text}", f"'{text}")
+
+
+def test_csv_is_read_back_with_numbers_as_numbers():
+    made = table('a, "b"\n', "κ", Cell(-24.9, 1), Cell(float("nan"), 1))
+    assert list(csv.reader(to_csv(made).splitlines(keepends=True))) == [
+        ["Model", "κ", "h1"],
+        ['a, "b"\n', "-24.9", "\N{EN DASH}"],
+    ]
+
+
+def test_markdown_texts_are_no_markup_and_stay_in_their_cell():
+    lines = to_markdown(table("a|b_<i>*\n\x07, \\50%~", "κ", note="A note.")).splitlines()
+    assert lines[2:5] == ["| Model | κ |", "| --- | --- |", r"| a\|b\_\<i\>\* , \\50%\~ | 0.5 |"]
+    assert lines[-1] == "A note."
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        (r"a_b & 100 % #1 {x} $y", r"a\_b \& 100\,\% \#1 \{x\} \$y"),
+        (
+            r"~ ^ \ < > |",
+            r"\textasciitilde{} \textasciicircum{} \textbackslash{} \textless{} \textgreater{} \textbar{}",
+        ),
+        ("a--b \N{EN DASH} c", "a-{}-b -- c"),
+        ("[0,25)", "{[}0,25)"),
+        ("*m", "{*}m"),
+        ("a\x07\nb", "a b"),
+    ],
+)
+def test_latex_texts_are_no_commands(text, escaped):
+    latex = to_latex(table(text, title=text))
+    assert rf"{escaped} & 0.5 \\" in latex
+    assert rf"\caption{{{escaped}.}}" in latex
+
+
+def test_latex_values_have_their_sign_mark_and_interval():
+    cells = Cell(-24.9, 1, BEST), Cell(0.25, 2, SECOND, (-0.5, 1.0)), Cell(float("nan"), 1)
+    stacked = r"\begin{tabular}[t]{@{}c@{}}\underline{0.25} \\ {\scriptsize {[}$-$0.50, 1.00]}\end{tabular}"
+    latex = to_latex(table("m", "a", *cells))
+    assert rf"m & \textbf{{$-$24.9}} & {stacked} & -- \\" in latex
+    assert r"In brackets: 95\,\% intervals." in latex
+
+
+def test_latex_heads_that_begin_alike_stand_below_what_they_share():
+    heads = (Head("How", "score_cc"), Head("How", "score_rc"), Head("", "Overall"), Head("", "The mean of all"))
+    lines = to_latex(table("m", "a", *[Cell(1, 0)] * 4, heads=heads)).splitlines()
+    assert r" & \multicolumn{2}{c}{How} & \multicolumn{2}{c}{} \\" in lines
+    broken = r"\begin{tabular}[b]{@{}c@{}}The mean of \\ all\end{tabular}"
+    assert rf"Model & score$_{{cc}}$ & score$_{{rc}}$ & Overall & {broken} \\" in lines
+
+
+def test_latex_sets_the_paper_s_numbers_apart():
+    rows = (Row(("m",), (Cell(1, 0),)), Row(("p",), (Cell(2, 0),), is_published=True))
+    lines = to_latex(table(rows=rows, source="From a paper.")).splitlines()
+    assert lines[lines.index(r"m & 1 \\") :][:3] == [r"m & 1 \\", r"\midrule", r"p & 2 \\"]
+    assert "From a paper." in "".join(lines)
+    heads = (Head("", "a"), Head("", "b", is_published=True))
+    assert r"\begin{tabular}{lc@{\hspace{2em}}c}" in to_latex(table("m", "a", *[Cell(1, 0)] * 2, heads=heads))
+
+
+def test_latex_says_how_to_include_it_and_fits_its_place():
+    narrow, wide = to_latex(table(key="q_bench_7")), to_latex(table("m", "a", *[Cell(0.5, 3)] * 13))
+    assert narrow.splitlines()[:2] == [
+        r"% In the preamble: \usepackage{booktabs,graphicx}. In the text: \input{q_bench_7.tex}",
+        r"\begin{table}",
+    ]
+    assert r"\label{tab:q_bench_7}" in narrow and r"\begin{table*}" in wide and r"\end{table*}" in wide
+    assert all(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{" in text for text in (narrow, wide))
+    assert "XeLaTeX" in to_latex(table("\N{CJK UNIFIED IDEOGRAPH-6A21}")).splitlines()[1]
+
+
+def test_the_caption_names_paper_task_and_data():
+    assert table(title="Position bias", task=TaskKey("mmbench/cn", "mmbench", "dev")).caption == (
+        "MMBench: Position bias (Chinese; dev)"
+    )
+    assert table(title="Scores", task=TaskKey("own", "own", "test")).caption == "own: Scores (test)"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="pdflatex is missing: on Debian, texlive-latex-recommended"
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_table_compiles(count, all_tasks, tmp_path):
+    runs = [dataclasses.replace(run, label=name) for run, name in zip([all_tasks] * count, NAMES, strict=False)]
+    tables = paper_tables(runs)
+    assert len({table.key for table in tables}) == len(tables) > 45
+    for one in tables:
+        (tmp_path / f"{one.key}.tex").write_text(to_latex(one), encoding="utf-8")
+    inputs = [rf"\input{{{one.key}.tex}}" + r"\clearpage" * (place % 3 == 2) for place, one in enumerate(tables)]
+    (tmp_path / "paper.tex").write_text(DOCUMENT % "\n\n".join(inputs), encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
+    log = (tmp_path / "paper.log").read_text(encoding="utf-8", errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert re.findall(r"^(?:!|Overfull|LaTeX Warning: (?!Label)).*", log, re.MULTILINE) == []
+
+
+@pytest.fixture(scope="module")
+def all_tasks(tmp_path_factory):
+    """A run of all tasks on a few items each."""
+    folder = tmp_path_factory.mktemp("latex") / "run"
+    done = CliRunner().invoke(app, ["run", "--limit", "4", "--out", str(folder)])
+    assert done.exit_code == 0, done.output
+    return read_runs([folder])[0]
