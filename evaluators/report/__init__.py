@@ -4,18 +4,22 @@ A report reads only `results.json` and `predictions.parquet`; images come from t
 are still there. Scores are not recomputed. Several runs are tested against each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.whole import unwritable
-from eyechart.evaluators.report.folder import REPORT_FILE, write_files
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 
 SEVERAL_FOLDER = "eyechart_report"
 """Default folder of a report of several runs; a run's own folder has the report of that run."""
 SAMPLES = 50
 """Samples shown per task by default."""
+REPORT_FILE = "report.html"
+FILES_FOLDER = "report_files"
+LIST_FILE = "written_by_eyechart.txt"
+"""In `report_files`: the names of the files that the report wrote there, one per line. The next report there removes
+these files and no others."""
 
 
 def write_report(
@@ -48,14 +52,10 @@ def write_report(
         MissingFileError: A folder has no results.
         BadResultsError: A file of a run cannot be read.
     """
-    from eyechart.evaluators.report.cards import cards
     from eyechart.evaluators.report.differences import compare_runs
-    from eyechart.evaluators.report.drawing import draw, inline_svg
-    from eyechart.evaluators.report.page import render
+    from eyechart.evaluators.report.drawing import draw
+    from eyechart.evaluators.report.page import Figure, render
     from eyechart.evaluators.report.samples import collect_samples
-    from eyechart.evaluators.report.scores import heading
-    from eyechart.evaluators.report.sections import Figure, paper_parts
-    from eyechart.evaluators.report.summary import summarise
     from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
     from eyechart.evaluators.report.tables import paper_tables
     from eyechart.evaluators.report.task_charts import charts_of
@@ -69,27 +69,55 @@ def write_report(
             given = ", ".join(map(repr, names))
             raise UsageError(f"names is {given}; give {len(runs)} different names, one per run in order")
         runs = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
+    figures = [
+        Figure(key, chart, draw(chart, files=files)) for key in merged_keys(runs) for chart in charts_of(key, runs)
+    ]
     tables = paper_tables(runs)
-    contents: dict[str, bytes] = {}
-    figures: list[Figure] = []
-    for key in merged_keys(runs):
-        for chart in charts_of(key, runs):
-            drawing = draw(chart, files=files)
-            for ending, content in (("svg", drawing.svg.encode()), ("pdf", drawing.pdf), ("png", drawing.png)):
-                contents[f"{chart.key}.{ending}"] = content
-            title = f"{heading(key)}: {chart.title}"
-            figures.append(
-                Figure(key, chart, inline_svg(drawing.svg, f"figure-{len(figures)}", title, chart.description))
-            )
     tests = compare_runs(runs) if len(runs) > 1 else None
-    for table in tables:
-        texts = {"csv": to_csv(table), "md": to_markdown(table), "tex": to_latex(table, tests)}
-        contents |= {f"{table.key}.{ending}": text.encode() for ending, text in texts.items()}
-    parts = paper_parts(summarise(runs), figures, tables)
-    page = render(runs, cards(runs), parts, tests, collect_samples(runs, samples))
+    page = render(runs, figures, tables, tests, collect_samples(runs, samples))
+    contents: dict[str, str | bytes] = {}
+    for figure in figures if files else ():
+        drawn = figure.drawing
+        contents |= {f"{figure.chart.key}.svg": drawn.svg, f"{figure.chart.key}.pdf": drawn.pdf}
+        contents[f"{figure.chart.key}.png"] = drawn.png
+    for table in tables if files else ():
+        contents |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
+        contents[f"{table.key}.tex"] = to_latex(table, tests)
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:
-        write_files(target, page, contents if files else {})
+        target.mkdir(parents=True, exist_ok=True)
+        _write_files(target / FILES_FOLDER, contents)
+        write_whole(target / REPORT_FILE, page)
     except OSError as error:
         raise unwritable(f"the report in {target}", error) from error
     return target / REPORT_FILE
+
+
+def _write_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
+    """Write the files of a report, and remove those of the previous one; without files, there is no folder."""
+    previous = _previous(folder)
+    if contents:
+        folder.mkdir(exist_ok=True)
+        # The list is written first: if this report is interrupted, the next one removes its files.
+        _write_list(folder, {**previous, **contents})
+    for name, content in contents.items():
+        write_whole(folder / name, content)
+    for name in previous.keys() - contents.keys():
+        (folder / name).unlink(missing_ok=True)
+    if contents:
+        _write_list(folder, contents)
+    elif (folder / LIST_FILE).is_file():
+        (folder / LIST_FILE).unlink()
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _previous(folder: Path) -> dict[str, None]:
+    file = folder / LIST_FILE
+    names = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else ()
+    # An edited list could name any file.
+    return dict.fromkeys(n for n in names if n != LIST_FILE and Path(n).name == n and (folder / n).is_file())
+
+
+def _write_list(folder: Path, names: Iterable[str]) -> None:
+    write_whole(folder / LIST_FILE, "".join(f"{name}\n" for name in names))

@@ -17,8 +17,7 @@ from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
-@dataclass(frozen=True)
-class Strip:
+class Strip(NamedTuple):
     """Where a score is on its scale; places are percentages of the strip's width."""
 
     place: float
@@ -34,9 +33,9 @@ class CardValue:
 
     run: str
     value: str
-    between: str
+    between: str = ""
     """The 95 % interval; "" if missing."""
-    strip: Strip | None
+    strip: Strip | None = None
     """None if the score is undefined."""
     above_chance: bool | None = None
     """Whether the interval is above the chance level; None if either is unknown."""
@@ -50,14 +49,14 @@ class CardScore:
 
     title: str
     data: str
-    label: str
     values: list[CardValue]
-    chance: str
-    published: str
+    label: str = ""
+    chance: str = ""
+    published: str = ""
     """The best value in the paper with its source; "" if missing, or if none is comparable without a judge."""
-    note: str
+    note: str = ""
     """That words were compared, not judged; "" if a run had a judge or needs none."""
-    ticks: list[tuple[float, str]]
+    ticks: Sequence[tuple[float, str]] = ()
     """Places and labels of the ticks of all strips."""
 
 
@@ -71,51 +70,54 @@ class Card:
 
 def cards(runs: Sequence[Run]) -> list[Card]:
     """One card per paper that has scores, in the order of the runs; an average replaces its databases."""
-    found: dict[Paper, list[CardScore]] = {}
+    by_paper: dict[Paper, list[CardScore]] = {}
     keys = merged_keys(runs)
     averaged = {key.task for key in keys if key.dataset == AVERAGE}
     for key in keys:
         if key.task not in averaged or key.dataset == AVERAGE:
             score = _card_score(key, runs)
-            if score is not None:
-                found.setdefault(paper_of(key.task), []).append(score)
-    return [Card(paper, scores) for paper, scores in found.items()]
+            if score.values:
+                by_paper.setdefault(paper_of(key.task), []).append(score)
+    return [Card(paper, scores) for paper, scores in by_paper.items()]
 
 
-def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore | None:
+def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore:
     results = [(run.label, run.tasks[key]) for run in runs if key in run.tasks]
-    spec = next((found for _, result in results if (found := result.headline_spec()) is not None), None)
-    title, data = task_title(key.task), title_of_data(key)
+    spec = next((spec for _, result in results if (spec := result.headline_spec()) is not None), None)
     unparsed = {label: unparsed_line(result.scores or {}, result.diagnostics) for label, result in results}
+    values = []
     if spec is None:
         # Without a single rating there is no score.
-        unscored = [CardValue(label, "no score", "", None, unparsed=text) for label, text in unparsed.items() if text]
-        return CardScore(title, data, "", unscored, "", "", "", []) if unscored else None
+        values = [CardValue(label, "no score", unparsed=text) for label, text in unparsed.items() if text]
+        return CardScore(task_title(key.task), title_of_data(key), values)
     scores = [(label, with_nan(result.scores)) for label, result in results if result.scores is not None]
-    levels = [spec.chance_level(of_run) for _, of_run in scores]
-    level = next((level for level in levels if isinstance(level, int | float)), None)
+    levels = (spec.chance_level(of_run) for _, of_run in scores)
+    chance = next((level for level in levels if isinstance(level, int | float)), None)
     # Comparing words is on another scale than a judge's scores.
-    is_judged = [of_run.get("judge") != LEXICAL for _, of_run in scores]
-    best = best_in_paper(key.task, key.dataset, key.split, spec) if any(is_judged) else None
-    limits = spec.limits(scores[0][1]) if scores else (spec.low, spec.high)
-    own = [(spec.value(of_run), _finite_ends(spec.bounds(of_run))) for _, of_run in scores]
-    marks = [mark for value, ends in own for mark in (value, *ends) if isinstance(mark, int | float)]
-    scale = _Scale.of(limits, [*marks, *([] if level is None else [level]), *([] if best is None else [best.value])])
-    values = []
-    for (label, of_run), (value, ends), has_best in zip(scores, own, is_judged, strict=True):
+    judged = {label: of_run.get("judge") != LEXICAL for label, of_run in scores}
+    best = best_in_paper(key.task, key.dataset, key.split, spec) if any(judged.values()) else None
+    own = {label: (spec.value(of_run), _finite_ends(spec.bounds(of_run))) for label, of_run in scores}
+    limits = spec.limits(scores[0][1])
+    marks = [*(value for value, _ in own.values()), *(end for _, ends in own.values() for end in ends), chance]
+    scale = _Scale.of(limits, [*marks, best and best.value])
+    for label, of_run in scores:
+        value, ends = own[label]
         if isinstance(value, int | float):
-            between = f"{spec.shown(ends[0]).removesuffix(' %')} to {spec.shown(ends[1])}" if ends else ""
-            strip = scale.strip(value, ends, level, best.value if best is not None and has_best else None)
+            between = f"{spec.number(ends[0])} to {spec.shown(ends[1])}" if ends else ""
+            strip = scale.strip(value, ends, chance, best.value if best and judged[label] else None)
             above = is_above_chance(spec, of_run)
             values.append(CardValue(label, spec.shown(value), between, strip, above, unparsed[label]))
-    published = ""
-    if best is not None:
-        remark = f"; {best.remark}" if best.remark else ""
-        published = f"{spec.shown(best.value)}, {best.model}, {best.table}{remark}"
-    if not values:
-        return None
-    chance, note = "" if level is None else spec.shown(level), "" if any(is_judged) else BY_WORDS
-    return CardScore(title, data, spec.label, values, chance, published, note, scale.ticks(spec, limits))
+    published = [spec.shown(best.value) + f", {best.model}, {best.table}", best.remark] if best else []
+    return CardScore(
+        task_title(key.task),
+        title_of_data(key),
+        values,
+        spec.label,
+        spec.shown(chance),
+        "; ".join(filter(None, published)),
+        "" if any(judged.values()) else BY_WORDS,
+        scale.ticks(spec, limits),
+    )
 
 
 def _finite_ends(bounds: Sequence[float] | None) -> tuple[float, ...]:
@@ -124,7 +126,7 @@ def _finite_ends(bounds: Sequence[float] | None) -> tuple[float, ...]:
 
 def against_chance(head: Sequence[Card]) -> list[str]:
     """Which headline scores are better than chance, for each run."""
-    found: dict[str, list[tuple[str, bool]]] = {}
+    by_run: dict[str, list[tuple[str, bool]]] = {}
     for card in head:
         titles = Counter(score.title for score in card.scores)
         for score in card.scores:
@@ -132,8 +134,8 @@ def against_chance(head: Sequence[Card]) -> list[str]:
             name = " ".join(filter(None, (card.paper.name, score.title, data)))
             for value in score.values:
                 if value.above_chance is not None:
-                    found.setdefault(value.run, []).append((name, value.above_chance))
-    return [f"{run}: {verdict(scores)}" if len(found) > 1 else verdict(scores) for run, scores in found.items()]
+                    by_run.setdefault(value.run, []).append((name, value.above_chance))
+    return [f"{run}: {verdict(scores)}" if len(by_run) > 1 else verdict(scores) for run, scores in by_run.items()]
 
 
 class _Scale(NamedTuple):
@@ -143,25 +145,23 @@ class _Scale(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, limits: tuple[float, float], marks: Sequence[float]) -> "_Scale":
+    def of(cls, limits: tuple[float, float], marks: Sequence[float | None]) -> "_Scale":
         """The range of a score, widened to all marks. Correlations are seldom negative, so theirs begins at 0."""
-        ends = [mark for mark in (max(0.0, limits[0]), limits[1], *marks) if math.isfinite(mark)]
+        numbers = [mark for mark in (max(0.0, limits[0]), limits[1], *marks) if isinstance(mark, int | float)]
+        ends = [*filter(math.isfinite, numbers)]
         return cls(min(ends), max(ends))
 
     def place(self, mark: float) -> float:
         """A place in percent of the strip's width."""
         return round(100 * (mark - self.low) / (self.high - self.low), 2) if self.high > self.low else 50.0
 
-    def strip(self, value: float, ends: Sequence[float], level: float | None, published: float | None) -> Strip | None:
+    def strip(self, value: float, ends: Sequence[float], chance: float | None, published: float | None) -> Strip | None:
         """The strip of one run; None if its score is undefined."""
         if not math.isfinite(value):
             return None
-        return Strip(
-            self.place(value),
-            (self.place(ends[0]), round(self.place(ends[1]) - self.place(ends[0]), 2)) if ends else None,
-            None if level is None else self.place(level),
-            None if published is None else self.place(published),
-        )
+        left, right = map(self.place, ends) if ends else (0.0, 0.0)
+        places = (None if mark is None else self.place(mark) for mark in (chance, published))
+        return Strip(self.place(value), (left, round(right - left, 2)) if ends else None, *places)
 
     def ticks(self, spec: ScoreSpec, limits: tuple[float, float]) -> list[tuple[float, str]]:
         """Both ends of the score's range and its middle."""

@@ -9,20 +9,32 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.evaluators.report.cards import Card, against_chance
+from eyechart.evaluators.report.cards import against_chance, cards
+from eyechart.evaluators.report.charts import Chart, Scatter
+from eyechart.evaluators.report.drawing import Drawing, inline_svg
 from eyechart.evaluators.report.samples import STEPS, Samples
-from eyechart.evaluators.report.scores import heading
-from eyechart.evaluators.report.sections import PaperPart, caption_of, title_of
-from eyechart.evaluators.report.summary import failures_of, left_out_of, settings_of, versions_of
-from eyechart.evaluators.report.tables import INDEX
+from eyechart.evaluators.report.scores import heading, title_of_data
+from eyechart.evaluators.report.summary import (
+    TaskSummary,
+    failures_of,
+    left_out_of,
+    settings_of,
+    summarise,
+    versions_of,
+)
+from eyechart.evaluators.report.tables import INDEX, PaperTable
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import Run
+from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
+from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
 
 if TYPE_CHECKING:
@@ -35,10 +47,46 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
+class Figure(NamedTuple):
+    """A chart of a task, drawn."""
+
+    task: TaskKey
+    chart: Chart | Scatter
+    drawing: Drawing
+
+
+@dataclass
+class _TaskPart:
+    """One task on all its datasets."""
+
+    name: str
+    title: str
+    data: str
+    """Dataset and split; "" if there are several."""
+    figures: list[Figure]
+    more_figures: list[Figure]
+    """Figures under "More figures"."""
+    main_table: PaperTable | None
+    """The table that is open next to the figures: the first one with published numbers, else the first one."""
+    more_tables: list[PaperTable]
+    summaries: list[TaskSummary]
+
+    def caption_of(self, figure: Figure) -> str:
+        """A figure's title, with its dataset if the task has several."""
+        title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
+        is_clear = self.data or figure.task.dataset == AVERAGE
+        return title if is_clear else f"{title_of_data(figure.task)}: {figure.chart.title}"
+
+    def title_of(self, table: PaperTable) -> str:
+        """A table's title, without what the headings above already say."""
+        title = table.title if self.data else table.whole_title
+        return title.removeprefix(f"{paper_of(self.name).name}, ")
+
+
 def render(
     runs: Sequence[Run],
-    head: Sequence[Card],
-    parts: Sequence[PaperPart],
+    figures: Sequence[Figure],
+    tables: Sequence[PaperTable],
     tests: "RunDifferences | None",
     samples: Samples,
 ) -> str:
@@ -46,8 +94,8 @@ def render(
 
     Args:
         runs: The runs.
-        head: One card per paper.
-        parts: Figures, tables and scores of each task, by paper.
+        figures: The figures of all tasks.
+        tables: The tables of all tasks.
         tests: Tests between the runs; None for one run.
         samples: The table of samples.
     """
@@ -64,25 +112,30 @@ def render(
         "prompts": samples.prompts,
         "samples": samples.rows,
     }
+    head, summaries, numbers = cards(runs), summarise(runs), count()
+    parts = [_task_part(name, summaries, figures, tables) for name in dict.fromkeys(s.key.task for s in summaries)]
+    papers: dict[Paper, list[_TaskPart]] = {}
+    for part in parts:
+        papers.setdefault(paper_of(part.name), []).append(part)
+
+    def svg_of(figure: Figure) -> Markup:
+        title = f"{heading(figure.task)}: {figure.chart.title}"
+        # Drawn by matplotlib, which escapes every text.
+        return Markup(inline_svg(figure.drawing.svg, f"figure-{next(numbers)}", title, figure.chart.description))
+
     return _template().render(
         title=" and ".join(run.label for run in runs) if len(runs) < 3 else f"{len(runs)} runs compared",
-        runs=[
-            {"label": run.label, "started": _date(str(run.results.environment.get("started", "an unknown time")))}
-            for run in runs
-        ],
+        runs=[(run.label, _date(str(run.results.environment.get("started", "an unknown time")))) for run in runs],
         several=len(runs) > 1,
         width=2 + len(runs) if len(runs) > 1 else 5,
         synthetic=_synthetic(parts),
         failures=failures_of(runs),
         against_chance=against_chance(head),
         cards=head,
-        parts=parts,
+        papers=list(papers.items()),
         tests=tests if tests is not None and tests.verdicts else None,
-        caption_of=caption_of,
-        title_of=title_of,
         head_of=_head,
-        # Drawn by matplotlib, which escapes every text.
-        markup=Markup,
+        svg_of=svg_of,
         sample_notes=samples.notes,
         samples_part=samples.part,
         judged=samples.judged,
@@ -97,12 +150,34 @@ def render(
     )
 
 
-def _synthetic(parts: Sequence[PaperPart]) -> str:
+def _task_part(
+    name: str, summaries: Sequence[TaskSummary], figures: Sequence[Figure], tables: Sequence[PaperTable]
+) -> _TaskPart:
+    own = [summary for summary in summaries if summary.key.task == name]
+    drawn = [figure for figure in figures if figure.task.task == name]
+    main = [figure for figure in drawn if not figure.chart.is_extra]
+    # An average replaces its databases.
+    shown = [figure for figure in main if figure.task.dataset == AVERAGE] or main
+    filled = [table for table in tables if table.task and table.task.task == name]
+    first = next((table for table in filled if table.source), next(iter(filled), None))
+    return _TaskPart(
+        name,
+        task_title(name),
+        title_of_data(own[0].key) if len(own) == 1 else "",
+        shown,
+        [figure for figure in drawn if figure not in shown],
+        first,
+        [table for table in filled if table is not first],
+        own,
+    )
+
+
+def _synthetic(parts: Sequence[_TaskPart]) -> str:
     """The tasks that ran on synthetic demo data: "all", or their titles; "" if none did."""
-    found = [(task, summary.is_mini) for part in parts for task in part.tasks for summary in task.summaries]
-    if found and all(is_mini for _, is_mini in found):
+    mini = [(part.title, summary.is_mini) for part in parts for summary in part.summaries]
+    if mini and all(is_mini for _, is_mini in mini):
         return "all"
-    return ", ".join(dict.fromkeys(task.title for task, is_mini in found if is_mini))
+    return ", ".join(dict.fromkeys(title for title, is_mini in mini if is_mini))
 
 
 def _head(text: str) -> "Markup":
@@ -161,11 +236,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, str):
         return _shown(value)
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items() if not _is_undefined(item)}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return value
-
-
-def _is_undefined(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+        undefined = {key for key, item in value.items() if isinstance(item, float) and not math.isfinite(item)}
+        return {key: _finite(item) for key, item in value.items() if key not in undefined}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

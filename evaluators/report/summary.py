@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from eyechart.evaluators.report.scores import BY_WORDS, heading, is_mini, title_of_data
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
@@ -22,8 +22,7 @@ SettingRow = tuple[str, list[str], bool]
 """A setting's name, its value in each run, and whether the values differ among runs that have the task."""
 
 
-@dataclass(frozen=True)
-class ScoreRow:
+class ScoreRow(NamedTuple):
     """One score of all runs."""
 
     label: str
@@ -50,19 +49,24 @@ class TaskSummary:
         return title_of_data(self.key)
 
 
-@dataclass(frozen=True)
-class LeftOutItems:
+class LeftOutItems(NamedTuple):
     """Items that are not in the scores of one task of one run."""
 
     title: str
     count: int
     items: list[tuple[str, str]]
-    """Id and reason, for at most the first fifty."""
+    """Id and reason of the first ones."""
 
 
 def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
     """The summary table."""
-    return [_task_summary(key, runs) for key in merged_keys(runs)]
+    summaries = []
+    for key in merged_keys(runs):
+        results = [(run.label, run.tasks.get(key)) for run in runs]
+        has_mini = any(result is not None and is_mini(result) for _, result in results)
+        lines = (_lines(make, results) for make in (_caveats, _notes))
+        summaries.append(TaskSummary(key, has_mini, _score_rows([result for _, result in results]), *lines))
+    return summaries
 
 
 def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[SettingRow]]]:
@@ -80,22 +84,22 @@ def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
 
 def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
     """Items left out, by task and run."""
-    found = []
-    for key in merged_keys(runs):
-        for run in runs:
-            items = run.tasks[key].left_out if key in run.tasks else []
-            if items:
-                label = f", {run.label}" if len(runs) > 1 else ""
-                shown = [(item.id, item.reason) for item in items[:_LEFT_OUT]]
-                found.append(LeftOutItems(heading(key) + label, len(items), shown))
-    return found
+    return [
+        LeftOutItems(
+            heading(key) + (f", {run.label}" if len(runs) > 1 else ""),
+            len(run.tasks[key].left_out),
+            [(item.id, item.reason) for item in run.tasks[key].left_out[:_LEFT_OUT]],
+        )
+        for key in merged_keys(runs)
+        for run in runs
+        if key in run.tasks and run.tasks[key].left_out
+    ]
 
 
 def failures_of(runs: Sequence[Run]) -> list[str]:
     """Tasks that did not finish."""
-    several = len(runs) > 1
     return [
-        f"{f'{run.label}: ' if several else ''}{failed.task} on {failed.dataset}: {failed.error}"
+        f"{f'{run.label}: ' if len(runs) > 1 else ''}{failed.task} on {failed.dataset}: {failed.error}"
         for run in runs
         for failed in run.results.failed
     ]
@@ -111,30 +115,23 @@ def _side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow
     return rows
 
 
-def _task_summary(key: TaskKey, runs: Sequence[Run]) -> TaskSummary:
-    results = [run.tasks.get(key) for run in runs]
+def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
+    """Settings flattened to dotted names with text values."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{lead}{name}.")
+        else:
+            yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _score_rows(results: Sequence[TaskResult | None]) -> list[ScoreRow]:
     by_run = [{cells[0]: cells for cells in _cells(result)} for result in results]
     rows = []
     for label in dict.fromkeys(label for cells in by_run for label in cells):
-        found = [cells.get(label, (label, "", "", "", "")) for cells in by_run]
-        levels = list(dict.fromkeys(cells[3] for cells in found if cells[3]))
-        values = [(value, between, n) for _, value, between, _, n in found]
-        rows.append(ScoreRow(label, " / ".join(levels), values))
-    caveats, notes = (_lines(make, runs, results) for make in (_caveats, _notes))
-    of_mini = any(result is not None and is_mini(result) for result in results)
-    return TaskSummary(key, of_mini, rows, caveats, notes)
-
-
-def _lines(
-    make: Callable[[TaskResult], Iterator[str]], runs: Sequence[Run], results: Sequence[TaskResult | None]
-) -> list[str]:
-    """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
-    found = [(run.label, result) for run, result in zip(runs, results, strict=True) if result is not None]
-    lines: dict[str, list[str]] = {}
-    for label, result in found:
-        for line in dict.fromkeys(make(result)):
-            lines.setdefault(line, []).append(label)
-    return [line if len(of) == len(found) == len(runs) else f"{', '.join(of)}: {line}" for line, of in lines.items()]
+        same = [cells.get(label, (label, "", "", "", "")) for cells in by_run]
+        levels = " / ".join(dict.fromkeys(cells[3] for cells in same if cells[3]))
+        rows.append(ScoreRow(label, levels, [(value, between, n) for _, value, between, _, n in same]))
+    return rows
 
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
@@ -144,6 +141,15 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
         own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
         yield from score_rows(with_nan(own))
         yield from repeat_rows(with_nan(result.diagnostics.get("repeats", {})), with_nan(own))
+
+
+def _lines(make: Callable[[TaskResult], Iterator[str]], results: Sequence[tuple[str, TaskResult | None]]) -> list[str]:
+    """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
+    lines: dict[str, list[str]] = {}
+    for label, result in results:
+        for line in dict.fromkeys(make(result) if result is not None else ()):
+            lines.setdefault(line, []).append(label)
+    return [line if len(of) == len(results) else f"{', '.join(of)}: {line}" for line, of in lines.items()]
 
 
 def _caveats(result: TaskResult) -> Iterator[str]:
@@ -169,12 +175,3 @@ def _notes(result: TaskResult) -> Iterator[str]:
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
     if len(result.warnings) > _WARNINGS:
         yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in results.json."
-
-
-def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
-    """Settings flattened to dotted names with text values."""
-    for name, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{lead}{name}.")
-        else:
-            yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

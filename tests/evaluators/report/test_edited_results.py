@@ -12,11 +12,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.page import render
 from eyechart.evaluators.report.samples import Samples
-from eyechart.evaluators.report.sections import paper_parts
-from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
@@ -75,8 +72,7 @@ def report(folder):
     runs = read_runs([folder])
     for chart in task_charts(runs):
         assert chart.description and chart.columns and chart.rows
-    tables = paper_tables(runs)
-    return render(runs, cards(runs), paper_parts(summarise(runs), [], tables), None, Samples([], [], [], []))
+    return render(runs, [], paper_tables(runs), None, Samples([], [], [], []))
 
 
 def test_each_is_refused_or_gives_a_page(results, tmp_path):
