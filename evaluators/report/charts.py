@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 CHANCE = "chance level"
@@ -72,44 +72,6 @@ class Chart:
             ]
             for place, label in enumerate(self.labels)
         ]
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Predicted against human quality, with the fitted logistic."""
-
-    key: str
-    title: str
-    predicted: tuple[float, ...]
-    human: tuple[float, ...]
-    total: int
-    """Number of images; fewer may be drawn."""
-    facts: tuple[tuple[str, str], ...]
-    """Scores of the metric, by name."""
-    curve: tuple[tuple[float, float], ...] = ()
-    """Points of the logistic; empty if there is no fit."""
-    note: str = ""
-    is_extra: bool = False
-    """Whether the page shows it only under "More figures"."""
-    kind: Literal["scatter"] = field(default="scatter", init=False)
-
-    @property
-    def description(self) -> str:
-        """The chart in words."""
-        facts = ", ".join(f"{name} {value}" for name, value in self.facts)
-        drawn = f"{len(self.predicted)} of {self.total} images" if len(self.predicted) < self.total else "all images"
-        fit = "with the fitted logistic" if self.curve else "without a fit"
-        return f"Scatter plot of predicted against human quality, {drawn}, {fit}. {facts}."
-
-    @property
-    def columns(self) -> list[str]:
-        """Head of the table of values."""
-        return ["", self.title]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """Rows of the table of values."""
-        return [list(fact) for fact in self.facts]
 
 
 def shown(value: float) -> str:

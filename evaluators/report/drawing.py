@@ -1,21 +1,42 @@
-"""Charts drawn by matplotlib: as SVG for the page, and as SVG, PDF and PNG files.
+"""Charts drawn by matplotlib, one function per kind: as SVG for the page, and as SVG, PDF and PNG files.
 
 A figure is as wide as a column of a paper, so its files need no scaling. The page shows it larger, so that texts are at
-least 12 pixels high.
+least 12 pixels high. Series differ in more than colour, so that greyscale prints stay legible: in markers and dashes.
 """
 
 import io
+import math
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from eyechart.evaluators.report.charts import Chart, Scatter
-from eyechart.evaluators.report.plots import INK, TEXT_POINTS, plot
+import numpy as np
 
+from eyechart.evaluators.report.charts import CHANCE, Chart, finite, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.projections.polar import PolarAxes
+
+_INK = "#010203"
+"""The colour of texts and axes; the page replaces it with its own."""
+_WIDTH = 3.25
+"""Inches: a column of a two-column paper."""
+_PLOT_HEIGHT = 1.9
+_TEXT_POINTS = 8.5
+_DOTS_PER_INCH = 300
+_LETTER, _LINE = 0.072, 0.15
+"""Inches: the width of a character, the height of a line."""
+_LEGEND_LENGTH, _LABEL_LENGTH = 38, 20
+"""Characters in a line of the legend, of a label."""
+_COLOURS = ("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 2, 1, 2)))
 _STYLE = {
     "svg.fonttype": "none",
     # TrueType, which journals require.
@@ -26,31 +47,19 @@ _STYLE = {
     "text.parse_math": False,
     "font.family": ["DejaVu Sans", "sans-serif"],
     **dict.fromkeys(
-        ("font.size", "xtick.labelsize", "ytick.labelsize", "axes.labelsize", "legend.fontsize"), TEXT_POINTS
+        ("font.size", "xtick.labelsize", "ytick.labelsize", "axes.labelsize", "legend.fontsize"), _TEXT_POINTS
     ),
-    "axes.unicode_minus": True,
-    "axes.linewidth": 0.6,
-    "hatch.linewidth": 0.5,
     **dict.fromkeys(
-        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), INK
+        ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), _INK
     ),
-    "grid.alpha": 0.18,
-    "grid.linewidth": 0.5,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
+    **{"axes.linewidth": 0.6, "grid.linewidth": 0.5, "grid.alpha": 0.18},
+    **dict.fromkeys(("axes.facecolor", "figure.facecolor"), "none"),
 }
-_DOTS_PER_INCH = 300
-_OPENING = re.compile(r"<svg\b[^>]*>")
-_METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-_DEFINED = re.compile(r'\bid="([^"]*)"')
-_USED = re.compile(r'(url\(#|xlink:href="#|(?<!:)href="#)')
-_VIEW = re.compile(r'viewBox="([^"]*)"')
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _NO_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """One chart, drawn."""
 
     svg: str
@@ -60,22 +69,20 @@ class Drawing:
     png: bytes
 
 
-def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
+def draw(chart: Chart, *, files: bool) -> Drawing:
     """Draw a chart.
 
     Args:
         chart: What to draw.
         files: Whether to draw a PDF and a PNG too.
     """
-    _load_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    svg, pdf, image = io.StringIO(), io.BytesIO(), io.BytesIO()
     with _style():
-        figure = plot(chart)
-        # `savefig` would compute the layout twice.
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+        svg, pdf, image = io.StringIO(), io.BytesIO(), io.BytesIO()
+        figure = _PLOTS[chart.kind](chart)
         FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
         if files:
             FigureCanvasPdf(figure).print_pdf(pdf, metadata=_NO_PDF_METADATA)
@@ -85,23 +92,15 @@ def draw(chart: Chart | Scatter, *, files: bool) -> Drawing:
     return Drawing(svg.getvalue(), pdf.getvalue(), image.getvalue())
 
 
-def _load_matplotlib() -> None:
-    """Import matplotlib without the backend that MPLBACKEND names.
-
-    No window is needed here, and a process that a notebook starts may lack the notebook's backend.
-    """
+@contextmanager
+def _style() -> Iterator[None]:
+    """Our style, without the backend that MPLBACKEND names: a process that a notebook starts may lack it."""
     named = os.environ.pop("MPLBACKEND", None)
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib
     finally:
         if named is not None:
             os.environ["MPLBACKEND"] = named
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         # The page's fonts have glyphs that matplotlib's fonts lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -120,15 +119,148 @@ def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
     Returns:
         Markup without external references, in the page's text colour.
     """
-    opening = _OPENING.search(svg)
-    view = _VIEW.search(opening.group()) if opening else None
-    if opening is None or view is None:
+    opening = re.search(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg)
+    if opening is None:
         raise ValueError("not an SVG file with a viewBox")
-    body = _METADATA.sub("", svg[opening.end() :])
-    body = _DEFINED.sub(rf'id="{prefix}-\1"', body)
-    body = _USED.sub(rf"\g<1>{prefix}-", body).replace("xlink:href=", "href=").replace(INK, "currentColor")
+    body = re.sub(r"<metadata>.*?</metadata>", "", svg[opening.end() :], flags=re.DOTALL)
+    body = re.sub(r'\bid="([^"]*)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r'(url\(#|xlink:href="#|(?<!:)href="#)', rf"\g<1>{prefix}-", body)
+    body = body.replace("xlink:href=", "href=").replace(_INK, "currentColor")
     return (
-        f'<svg viewBox="{view.group(1)}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
+        f'<svg viewBox="{opening.group(1)}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
         f'<title id="{prefix}-title">{escape(title)}</title>'
         f'<desc id="{prefix}-description">{escape(description)}</desc>{body.strip()}'
     )
+
+
+def _figure(chart: Chart, height: float, **subplot: Any) -> "tuple[Figure, Axes]":
+    """A figure with room for a legend below its axes."""
+    from matplotlib.figure import Figure
+
+    count = len(chart.series) + bool(chart.chance)
+    figure = Figure(figsize=(_WIDTH, height + 0.45 + (_LINE + 0.02) * count), layout="constrained")
+    return figure, figure.add_subplot(**subplot)
+
+
+def _dots(chart: Chart) -> "Figure":
+    """Values with whiskers along lines, and the chance level of each; the vertical axis is in inches."""
+    labels = [_wrapped(label) for label in chart.labels]
+    step = 0.13
+    rows = np.array([max(step * len(chart.series) + 0.12, 0.09 + _LINE * (label.count("\n") + 1)) for label in labels])
+    gaps = np.cumsum([0.12 if place in chart.breaks else 0.0 for place in range(len(labels))])
+    places = np.cumsum(rows) - rows / 2 + gaps
+    height = float(rows.sum() + gaps[-1])
+    figure, axes = _figure(chart, height)
+    for number, series in enumerate(chart.series):
+        along = places + (number - (len(chart.series) - 1) / 2) * step
+        style: dict[str, Any] = {"color": _COLOURS[number % len(_COLOURS)], "linewidth": 1.4}
+        for place, ends in zip(along, series.intervals, strict=False):
+            if ends is not None and all(map(math.isfinite, ends)):
+                axes.plot(ends, [place, place], **style)
+        style |= {"linewidth": 0, "marker": _MARKERS[number % len(_MARKERS)], "markersize": 5}
+        axes.plot(series.values, along, label=_cut(series.name, _LEGEND_LENGTH), **style)
+    if chart.chance:
+        around = (places - 0.47 * rows, places + 0.47 * rows)
+        axes.vlines(chart.chance, *around, _INK, "dashed", label=CHANCE, linewidth=1)
+    axes.set_ylim(height, 0)
+    axes.set_yticks(places, labels)
+    axes.tick_params(axis="y", length=0)
+    low, high = _range(chart)
+    axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    axes.locator_params(axis="x", nbins=5)
+    if low < 0:
+        axes.axvline(0, color=_INK, linewidth=0.6)
+    axes.set_xlabel(_wrapped(chart.unit, 2 * _LABEL_LENGTH))
+    axes.grid(axis="x")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    return _finished(figure, axes)
+
+
+def _radar(chart: Chart) -> "Figure":
+    from matplotlib.ticker import MaxNLocator
+
+    count = len(chart.labels)
+    figure, plain = _figure(chart, _PLOT_HEIGHT + 0.3, projection="polar")
+    axes = cast("PolarAxes", plain)
+    angles = [2 * math.pi * place / count for place in range(count)]
+    low, high = _range(chart)
+    for place, series in enumerate(chart.series):
+        label = _cut(series.name, _LEGEND_LENGTH)
+        axes.plot([*angles, angles[0]], [*series.values, series.values[0]], label=label, **_line(place))
+    around = np.linspace(0, 2 * math.pi, 90)
+    if low <= 0 <= high:
+        axes.plot(around, np.zeros(90), color=_INK, linewidth=1.2)
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    axes.set_ylim(low, high)
+    axes.set_rlabel_position(180 / count)
+    axes.set_yticks(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)[1:-1])
+    axes.set_xticks(angles, [_wrapped(label, _LABEL_LENGTH // 2) for label in chart.labels])
+    axes.tick_params(axis="x", pad=1)
+    for text, angle in zip(axes.get_xticklabels(), angles, strict=True):
+        aside = math.sin(angle)
+        text.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
+    return _finished(figure, axes)
+
+
+def _lines(chart: Chart) -> "Figure":
+    figure, axes = _figure(chart, _PLOT_HEIGHT)
+    for place, series in enumerate(chart.series):
+        style = _line(place) | ({"color": _INK, "marker": "", "alpha": 0.7} if series.is_bound else {})
+        axes.plot(range(len(chart.labels)), series.values, label=_cut(series.name, _LEGEND_LENGTH), **style)
+    labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
+    # As many labels as fit on the axis.
+    step = math.ceil(sum(len(label) + 2 for label in labels) * _LETTER / (_WIDTH - 0.7))
+    axes.set_xticks(range(0, len(labels), step), labels[::step])
+    axes.set_xlabel(chart.label_axis)
+    axes.set_ylabel(chart.unit)
+    axes.grid(axis="y")
+    axes.spines[["top", "right"]].set_visible(False)
+    return _finished(figure, axes)
+
+
+_PLOTS: Mapping[str, Callable[[Chart], "Figure"]] = {"dots": _dots, "radar": _radar, "lines": _lines}
+
+
+def _range(chart: Chart) -> tuple[float, float]:
+    """Range of the axis of values: the limits, widened to include all values and whiskers, or the values and 0."""
+    ends = [end for series in chart.series for pair in series.intervals if pair for end in pair]
+    values = [value for value in [*finite(chart.series), *ends, *chart.chance] if math.isfinite(value)]
+    if chart.limits is not None:
+        return min([chart.limits[0], *values]), max([chart.limits[1], *values])
+    low, high = min([0.0, *values]), max([0.0, *values])
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin if low < 0 else low, high + margin
+
+
+def _line(place: int) -> dict[str, Any]:
+    kind = place % len(_COLOURS)
+    style = {"color": _COLOURS[kind], "marker": _MARKERS[kind], "linestyle": _DASHES[kind]}
+    return {**style, "markersize": 3, "linewidth": 1.3}
+
+
+def _finished(figure: "Figure", axes: "Axes") -> "Figure":
+    axes.set_axisbelow(True)
+    figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
+    return figure
+
+
+def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
+    """A label in lines of at most `line` characters, or of one word each."""
+    lines: list[str] = []
+    for word in _cut(label, 3 * _LABEL_LENGTH).split(" "):
+        if lines and len(lines[-1]) + len(word) < line:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(_cut(word, 2 * _LABEL_LENGTH))
+    return "\n".join(lines)
+
+
+def _cut(text: str, length: int) -> str:
+    """A text on one line, cut in the middle, without control characters, which SVG forbids; a dash if it is empty."""
+    line = one_line(text) or "\N{EN DASH}"
+    # matplotlib hides series whose names begin with an underscore from legends.
+    line = f"\u200b{line}" if line.startswith("_") else line
+    # Names of checkpoints and runs often differ only at the end.
+    end = (length - 1) // 2
+    return line if len(line) <= length else f"{line[: length - 1 - end]}\N{HORIZONTAL ELLIPSIS}{line[-end:]}"

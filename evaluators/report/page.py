@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.evaluators.report.cards import against_chance, cards
-from eyechart.evaluators.report.charts import Chart, Scatter
+from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import Drawing, inline_svg
 from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.scores import heading, title_of_data
@@ -51,7 +51,7 @@ class Figure(NamedTuple):
     """A chart of a task, drawn."""
 
     task: TaskKey
-    chart: Chart | Scatter
+    chart: Chart
     drawing: Drawing
 
 

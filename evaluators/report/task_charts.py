@@ -5,17 +5,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from eyechart.evaluators.published import BY_DATABASE
-from eyechart.evaluators.report.charts import Chart, Scatter, Series, finite, shown
+from eyechart.evaluators.report.charts import Chart, Series, finite
 from eyechart.evaluators.report.scores import Results, at, group_values, interval, number, scored_results, texts_of
 from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.tasks import dataset_title, known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import FIT_PARAMETERS, PAIRS, QUALITY, correlations_of, headline, spec, specs_in
+from eyechart.metrics.scores import PAIRS, correlations_of, specs_in
 
 _DATABASE = BY_DATABASE.removeprefix("by_")
 _WHISKERS = "Whiskers are 95 % intervals."
@@ -24,14 +22,11 @@ _MOST = 30
 _MOST_SPOKES = 12
 _FEWEST = 3
 """Fewest scores, or spokes of a radar chart, that make a chart."""
-_SCATTERED = 500
-"""Maximum number of points drawn in a scatter plot; more would overlap and slow the page down."""
-_CURVE_POINTS = 121
 _AGREEMENT = {"after_exact": "not parsed by exact matching", "all": "all replies"}
 """Groups of the replies that human annotators labelled."""
 
 
-def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
+def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart]:
     """All charts of a task; those under "More figures" come last.
 
     Args:
@@ -42,10 +37,6 @@ def charts_of(key: TaskKey, runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
     if results:
         charts = [chart for make in _MAKERS if (chart := make(key, results)) is not None and finite(chart.series)]
         yield from sorted(charts, key=lambda chart: chart.is_extra)
-        for place, run in enumerate(runs):
-            scatter = _scatter(run, key, place if len(runs) > 1 else None)
-            if scatter is not None:
-                yield scatter
 
 
 def _headline_by_group(key: TaskKey, results: Results) -> Chart | None:
@@ -287,52 +278,3 @@ def _bounds(name: str, by_run: Sequence[tuple[str, tuple[float, ...]]]) -> list[
     if len({repr(values) for _, values in defined}) == 1:
         return [Series(name, defined[0][1], is_bound=True)]
     return [Series(f"{label}: {name}", values, is_bound=True) for label, values in defined]
-
-
-def _scatter(run: Run, key: TaskKey, place: int | None) -> Scatter | None:
-    """Predicted against human quality, image by image; None if images have no human quality.
-
-    Args:
-        run: The run.
-        key: The task.
-        place: Index of the run among several; None for a single run.
-    """
-    result, answers = run.tasks.get(key), run.answers(key)
-    if result is None or answers is None or not result.scores:
-        return None
-    pairs = sorted(
-        (predicted, human)
-        for predicted, human in zip(answers.column("quality_score"), answers.column("quality"), strict=True)
-        if predicted is not None and human is not None and max(abs(predicted), abs(human)) < 1e100
-    )
-    if not pairs:
-        return None
-    drawn = [pairs[i] for i in np.linspace(0, len(pairs) - 1, min(len(pairs), _SCATTERED)).round().astype(int)]
-    note = f"{len(drawn)} of {len(pairs):,} images are drawn, evenly spaced in the order of predicted quality."
-    facts = (*correlations_of(QUALITY), spec(headline(QUALITY).counts[0], QUALITY))
-    return Scatter(
-        key=key.file_name("scatter" if place is None else f"scatter_run_{place + 1}"),
-        title=f"predicted against human quality{'' if place is None else f': {run.label}'}",
-        predicted=tuple(predicted for predicted, _ in drawn),
-        human=tuple(human for _, human in drawn),
-        total=len(pairs),
-        facts=tuple((fact.label, shown(number(result.scores, fact.key))) for fact in facts),
-        curve=_curve(result, pairs[0][0], pairs[-1][0]),
-        note=note if len(drawn) < len(pairs) else "",
-    )
-
-
-def _curve(result: TaskResult, first: float, last: float) -> tuple[tuple[float, float], ...]:
-    """Evenly spaced points of the logistic that the metric fitted; empty if there is no fit."""
-    from eyechart.metrics.scoring.quality.correlation import logistic4
-
-    parameters = (result.scores or {}).get(FIT_PARAMETERS)
-    if parameters is None or len(parameters) != 4:
-        return ()
-    # A grid, because straight lines between a few points would not look like a logistic.
-    shares = np.linspace(0, 1, _CURVE_POINTS)
-    grid = (1 - shares) * first + shares * last
-    # A fit never gives parameters that overflow, but an edited file may contain them.
-    with np.errstate(all="ignore"):
-        values = logistic4(grid, *parameters)
-    return tuple(zip(grid.tolist(), values.tolist(), strict=True)) if np.isfinite(values).all() else ()

@@ -15,7 +15,7 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.report.charts import Chart, Scatter
+from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.tables import PaperTable, paper_tables
 from eyechart.evaluators.report.task_charts import charts_of
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -143,7 +143,7 @@ def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
     return make
 
 
-def task_charts(runs: Sequence[Run]) -> Iterator[Chart | Scatter]:
+def task_charts(runs: Sequence[Run]) -> Iterator[Chart]:
     """All charts of some runs, in the order of the runs' tasks."""
     for key in merged_keys(runs):
         yield from charts_of(key, runs)

@@ -10,14 +10,12 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from eyechart import evaluators
 from eyechart.evaluators.report.charts import Chart, Series
 from eyechart.evaluators.report.drawing import draw, inline_svg
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.metrics.scoring.quality.correlation import fit_logistic
 from tests.evaluators.finished_runs import dimension, evaluated, write
 from tests.evaluators.report.conftest import PERCEPTION, answers, run_mmbench, scored, task_charts
 
@@ -218,84 +216,6 @@ def test_undefined_correlations_after_the_fit_give_way_to_srcc(charts):
     extras = curve(None, None, bound=(None, None))
     chart = charts(scored("two_afc/coarse", "two_afc", {"consistency": 0.8}, diagnostics=extras))[0]
     assert (chart.unit, chart.series[0].values) == ("SRCC", (0.1, 0.1))
-
-
-def quality_run(predicted, human, fit_parameters=None):
-    """A run whose results hold the fit of these images, or the parameters that are given."""
-    predicted, human = list(predicted), list(human)
-    if fit_parameters is None and len(set(predicted)) > 1:
-        fit_parameters = list(fit_logistic(predicted, human).parameters)
-    rows = enumerate(zip(predicted, human, strict=True))
-    predictions = [
-        {"id": f"i{place}", "pass": "main", "quality_score": value, "quality": quality}
-        for place, (value, quality) in rows
-    ]
-    scores = {"srcc": 0.5, "plcc": 0.6, "plcc_fitted": 0.7, "krcc": 0.4, "n": len(predictions)}
-    scores["fit_parameters"] = fit_parameters
-    return scored("q_bench/assessment", "koniq10k", scores, predictions=predictions)
-
-
-def drawn_qualities(count):
-    rng = np.random.default_rng(0)
-    logits = rng.normal(size=count) - rng.normal(size=count)
-    return (1 / (1 + np.exp(-logits))).tolist(), (3 + 2 * np.tanh(logits) + rng.normal(size=count) / 5).tolist()
-
-
-def test_the_scatter_has_the_quality_scores_and_says_its_scores(charts):
-    predicted, human = drawn_qualities(80)
-    unread = {"id": "x", "pass": "main", "quality_score": None, "quality": 3.0}
-    run = quality_run(predicted, human)
-    run.predictions.append(unread)
-    (chart,) = charts(run)
-    assert sorted(zip(predicted, human, strict=True)) == list(zip(chart.predicted, chart.human, strict=True))
-    assert "all images, with the fitted logistic. SRCC 0.5, PLCC, fitted 0.7, PLCC 0.6" in chart.description
-
-
-@pytest.mark.parametrize("count", [12, 80, 2000])
-def test_the_fitted_logistic_is_smooth_however_few_images_there_are(charts, count):
-    pooled, human = map(np.array, drawn_qualities(count))
-    (chart,) = charts(quality_run(pooled.tolist(), human.tolist()))
-    x, y = np.array(chart.curve).T
-    assert x == pytest.approx(np.linspace(pooled.min(), pooled.max(), 121))
-    assert np.interp(pooled, x, y) == pytest.approx(fit_logistic(pooled, human).mapped, abs=0.001 * np.ptp(human))
-    turns = np.abs(np.diff(np.arctan(np.diff(y) / np.ptp(y) / np.diff(x) * np.ptp(x))))
-    assert turns.max() < 0.1
-
-
-@pytest.mark.parametrize("human", [[1.0] * 6 + [4.0] * 6, np.exp(np.arange(12)), np.arange(12) * 2.0])
-def test_a_fit_that_is_a_step_an_exponential_or_a_line_is_drawn(charts, human):
-    (chart,) = charts(quality_run(map(float, range(12)), map(float, human)))
-    x, y = np.array(chart.curve).T
-    assert np.interp(np.arange(12), x, y) == pytest.approx(human, abs=0.01 * np.ptp(human))
-
-
-def test_the_curve_is_that_of_the_results(charts):
-    (chart,) = charts(quality_run(*drawn_qualities(12), fit_parameters=[3.0, 1.0, 0.5, 0.1]))
-    x, y = np.array(chart.curve).T
-    assert y == pytest.approx(1 + 2 / (1 + np.exp((0.5 - x) / 0.1)))
-
-
-@pytest.mark.parametrize(
-    "scores", [{}, {"fit_parameters": None}, {"fit_parameters": [1.0] * 5}, {"fit_parameters": [3.0, 1.0, 0.5, 0.0]}]
-)
-def test_results_without_a_fit_that_can_be_drawn_have_no_curve(charts, scores):
-    run = quality_run([0.0, 0.5, 1.0], [1.0, 2.0, 3.0], fit_parameters=[1.0] * 4)
-    del run.scores["fit_parameters"]
-    run.scores.update(scores)
-    (chart,) = charts(run)
-    assert chart.curve == () and "without a fit" in chart.description
-
-
-def test_many_images_are_thinned_and_the_fit_is_of_all(charts):
-    (chart,) = charts(quality_run(*drawn_qualities(2000)))
-    assert (len(chart.predicted), chart.total) == (500, 2000)
-    assert chart.note == "500 of 2,000 images are drawn, evenly spaced in the order of predicted quality."
-
-
-def test_a_constant_prediction_has_a_scatter_without_a_fit(charts):
-    (chart,) = charts(quality_run([0.5] * 12, map(float, range(12))))
-    assert chart.curve == ()
-    assert "without a fit" in chart.description
 
 
 CHARTS = [
