@@ -98,6 +98,8 @@ def _check_own(task: Task, file: str) -> None:
     shown = [score.key for score in specs_of(task.metric) if score.in_table]
     if task.headline and task.headline not in shown:
         raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")
+
+
 class Paper(NamedTuple):
     """A paper, or a benchmark of your own."""
 

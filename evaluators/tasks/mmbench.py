@@ -62,10 +62,6 @@ def _with_hint(row: Row) -> str:
     return f"{row['hint']}\n{row['question']}" if row.get("hint") else row["question"]
 
 
-def _listed(row: Row) -> str:
-    return "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
-
-
 def _task(config: str, title: str, what: str, **public: str) -> Task:
     """A task; `public` says since when the answers of each split have been public, "" if they are not."""
     return Task(

@@ -31,10 +31,10 @@ def test_a_run_and_a_board_call_the_functions_in_this_order(tmp_path: Path) -> N
 
     def see(frame: FrameType, event: str, _: Any) -> None:
         place = (frame.f_code.co_filename, frame.f_code.co_name)
-        if event == "call" and place in wanted:
-            # Requests are also made in advance, to find mistakes early.
-            if place[1] != "requests" or "ask_rows" in {name for _, name in called}:
-                called.setdefault(place)
+        # Requests are also made in advance, to find mistakes early.
+        is_early = place[1] == "requests" and "ask_rows" not in {name for _, name in called}
+        if event == "call" and place in wanted and not is_early:
+            called.setdefault(place)
 
     write_questions(tmp_path)
     (tmp_path / "task.yaml").write_text(TASK, encoding="utf-8")

@@ -26,8 +26,8 @@ def evaluated(task: str = "q_bench/perception", dataset: str = "llvisionqa", spl
     own = {**settings, "limit": None, **fields.pop("settings", {})}
     own["data"] = _DATA | fields.pop("data", {})
     own.setdefault("model", {"backend": "transformers", "name": MODEL, "revision": None, "dtype": "bfloat16"})
-    values = {"task": task, "dataset": dataset, "split": split, "model": MODEL, "scores": dict(ACCURACY), "settings": own}
-    return TaskResult(**values | fields)
+    values = {"task": task, "dataset": dataset, "split": split, "model": MODEL, "settings": own}
+    return TaskResult(**values | {"scores": dict(ACCURACY)} | fields)
 
 
 def item(id: str, **fields: Any) -> Any:

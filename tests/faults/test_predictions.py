@@ -30,23 +30,6 @@ def second(text):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-<<<<<<< HEAD
-        row("a line of predictions is not JSON", OF_ROW, "{id: 1}", "not valid JSON"),
-        row("a line of predictions nests 100,000 deep", OF_ROW, "[" * 100_000, "not valid JSON"),
-        row("a prediction has no id", OF_ROW, line(id=None, text="A"), "'id' is None"),
-        row("a prediction's id is true", OF_ROW, line(id=True, text="A"), "'id' is True"),
-        row("a prediction's pass is a number", OF_ROW, line(**{"pass": 1}, text="A"), "'pass' is 1"),
-        row("a prediction has no answer", OF_ROW, line(), "missing 'text', 'logits' or 'score'"),
-        row("a prediction's text is a number", OF_ROW, line(text=3), "'text' is 3"),
-        row("a prediction's text contains a lone surrogate", OF_ROW, line(text="\ud83d"), "'text' is '\\ud83d'"),
-        row("a prediction's logits are a list", OF_ROW, line(logits=[1, 2]), "'logits' is"),
-        row("a prediction's logit is true", OF_ROW, line(logits={"good": True}), "'logits' is True"),
-        row(
-            "a prediction's logit is an integer of 400 digits",
-            OF_ROW,
-            line(logits={"good": 10**400}),
-            "'logits' is 1000",
-=======
         *rows(
             NAMED,
             ("a predictions file ends in .txt", "a.txt", "A", "unknown suffix '.txt'; expected .jsonl, "),
@@ -61,7 +44,6 @@ def second(text):
             ("a predictions CSV contains opinion scores", "a.csv", "image,mos\na.png,1\n", "unknown format"),
             ("a predictions workbook (.xlsx) is a TSV file", "a.xlsx", HEAD, "cannot be read as XLSX"),
             ("AesBench's file contains an image twice", "a.json", '{"1.jpg": {}, "1.jpg": {}}', "key '1.jpg' appears"),
->>>>>>> 841b00e4 (Faults of one kind stand in one table)
         ),
         *rows(
             "the error lists the supported formats",
