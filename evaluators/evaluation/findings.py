@@ -11,9 +11,9 @@ from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_rows import unparsed_replies
 from eyechart.evaluators.results.served import served_notes
-from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
+from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_replies
+from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
 _FEW = 0.01
@@ -97,22 +97,19 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
     """
     if judge.get("lost_rounds"):
         yield note("judge_lost", judge=judge["name"], rounds=judge["lost_rounds"], reason=judge["reason"])
-    scores = [result.scores or {} for result in by_repeat]
-    if failed := sum(map(count_failed, scores)):
-        first = scores[0]
-        become = "scored as without a judge" if first.get("judge_reads") == "all" else "counted as incorrect"
-        if first.get("judge_reads") != "all" and first.get("fallback") == "random":
-            become = "replaced by a random choice"
+    counts, first = [judge_counts(result.scores or {}) for result in by_repeat], by_repeat[0].scores or {}
+    if failed := sum(count.failed for count in counts):
+        become = "replaced by a random choice" if first.get("fallback") == "random" else "counted as incorrect"
         yield note(
             "judge_failed",
             judge=first["judge"],
             failed=failed,
-            rounds=sum(map(_count_rounds, scores)),
+            rounds=sum(count.rounds for count in counts),
             **why_failed(failed, judge),
             max_tokens=judge.get("max_tokens"),
-            unscored=count_unscored(first),
-            asked=first.get("judge_asked"),
-            become=become,
+            without_score=counts[0].unscored,
+            asked=counts[0].asked,
+            become="scored as without a judge" if first.get("judge_reads") == "all" else become,
         )
 
 
@@ -129,44 +126,27 @@ def why_failed(failed: int, judge: Mapping[str, Any]) -> dict[str, int]:
     return {"cut_off": cut, "refused": refused, "malformed": max(0, failed - judge["lost_rounds"] - cut - refused)}
 
 
-def count_failed(scores: Mapping[str, Any]) -> int:
-    """Number of rounds in which a judge gave no usable reply."""
-    return int(scores.get("judge_failed_rounds", scores.get("failed_rounds", 0)))
-
-
-def count_unscored(scores: Mapping[str, Any]) -> int:
-    """Number of replies or texts for which a judge gave no usable reply in any round."""
-    return int(scores.get("judge_unscored", scores.get("unscored", 0)))
-
-
 def is_judge_useless(scores: Mapping[str, Any]) -> bool:
     """Whether a judge was asked and gave no usable reply in any round."""
-    failed = count_failed(scores)
-    return bool(failed) and failed == _count_rounds(scores)
-
-
-def _count_rounds(scores: Mapping[str, Any]) -> int:
-    """Number of rounds in which a judge was asked; it is not asked about empty texts."""
-    if "judge_asked" in scores:
-        return int(scores["judge_asked"] * scores["rounds"])
-    dimensions = len(DIMENSIONS[scores["template"]])
-    return int((scores["n"] - scores["empty_predictions"]) * dimensions * scores["rounds"])
+    counts = judge_counts(scores)
+    return 0 < counts.rounds == counts.failed
 
 
 def score_notes(scores: Mapping[str, Any]) -> Iterator[Note]:
-    """Notes about scores: many replies that could not be parsed, and a few images that decide a PLCC."""
+    """Notes about scores: many replies that could not be parsed, and a few images that decide a correlation."""
     unparsed, total = unparsed_replies(scores)
     if "extraction" in scores and unparsed and unparsed >= _MANY * total:
-        shares = scores["extraction"]
-        cut = round(total * (shares.get("cut_off", 0) + shares.get("unfinished_reasoning", 0)))
-        yield note("unparsed", unparsed=unparsed, of=total, cut=cut, pairs="n_pairs" in scores)
-    low, high = scores.get("plcc_ci95", (0.0, 0.0))
+        specs = specs_in(scores)
+        are_pairs = any(spec.correlation and spec.images for spec in specs)
+        yield note("unparsed", unparsed=unparsed, of=total, cut=cut_replies(scores), pairs=are_pairs)
     parts = [part for key, parts in scores.items() if key.startswith("by_") for part in parts.values()]
-    kinds = [one.get("intervals", {}).get("plcc", {}).get("kind") for one in (scores, *parts)]
-    # An average is decided by a few images if one of its parts is.
-    few = kinds[0] == "jackknife-few" or (kinds[0] == "mean" and "jackknife-few" in kinds)
-    if high - low > _WIDE and few:
-        yield note("few_decide")
+    for spec in specs_in(scores):
+        low, high = spec.bounds(scores) or (0.0, 0.0)
+        kinds = [part.get(INTERVALS, {}).get(spec.key, {}).get("kind") for part in (scores, *parts)]
+        # An average is decided by a few images if one of its parts is.
+        few = kinds[0] == "jackknife-few" or (kinds[0] == "mean" and "jackknife-few" in kinds)
+        if high - low > _WIDE and few:
+            yield note("few_decide")
 
 
 def private_note(loaded: LoadedData, items: int) -> Note:

@@ -12,7 +12,6 @@ from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dr
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import (
     INCOMPLETE,
-    count_unscored,
     cut_note,
     judge_notes,
     private_note,
@@ -34,6 +33,7 @@ from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResul
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
 from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.reply_counts import judge_counts
 from eyechart.metrics.scoring.judging.replies import judge_name
 
 
@@ -113,7 +113,7 @@ def evaluate_rows(
             "timings": _timings(protocol, answers, asked - start, end - asked),
             "notes": notes,
             "headline": headline_of(task).key,
-            "complete": found.complete and not is_incomplete and not count_unscored(found.scores or {}),
+            "complete": found.complete and not is_incomplete and not judge_counts(found.scores or {}).unscored,
         }
     )
 
@@ -187,7 +187,7 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
         return {"name": judge_name(protocol.judge)}
     judge: dict[str, Any] = describe()
     # The judge counts rounds without a reply; the metric counts texts without a reply that can be parsed.
-    if unscored := count_unscored(scores):
+    if unscored := judge_counts(scores).unscored:
         reason = judge["reason"] or f"no usable reply in any round for {unscored} of the texts put to the judge"
         judge = {**judge, "incomplete": True, "reason": reason}
     return judge

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.tasks import TASKS, get_task, q_bench
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
 """Name of the transformers pipeline; as a task of `evaluate`, it means multiple choice with Q-Bench's prompt."""
@@ -21,7 +21,7 @@ def register() -> None:
     module: Any = importlib.import_module("evaluate.evaluator")
     if MULTIPLE_CHOICE_PIPELINE in module.SUPPORTED_EVALUATOR_TASKS:
         return
-    tasks = {task.name: task for task in TASKS} | {MULTIPLE_CHOICE_PIPELINE: get_task("q_bench/perception")}
+    tasks = {task.name: task for task in TASKS} | {MULTIPLE_CHOICE_PIPELINE: q_bench.PERCEPTION}
     ours = {
         name: {"implementation": partial(_make, task.name), "default_metric_name": task.metric}
         for name, task in tasks.items()

@@ -19,6 +19,7 @@ from datasets import Dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scores import GAIN, INTERVALS, ScoreSpec, Unit, specs_in
+from eyechart.metrics.scoring.choices.gain import with_leak_interval
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
 SAMPLE = "sample"
@@ -104,9 +105,7 @@ def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
     result.variants = {name: finite_scores(scores, sample) for name, scores in result.variants.items()}
     found = result.diagnostics
     if GAIN in found:
-        gain = finite_scores(found[GAIN], sample)
-        # The leak is the blind score minus the chance level.
-        found[GAIN] = gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}
+        found[GAIN] = with_leak_interval(finite_scores(found[GAIN], sample))
     if "table" in found:
         found["table"] = {name: finite_scores(part, sample) for name, part in found["table"].items()}
 
@@ -133,7 +132,7 @@ def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
         about = kinds.get(score.key)
         if about is None or about["kind"] in _WITHOUT:
             continue
-        if score.unit is Unit.CORRELATION and "n_pairs" in scores:
+        if score.correlation and not score.of:
             # Pairs were sampled, not the images that they rank.
             interval = Interval(math.nan, math.nan, "ranking", about["units"])
         else:

@@ -64,13 +64,15 @@ def _judge_failed(v: Mapping[str, Any]) -> str:
     text += f" ({', '.join(reasons)})." if reasons else "."
     if v["cut_off"]:
         text += f" A judge that reasons first needs --judge-max-tokens above {v['max_tokens']}."
-    if not v["unscored"]:
+    if not v["without_score"]:
         return text
     if v["asked"] is None:
-        texts = _count(v["unscored"], "text", "texts")
+        texts = _count(v["without_score"], "text", "texts")
         become = f"no usable judge reply for {texts} in a dimension, which is scored from the other texts only"
     else:
-        become = f"{v['unscored']} of the {v['asked']} replies put to it have no usable round and are {v['become']}"
+        become = (
+            f"{v['without_score']} of the {v['asked']} replies put to it have no usable round and are {v['become']}"
+        )
     return f"{text} Incomplete: {become}."
 
 
@@ -120,7 +122,7 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "blind": lambda v: "The model was not shown the images.",
     "cut_off": _cut_off,
-    "dropped": lambda v: (
+    "left_out_of_circular": lambda v: (
         f"{_count(v['questions'], 'question', 'questions')} left out of CircularEval: not every pass has a reply, and "
         "no pass is wrong."
     ),

@@ -6,9 +6,7 @@ from typing import Any
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.sources import GIVEN
-
-_COUNTS = ("n_questions", "n_pairs", "n")
-"""Keys under which metrics return the number of items; the first one present counts."""
+from eyechart.metrics.scores import specs_in
 
 
 def official_items(result: TaskResult) -> tuple[int, ...]:
@@ -35,5 +33,5 @@ def official_items(result: TaskResult) -> tuple[int, ...]:
 
 def scored_items(scores: Mapping[str, Any]) -> int | None:
     """Number of items that the scores cover; None if they do not record it."""
-    found = next((scores[key] for key in _COUNTS if key in scores), None)
+    found = next((spec.n(scores) for spec in specs_in(scores) if spec.headline), None)
     return found if isinstance(found, int) and not isinstance(found, bool) else None

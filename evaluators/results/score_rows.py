@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from eyechart.metrics.reply_counts import unparsed_replies
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
@@ -46,33 +47,16 @@ def is_above_chance(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool | None:
     return None if unparsed_line(scores) else bounds[0] > chance
 
 
-def unparsed_replies(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> tuple[int, int]:
-    """How many replies could not be parsed, or are incomplete texts, and of how many.
+def unparsed_line(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> str:
+    """That too many replies could not be parsed for the scores to describe the model; "" if they do.
 
     Args:
-        scores: What a metric returned, or null where it is undefined.
+        scores: What a metric returned.
         diagnostics: Those of the result; without any rating there is no score, and only these count the replies.
     """
+    count, total = unparsed_replies(scores)
     if diagnostics and "unread" in diagnostics:
-        return diagnostics["unread"], diagnostics["replies"]
-    if "extraction" in scores:
-        share = scores["extraction"].get("unmatched")
-        of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
-        total = 2 * scores["n_pairs"] if "n_pairs" in scores else scores.get(of_circular, scores.get("n", 0))
-    elif "unread" in scores:
-        # Only replies with a number are items of the score.
-        share = sum(value or 0 for value in scores["unread"].values())
-        total = round(scores["n"] / (1 - share)) if share < 1 else 0
-    else:
-        # A refusal is a complete text.
-        outcomes = {**scores.get("outcomes", {}), "refused": 0}
-        share, total = sum(value or 0 for value in outcomes.values()), scores.get("n", 0)
-    return (round(share * total), total) if share and math.isfinite(share * total) else (0, total)
-
-
-def unparsed_line(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> str:
-    """That too many replies could not be parsed for the scores to describe the model; "" if they do."""
-    count, total = unparsed_replies(scores, diagnostics)
+        count, total = diagnostics["unread"], diagnostics["replies"]
     if count <= _MOST_UNPARSED * total:
         return ""
     incomplete = "are cut off or empty" if "outcomes" in scores else "could not be parsed"

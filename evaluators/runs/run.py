@@ -22,7 +22,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import Images, LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.evaluation.findings import count_failed, is_judge_useless, why_failed
+from eyechart.evaluators.evaluation.findings import is_judge_useless, why_failed
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.evaluation import Evaluation
@@ -34,6 +34,7 @@ from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.progress import RunProgress
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.evaluators.runs.table import print_everything
+from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -142,7 +143,7 @@ def execute(
     has_report = not is_main or not results or _write_report(folder, screen, messages)
     useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
     for evaluation in useless:
-        why = why_failed(count_failed(evaluation.scores or {}), evaluation.settings.get("judge", {}))
+        why = why_failed(judge_counts(evaluation.scores or {}).failed, evaluation.settings.get("judge", {}))
         reasons = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in why.items() if count)
         text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round"
         text += f" ({reasons})" if reasons else ""

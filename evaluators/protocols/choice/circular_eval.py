@@ -190,7 +190,7 @@ class CircularEval(Choice):
         firsts = [passes[MAIN] for passes in by_row(item for item in found.items if item.answer)]
         found.diagnostics |= self.gain(firsts, [1 / len(item.options) ** (item.pass_count or 1) for item in firsts])
         if dropped := found.scores["dropped"]:
-            found.notes.append(note("dropped", questions=dropped))
+            found.notes.append(note("left_out_of_circular", questions=dropped))
         found.complete = not dropped
         if self.exclude_blind_solved is not None:
             solved = self.exclude_blind_solved.solved

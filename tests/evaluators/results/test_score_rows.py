@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_replies
+from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance
+from eyechart.metrics.reply_counts import unparsed_replies
 from eyechart.metrics.scores import spec
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
