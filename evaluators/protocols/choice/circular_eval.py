@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, check_question, choice_request
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Flag, PromptFunction
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Flag, PromptFunction, Protocol
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, by_row, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
@@ -152,7 +152,7 @@ class CircularEval(Choice):
         name = response.request.pass_name
         if name == OPEN:
             answer = None if self.is_private(row) else row["options"][ascii_uppercase.index(row["answer"])]
-            return super().item(row, response, options=[], answer="", label=answer)
+            return Protocol.item(self, row, response, label=answer)
         passes = passes_of(row)
         asked = next(one for one in passes if one.name == name)
         shown = {**row, "question": asked.question, "options": asked.options, "answer": asked.answer}
