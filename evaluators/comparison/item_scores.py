@@ -93,7 +93,10 @@ def item_scores(result: TaskResult, items: Sequence[Item]) -> ItemScores:
     found = ItemScores({item.id: item.label or "" for item in main}, {}, clusters={i.id: i.cluster for i in main})
     ranking: ScoreSpec | None = None
     for spec in specs:
-        columns = [name for name in spec.of if any(getattr(item, name, None) is not None for item in main)]
+        # A judge's dimension in which no item has a score is in the scores nonetheless.
+        columns = [
+            name for name in spec.of if name in scores or any(getattr(item, name, None) is not None for item in main)
+        ]
         if spec.correlation and not spec.of:
             ranking = spec
         # The sum and the mean of the same columns give the same test.
