@@ -38,6 +38,12 @@ def item(id: str, **fields: Any) -> Any:
     return kind(id=id, **values)
 
 
+def answer(id: str, **columns: Any) -> Any:
+    """One item from columns of the file, of which `pass` has another name in an item."""
+    names = {"pass": "pass_name", "reference": "label"}
+    return item(id, **{names.get(name, name): value for name, value in columns.items()})
+
+
 def write(folder: Path, evaluations: Sequence[TaskResult], packages: Mapping[str, str] | None = None) -> Path:
     """Write a run."""
     results = collect(evaluations, [], "2026-11-21T10:00:00+00:00")

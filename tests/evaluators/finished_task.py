@@ -4,6 +4,7 @@ import math
 
 from eyechart.evaluators.protocols.choice.choice import ChoiceItem
 from eyechart.evaluators.protocols.quality.variants import QualityItem
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 
 
@@ -21,5 +22,6 @@ def evaluation(**changes):
             ChoiceItem("b", text="B", options=["x", "y"], answer="A", label="x"),
         ],
         "timings": {"model_seconds": 1.0},
+        "notes": [note("unusable", unusable=1, of=3, id="x", reason="the image is empty")],
     }
     return TaskResult(**{**values, **changes})

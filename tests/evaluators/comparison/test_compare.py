@@ -25,48 +25,62 @@ from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.metrics.score_spec import value_at
-from eyechart.metrics.scores import spec
+from eyechart.metrics.scores import SCORES
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
-from tests.evaluators.finished_runs import answer, evaluated, write
+from tests.evaluators import running
+from tests.evaluators.finished_runs import evaluated, item, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
 
 
-def choices(right: str, clusters: Sequence[str] = (), first: int = 0, **fields: Any) -> Any:
+def choices(right: str, clusters: Sequence[str | None] = (), first: int = 0, **fields: Any) -> Any:
     """Questions answered right ("1") or wrong ("0"), or with nothing ("-"), and what they share."""
     letters = {"1": "A", "0": "B", "-": None}
     rows = [
-        answer(f"q{first + place}", options=OPTIONS, answer="A", choice=letters[mark], correct=mark == "1")
-        for place, mark in enumerate(right)
+        item(
+            f"q{first + row}",
+            options=OPTIONS,
+            answer="A",
+            choice=letters[mark],
+            correct=mark == "1",
+            cluster=clusters[row] if clusters else None,
+        )
+        for row, mark in enumerate(right)
     ]
-    rows = [row | {"cluster": clusters[place] if clusters else None} for place, row in enumerate(rows)]
     scores = {"accuracy": right.count("1") / len(right), "n": len(right), "fallback": "wrong"}
-    return evaluated(**{"predictions": rows, "scores": scores, **fields})
+    return evaluated(**{"items": rows, "scores": scores, **fields})
 
 
 def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **fields: Any) -> Any:
     pooled = pool(logits)
     columns = zip(pooled.values.tolist(), pooled.ranking.tolist(), human, strict=True)
     rows = [
-        answer(f"p{place}", quality_score=value, rank_score=rank, quality=quality)
-        for place, (value, rank, quality) in enumerate(columns)
+        item(f"p{row}", quality_score=value, rank_score=rank, quality=quality, label=str(quality))
+        for row, (value, rank, quality) in enumerate(columns)
     ]
     scores = {"srcc": 0.5, "plcc": 0.5, "n": len(rows), "average_over": None}
-    made = {"predictions": rows, "scores": scores, "settings": {"protocol": "quality_assessment"}}
+    made = {"items": rows, "scores": scores, "settings": {"protocol": "quality_assessment"}}
     return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
 
 
-def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], **changes: Any) -> Any:
-    """Descriptions with a judge's scores in each round of each dimension."""
+def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], clusters: Sequence[str] = (), **changes: Any) -> Any:
+    """Descriptions with a judge's scores in each round of each dimension, and what they share."""
     columns = {"rounds": [list(one) for one in rounds], "empty_prediction": [False] * len(rounds)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = description_scores(columns, None, JudgeSettings("acme/judge"))
-    rows = [answer(f"i{place}", reference="dark", rounds=one) for place, one in enumerate(columns["rounds"])]
-    made = {"predictions": rows, "scores": scores | changes, "settings": {"protocol": "description"}, "headline": "sum"}
-    return evaluated("q_bench/description", "lldescribe", "test", **made)
+    items = []
+    for row, of_row in enumerate(columns["rounds"]):
+        read = [[score for score in scores if score is not None] for scores in of_row]
+        means = [sum(scores) / len(scores) if scores else None for scores in read]
+        fields = dict(zip(DIMENSIONS["q_bench"], means, strict=True))
+        items.append(
+            item(f"i{row}", label="dark", rounds=of_row, cluster=clusters[row] if clusters else None, **fields)
+        )
+    values = {"items": items, "scores": scores | changes, "settings": {"protocol": "description"}, "headline": "sum"}
+    return evaluated("q_bench/description", "lldescribe", "test", **values)
 
 
 @pytest.fixture
@@ -128,8 +142,7 @@ def test_runs_that_do_not_know_their_clusters_are_named(tmp_path: Path) -> None:
     assert "40 of 40 items count as independent: intervals may be too narrow and p-values too small" in line
     (line,) = [line for line in call(a, b, c).splitlines() if said in line]
     assert "older and file do not record" in line
-    partly = choices("10" * 20, clusters, model="partly")
-    partly.items[7].cluster = None
+    partly = choices("10" * 20, [*clusters[:7], None, *clusters[8:]], model="partly")
     assert "1 of 40 items count as independent" in call(write(tmp_path / "d", [partly]), b)
     # Pairs and qualities say what they share by their images.
     images = [qualities([[1.0 * place, 0.0] for place in range(30)], range(30)) for _ in "ab"]
@@ -200,10 +213,7 @@ def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tm
 
 
 def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -> None:
-    runs = [descriptions([[[score], [1], [0]]] * 20) for score in (2, 1)]
-    for run in runs:
-        for place, row in enumerate(run.items):
-            row["cluster"] = f"image {place % 2}"
+    runs = [descriptions([[[score], [1], [0]]] * 20, ["image 0", "image 1"] * 10) for score in (2, 1)]
     for one in compared(*([run] for run in runs)).differences:
         assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
         assert np.isnan([one.p_value, *one.difference_ci95]).all() and "at least 3 clusters; there are 2" in one.note
@@ -245,13 +255,14 @@ def test_equal_predictions_do_not_differ(compared: Any, n: int) -> None:
 def test_rotations(compared: Any) -> None:
     def run(*marks: str) -> Any:
         rows = [
-            answer(f"q{place}", options=OPTIONS, answer="A", correct=one[0] == "1", circular_correct="0" not in one)
-            for place, one in enumerate(marks)
+            item(f"q{row}", options=OPTIONS, answer="A", correct=one[0] == "1", circular_correct="0" not in one)
+            for row, one in enumerate(marks)
         ]
         # Further passes hold what the first does of the question, and have no part in what is compared.
-        rows += [row | {"pass": "rotation:1", "correct": False} for row in rows]
+        rows += [replace(row, pass_name="rotation:1", correct=False) for row in rows]
         settings = {"protocol": "circular_eval"}
-        return evaluated("mmbench/en", "mmbench", predictions=rows, scores={"n": 4}, settings=settings)
+        scores = {"circular_accuracy": 0.5, "vanilla_accuracy": 0.5, "n_questions": 4, "n_vanilla": 4}
+        return evaluated("mmbench/en", "mmbench", items=rows, scores=scores, settings=settings)
 
     circular, vanilla = compared([run("111", "111", "10", "0")], [run("110", "111", "111", "000")]).differences
     assert (circular.score, circular.first, circular.second) == ("CircularEval", 0.5, 0.5)
@@ -262,11 +273,19 @@ def test_rotations(compared: Any) -> None:
 def test_refusals(compared: Any) -> None:
     def run(*outcomes: str) -> Any:
         rows = [
-            answer(f"q{place}", options=["Good", "Fair", "?"], answer="A", outcome=outcome)
-            for place, outcome in enumerate(outcomes)
+            item(
+                f"q{row}",
+                options=["Good", "Fair", "?"],
+                answer="A",
+                outcome=outcome,
+                self_aware=outcome in ("right answer", "right refusal"),
+            )
+            for row, outcome in enumerate(outcomes)
         ]
         settings = {"protocol": "self_awareness"}
-        return evaluated("ql_bench/single", "llsavisionqa", predictions=rows, scores={"n": 5}, settings=settings)
+        return evaluated(
+            "ql_bench/single", "llsavisionqa", items=rows, scores={"score_sa": 40.0, "n": 5}, settings=settings
+        )
 
     first = run("right answer", "right refusal", "wrong refusal", "unreadable", "wrong answer")
     second = run("wrong answer", "right answer", "right refusal", "right refusal", "wrong answer")
@@ -280,40 +299,26 @@ def test_pairs(compared: Any) -> None:
         """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e"."""
         verdicts = {"1": (True, True), "0": (True, False), "-": (False, False), "e": (True, None), "x": (False, None)}
         rows = [
-            answer(
-                f"p{first + place}",
-                first_id=f"i{first + place}",
-                second_id=f"i{first + place + 1}",
+            item(
+                f"p{first + row}",
+                first_id=f"i{first + row}",
+                second_id=f"i{first + row + 1}",
                 consistent=verdicts[mark][0],
                 correct=verdicts[mark][1],
             )
-            for place, mark in enumerate(marks)
+            for row, mark in enumerate(marks)
         ]
-        rows += [answer(row["id"], **{"pass": "reversed"}) for row in rows]
-        settings = {"protocol": "paired_comparison"}
-        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores={"n": 4}, settings=settings)
+        rows += [item(row.id, pass_name="reversed", first_id="x") for row in rows]
+        settings, scores = {"protocol": "paired_comparison"}, {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}
+        return evaluated("two_afc/coarse", "two_afc", "test", items=rows, scores=scores, settings=settings)
 
     consistent, right = compared([run("1", "0", "-", "e")], [run("1", "1", "-", "x")]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
     assert consistent.note == ""
     assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
     # The one pair that both have is of equal quality, of which neither image is the right one.
-    consistent, right = compared([run("1", "e")], [run("e", "1", first=1)], common=True).differences
-    assert consistent.n == 1 and "at least 3 images; there are 2" in consistent.note
-    assert right.n == 0 and math.isnan(right.difference) and "empty" in right.note
-
-
-def test_the_pool_of_images_of_other_pools_is_compared_only_where_it_is_alone(compared: Any) -> None:
-    def run(*pools: str) -> Any:
-        rows = [
-            answer(f"p{i}", first_id=f"a{i}", second_id=f"b{i}", consistent=True, correct=True, pool=pool)
-            for i, pool in enumerate(pools)
-        ]
-        settings = {"protocol": "paired_comparison"}
-        return evaluated("two_afc/coarse", "two_afc", "test", predictions=rows, scores={"n": 4}, settings=settings)
-
-    assert compared([run("CSIQ", "CSIQ", "mixed")], [run("CSIQ", "CSIQ", "mixed")]).differences[0].n == 2
-    assert compared([run("mixed", "mixed")], [run("mixed", "mixed")]).differences[0].n == 2
+    (consistent,) = compared([run("1", "e")], [run("e", "1", first=1)], common=True).differences
+    assert (consistent.key, consistent.n) == ("consistency", 1) and "at least 3 images; there are 2" in consistent.note
 
 
 def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
@@ -341,7 +346,7 @@ def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
     ],
 )
 def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: list[str]) -> None:
-    run = evaluator(task).run(FunctionBackend(reply), load_data(get_task(task), DataRequest(is_mini=True, limit=40)))
+    run = running.run(task, reply, load_data(get_task(task), DataRequest(is_mini=True, limit=40)))
     folders = [write(tmp_path / name, [run]) for name in "ab"]
     found = {one.key: one.first for one in compare(*folders).differences}
     assert {key: found[key] for key in scores} == pytest.approx({key: run.scores[key] for key in scores})
@@ -416,14 +421,13 @@ def test_other_items(compared: Any) -> None:
 
 
 def test_the_same_question_in_another_order_is_the_same(compared: Any) -> None:
-    turned = choices("10")
-    for row in turned.items:
-        row.update(options=["Poor", "Fair", "Good"], answer="C")
+    turned, changed = (
+        choices("10", items=[replace(one, **fields) for one in choices("10").items])
+        for fields in ({"options": ["Poor", "Fair", "Good"], "answer": "C"}, {"label": "Fair"})
+    )
     assert len(compared([choices("10")], [turned]).differences) == 1
-    for row in turned.items:
-        row.options = ["Poor", "Good", "Fair"]
-    (refused,) = compared([choices("10")], [turned]).refused
-    assert "the reference answers of 2 items differ (first: 'q0')" in refused.reasons[0]
+    (refused,) = compared([choices("10")], [changed]).refused
+    assert "labels of 2 items differ (first: 'q0')" in refused.reasons[0]
 
 
 def test_descriptions_by_a_judges_scores(compared: Any) -> None:
@@ -452,14 +456,15 @@ def test_failed_rounds_weigh_in_a_comparison_as_in_the_results(tmp_path: Path, t
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run = own.run(FunctionBackend(reply), load_data(get_task(task), DataRequest(is_mini=True, limit=9)))
-        made.append((run.scores, write(tmp_path / name, [replace(run, model="m")])))
+        made.append((run.scores, write(tmp_path / name, [run.model_copy(update={"model": "m"})])))
     (first, one), (second, other) = made
     assert first["failed_rounds"] and first["unscored"]
     keys = [headline_of(get_task(task)).key, *(f"{name}.score" for name in DIMENSIONS[first["template"]])]
     found = compare(one, other).differences
-    assert [difference.score for difference in found] == [spec(key).label for key in keys]
-    assert [difference.first for difference in found] == [value_at(first, key) for key in keys]
-    assert [difference.second for difference in found] == [value_at(second, key) for key in keys]
+    assert [difference.key for difference in found] == sorted(keys, key=[score.key for score in SCORES].index)
+    for difference in found:
+        values = difference.first, difference.second
+        assert values == (value_at(first, difference.key), value_at(second, difference.key))
 
 
 def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> None:
@@ -467,9 +472,6 @@ def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> 
     total, complete, precise, relevant = found.differences
     assert "no score in any round" in total.note and math.isnan(total.difference) and "no score" in precise.note
     assert (complete.difference, relevant.difference, relevant.n) == (0.0, -0.5, 2)
-    unknown = descriptions([[[1]] * 3], template="riddles")
-    (refused,) = compared([unknown], [unknown]).refused
-    assert "unknown judge template in its scores: 'riddles'" in refused.reasons[0]
 
 
 def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
@@ -480,26 +482,26 @@ def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
 
 def test_what_cannot_be_compared(compared: Any) -> None:
     unjudged = evaluated("q_bench/description", "lldescribe", settings={"protocol": "description"})
-    unknown = evaluated("own", "own", settings={"protocol": "riddles"}, predictions=[answer("x")])
+    unknown = evaluated("own", "own", settings={"protocol": "riddles"}, items=[item("x")])
     twice = choices("11", split="test")
     (no_rows, other, several, again) = compared(
         [unjudged, unknown, twice, twice], [unjudged, unknown, twice, twice]
     ).refused
     assert "no predictions, so single items cannot be compared" in no_rows.reasons[0]
-    assert "unknown protocol in its settings: 'riddles'" in other.reasons[0]
+    assert "cannot be computed from single items" in other.reasons[0]
     assert "the run has this task several times" in several.reasons[0] and several.reasons == again.reasons
 
 
-def test_predictions_of_an_earlier_version_lack_columns(tmp_path: Path) -> None:
+def test_predictions_without_their_columns_are_refused(tmp_path: Path) -> None:
     folders = [write(tmp_path / name, [choices("1100")]) for name in "ab"]
     for folder in folders:
         file = folder / "predictions.parquet"
-        parquet.write_table(parquet.read_table(file).drop_columns(["correct", "choice", "answer"]), file)
+        parquet.write_table(parquet.read_table(file).drop_columns(["correct", "label"]), file)
     (refused,) = compare(*folders).refused
-    assert "no item has a public answer" in refused.reasons[0]
+    assert "no item has a public label" in refused.reasons[0]
     table = parquet.read_table(file)
-    place = table.schema.get_field_index("pass")
-    parquet.write_table(table.set_column(place, "pass", pyarrow.nulls(len(table), pyarrow.string())), file)
+    index = table.schema.get_field_index("pass")
+    parquet.write_table(table.set_column(index, "pass", pyarrow.nulls(len(table), pyarrow.string())), file)
     with pytest.raises(BadResultsError, match="some or all rows have no pass"):
         compare(*folders)
 
@@ -508,9 +510,11 @@ def test_hostile_texts_do_not_reach_the_terminal(tmp_path: Path) -> None:
     hostile = "q\x1b]0;pwned\x07\x1b[2J[red]"
     runs = []
     for name, right in (("a", "10"), ("b", "01")):
-        made = choices(right, dataset=hostile, split=hostile)
-        made.items[0].id = hostile
-        runs.append(write(tmp_path / name, [replace(made, model=hostile)]))
+        first, *others = choices(right).items
+        items = [replace(first, id=hostile), *others]
+        runs.append(
+            write(tmp_path / name, [choices(right, items=items, dataset=hostile, split=hostile, model=hostile)])
+        )
     shown = call(*runs)
     assert "\x1b" not in shown and "\x07" not in shown and "[red]" in shown
     newer = json.loads((runs[1] / "results.json").read_text()) | {"schema": 2}

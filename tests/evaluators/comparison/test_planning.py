@@ -79,10 +79,7 @@ def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Pa
 
 
 def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
-    runs = [choices("1111" * 30 + "0000" * 10), choices("1111" * 26 + "0000" * 14)]
-    for run in runs:
-        for place, row in enumerate(run.items):
-            row["cluster"] = f"image {place // 4}"
+    runs = [clustered("1111" * good + "0000" * (40 - good), [4] * 40) for good in (30, 26)]
     (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.1).plans
     alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
     (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), difference=0.1).plans
@@ -118,7 +115,7 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
 def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
     """In a chain of 30 images all but the ends are in two pairs."""
     scores = [{f"i{image}": float(image if image % of else 30 - image) for image in range(30)} for of in (3, 5)]
-    runs = [replace(run, scores=run.scores | {"n_pairs": 29}) for run in map(paired, scores)]
+    runs = [run.model_copy(update={"scores": run.scores | {"n_pairs": 29}}) for run in map(paired, scores)]
     (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.2).plans
     assert (plan.n, plan.units) == (29, 30)
     assert plan.effective_units == pytest.approx(4 * 29**2 / (28 * 4 + 2))
@@ -234,7 +231,7 @@ def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
 def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     private = choices("11", dataset="llvisionqa", split="test", scores=None)
     other = choices("1100", task="q_bench/perception_pairs")
-    average = replace(qualities([[0.0, 1.0]] * 2, [1.0, 2.0]), dataset="average")
+    average = qualities([[0.0, 1.0]] * 2, [1.0, 2.0]).model_copy(update={"dataset": "average"})
     first, second = (
         write(tmp_path / name, [choices(right), private, average, *more])
         for name, right, more in (("a", FIRST, [other]), ("b", SECOND, []))
@@ -267,8 +264,8 @@ def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> N
 
 def test_right_answers_of_two_runs_must_agree(tmp_path: Path) -> None:
     changed = choices(SECOND)
-    changed.items[3] |= {"options": ["Poor", "Fair", "Good"]}
-    with pytest.raises(DataError, match=r"the reference answers of 1 item differ \(first: 'q3'\)"):
+    changed.items[3] = replace(changed.items[3], label="Poor")
+    with pytest.raises(DataError, match=r"labels of 1 items? differ \(first: 'q3'\)"):
         plan_runs(folders(tmp_path, choices(FIRST), changed))
 
 

@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare, compare_many
-from eyechart.evaluators.comparison.items import ItemScores
+from eyechart.evaluators.comparison.item_scores import ItemScores
 from eyechart.evaluators.comparison.ranking import score_replicates
+from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
 from tests.evaluators.comparison.test_compare import call, choices, descriptions, qualities
-from tests.evaluators.finished_runs import answer, evaluated, write
+from tests.evaluators.finished_runs import evaluated, item, write
 
 RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
 """Right and wrong answers of three models: of the first two, two items differ."""
@@ -91,7 +92,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
             choices("1100", model=name),
             choices("1100", model=name, dataset="own", first=8 if name == "c" else 0),
             choices("1100" if name != "c" else "110", model=name, dataset="part"),
-            replace(average, model=name, scores={"srcc": 0.5}),
+            average.model_copy(update={"model": name, "scores": {"srcc": 0.5}}),
             *([choices("1100", model=name, dataset="alone")] if name != "c" else []),
         ]
 
@@ -112,9 +113,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
 def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
     runs = {}
     for name, marks in {"a": "1110" * 30, "b": "1011" * 30, "c": "0" * 120}.items():
-        runs[name] = choices(marks, model=name)
-        for place, row in enumerate(runs[name].items):
-            row["cluster"] = f"image {place // 4}"
+        runs[name] = choices(marks, [f"image {row // 4}" for row in range(120)], model=name)
     found = compare_many(folders(tmp_path, runs))
     assert {one.test for pair in found.pairs for one in pair.differences} == {"clustered"}
     (ranking,) = found.rankings
@@ -138,8 +137,8 @@ def test_correlations_of_all_runs_are_of_the_same_resamples() -> None:
     human = {f"p{number}": float(number) for number in range(40)}
     scores = {name: float(rng.normal()) for name in human}
     # The second run sees all images the other way round.
-    runs = [ItemScores(human, {"srcc": {name: sign * x for name, x in scores.items()}}) for sign in (1, -1)]
-    one, other = score_replicates("srcc", runs, sorted(human), np.random.default_rng(1))
+    runs = [ItemScores({}, {"srcc": {name: sign * x for name, x in scores.items()}}, human) for sign in (1, -1)]
+    one, other = score_replicates(spec("srcc", QUALITY), runs, sorted(human), np.random.default_rng(1))
     np.testing.assert_allclose(one, -other)
 
 
@@ -154,7 +153,7 @@ def paired(scores: dict[str, float], **fields: Any) -> Any:
     """Pairs of neighbours among images whose quality is their number, ranked with these scores."""
     names = sorted(scores, key=lambda name: int(name[1:]))
     rows = [
-        answer(
+        item(
             f"p{number}",
             first_id=one,
             second_id=other,
@@ -165,10 +164,11 @@ def paired(scores: dict[str, float], **fields: Any) -> Any:
         )
         for number, (one, other) in enumerate(itertools.pairwise(names))
     ]
-    made = {"accuracy_all": 0.5, "scores": scores, "n_images": len(scores)}
+    made = {"accuracy_all": 0.5, "srcc": 0.5, "plcc": 0.5, "scores": scores}
+    made |= {"n_images": len(scores), "n_pairs": len(rows)}
     settings = {"protocol": "paired_comparison"}
     return evaluated(
-        "two_afc/coarse", "two_afc", "test", **{"predictions": rows, "scores": made, "settings": settings, **fields}
+        "two_afc/coarse", "two_afc", "test", **{"items": rows, "scores": made, "settings": settings, **fields}
     )
 
 
@@ -209,11 +209,13 @@ def in_pools(scores: dict[str, dict[str, float | None]], undefined: str) -> Any:
     rows, table = [], {}
     for pool, images in scores.items():
         part = paired({name: value or 0.0 for name, value in images.items()})
-        rows += [row | {"id": f"{pool} {row['id']}", "pool": pool} for row in part.items]
+        rows += [replace(row, id=f"{pool} {row.id}", pool=pool) for row in part.items]
         table[pool] = images
     settings = {"protocol": "paired_comparison", "undefined_pools": undefined}
-    made = paired({"i0": 0.0, "i1": 1.0}, predictions=rows, settings=settings)
-    return replace(made, scores={"accuracy_all": 0.5, "scores": table})
+    made = paired({"i0": 0.0, "i1": 1.0}, items=rows, settings=settings)
+    scores = {"accuracy_all": 0.5, "srcc": 0.5, "plcc": 0.5, "undefined_pools": undefined, "scores": table}
+    scores |= {"n_images": 50, "n_pairs": len(rows)}
+    return made.model_copy(update={"scores": scores})
 
 
 @pytest.mark.parametrize(("undefined", "expected", "n"), [("leave_out", (1.0, -1.0), 25), ("zero", (1.0, -0.5), 50)])

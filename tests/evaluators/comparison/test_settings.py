@@ -1,7 +1,5 @@
 """What two runs differ in besides the model, on runs of a model of our own."""
 
-from dataclasses import replace
-
 import pytest
 from typer.testing import CliRunner
 
@@ -31,7 +29,7 @@ def run(tmp_path):
 
     def run_into(name, *, settings=None, repeats=1, **backend):
         done = evaluator(TASK, settings=settings, repeats=repeats).run(Backend(**backend), data)
-        return write(tmp_path / name, [replace(done, model=name)])
+        return write(tmp_path / name, [done.model_copy(update={"model": name})])
 
     return run_into
 

@@ -1,17 +1,15 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import averages, with_averages
 from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import plan_task
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
+from tests.evaluators.running import notes
 
 # Q-Bench, Table 11: SRCC/PLCC of LLaVA-v1.5 (13B) with good and poor, and their published average. The columns of
 # CGIQA-6K and AGIQA-3K are named the other way round there, which an average does not see.
@@ -29,7 +27,7 @@ AVERAGE = (0.444, 0.473)
 
 def evaluation(database, srcc=0.5, plcc=0.5, **changes):
     scores = {"srcc": srcc, "plcc": plcc, "krcc": 0.1, "plcc_fitted": 0.6, "rmse_fitted": 3.0, "n": 10}
-    given = Evaluation(
+    given = TaskResult(
         task="q_bench/assessment",
         dataset=database,
         split="test",
@@ -38,7 +36,7 @@ def evaluation(database, srcc=0.5, plcc=0.5, **changes):
         settings={"word_pair": "good/poor", "data": {"is_mini": False}, "model": {"asked": database}},
         variants={"high/low": {**scores, "srcc": srcc / 2}, **({"argmax": scores} if database != "spaq" else {})},
     )
-    return dataclasses.replace(given, **changes)
+    return given.model_copy(update=changes)
 
 
 def seven(**changes):
@@ -55,13 +53,7 @@ def test_the_average_is_that_of_the_paper():
     }
     # Errors are in the units of each database.
     assert "rmse_fitted" not in found.scores
-    assert (found.dataset, found.split, found.model, found.complete, " ".join(found.caveats)) == (
-        "average",
-        "test",
-        "a",
-        True,
-        "",
-    )
+    assert (found.dataset, found.split, found.model, found.complete, found.notes) == ("average", "test", "a", True, [])
     assert found.settings["word_pair"] == "good/poor" and found.settings["databases"] == list(DATABASES)
     assert found.settings["data"]["is_mini"] is False
 
@@ -84,13 +76,13 @@ def test_variants_that_all_databases_have_are_averaged():
 def test_missing_databases_are_named_and_nothing_is_averaged(count):
     (found,) = averages(seven()[:count])
     assert found.scores is None and found.variants == {}
-    missing = ", ".join(tuple(DATABASES)[count:])
-    assert " ".join(found.caveats) == f"No average over the 7 databases: no scores on {missing}."
+    missing = list(DATABASES)[count:]
+    assert notes(found) == {"average_missing": {"of": 7, "missing": missing}}
 
 
 def test_a_database_without_scores_is_missing():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", scores=None)])
-    assert found.scores is None and " ".join(found.caveats).endswith("no scores on kadid10k.")
+    assert found.scores is None and notes(found)["average_missing"]["missing"] == ["kadid10k"]
 
 
 def test_where_nothing_has_scores_there_is_nothing_to_average():
@@ -103,7 +95,7 @@ def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
 
 def test_a_database_that_is_there_twice_makes_no_average():
     (found,) = averages([*seven(), evaluation("spaq", 0.9)])
-    assert found.scores is None and " ".join(found.caveats).endswith("more than one result on spaq.")
+    assert found.scores is None and notes(found)["average_repeated"]["repeated"] == ["spaq"]
 
 
 def test_an_undefined_score_makes_the_mean_undefined():
@@ -114,7 +106,7 @@ def test_an_undefined_score_makes_the_mean_undefined():
 def test_an_average_of_incomplete_scores_is_incomplete():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", complete=False)])
     assert found.scores is not None and not found.complete
-    assert " ".join(found.caveats) == "The average includes scores of incomplete evaluations."
+    assert notes(found) == {"average_incomplete": {}}
 
 
 def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,17 @@ from typer.testing import CliRunner
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.clusters import add_clusters
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.protocols.protocol import CLUSTER
-from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.recomputing import Recomputing
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval, wilson_of_share
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
+from tests.evaluators import running
 from tests.evaluators.conftest import picture
+from tests.evaluators.finished_runs import write
+from tests.evaluators.running import predictions, scores_again
 from tests.evaluators.tasks.own_data import write_questions
 
 pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
@@ -38,12 +35,11 @@ def reply(messages: list[dict[str, Any]]) -> str:
     return "ABC"[hashlib.sha256(json.dumps(messages, default=lambda _: "image").encode()).digest()[0] % 3]
 
 
-def run(task: str, folder: Path, **data: Any) -> tuple[Evaluation, TaskResult]:
+def run(task: str, folder: Path, **data: Any) -> tuple[TaskResult, TaskResult]:
     """A run with images that are read, and what it leaves."""
     bound = evaluator(task)
-    made = bound.run(bound.prepare_pipeline(reply), load_data(bound.definition, DataRequest(**data)))
-    write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
-    return made, read_results(folder).tasks[0]
+    result = bound.run(bound.prepare_pipeline(reply), load_data(bound.definition, DataRequest(**data)))
+    return result, read_results(write(folder, [result])).tasks[0]
 
 
 def clusters_of(folder: Path) -> dict[str, str | None]:
@@ -71,13 +67,7 @@ def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_p
     rows = [row for row in parquet.read_table(tmp_path / "predictions.parquet").to_pylist() if row["pass"] == "main"]
     kinds: dict[bool, set[str | None]] = {True: set(), False: set()}
     for row in rows:
-        flags = [row["circular_correct"], row["correct"]]
-        right = (
-            row["outcome"] in ("right answer", "right refusal")
-            if row["outcome"]
-            else next(flag for flag in flags if flag is not None)
-        )
-        kinds[right].add(found[row["id"]])
+        kinds[row["circular_correct"] if task == "mmbench/en" else row["correct"]].add(found[row["id"]])
     is_enough = sum(sizes) ** 2 / sum(size**2 for size in sizes) >= 40 and min(map(len, kinds.values())) >= 10
     expected = "wilson" if n == n_images else "wilson-clustered" if is_enough else "wilson-by-cluster"
     assert result.scores["intervals"][key] == {"kind": expected, "units": n_images}
@@ -119,31 +109,21 @@ def test_the_interval_of_a_run_is_that_of_its_items(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception"])
 def test_scores_computed_again_have_the_same_intervals(task: str, tmp_path: Path) -> None:
-    made, result = run(task, tmp_path, is_mini=True)
-    rows = parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    np.testing.assert_equal(rescore(get_task(task), result, rows), made.scores)
-    (loaded,) = read_runs([tmp_path])
-    (key,) = loaded.tasks
-    assert not Recomputing(loaded).check(key).discrepancies
+    result, _ = run(task, tmp_path, is_mini=True)
+    np.testing.assert_equal(scores_again(tmp_path), result.scores)
 
 
 def test_clusters_that_were_taken_out_are_found_by_computing_again(tmp_path: Path) -> None:
-    run("mmbench/en", tmp_path, is_mini=True)
+    result, _ = run("mmbench/en", tmp_path, is_mini=True)
     path = tmp_path / "predictions.parquet"
     parquet.write_table(parquet.read_table(path).drop_columns(["cluster"]), path)
     (loaded,) = read_runs([tmp_path])
     (key,) = loaded.tasks
     found = " ".join(Recomputing(loaded).check(key).discrepancies)
     assert "circular_accuracy_ci95" in found or "intervals" in found
-
-
-def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> None:
-    made, result = run("mmbench/en", tmp_path, is_mini=True)
-    path = tmp_path / "predictions.parquet"
-    rows = parquet.read_table(path).drop_columns(["cluster"]).to_pylist()
-    again = rescore(get_task("mmbench/en"), result, rows)
-    assert again is not None and made.scores is not None
-    assert again["circular_accuracy"] == made.scores["circular_accuracy"]
+    again = scores_again(tmp_path)
+    assert again is not None and result.scores is not None
+    assert again["circular_accuracy"] == result.scores["circular_accuracy"]
     n = again["n_questions"]
     assert again["intervals"]["circular_accuracy"] == {"kind": "wilson-unread", "units": n}
     assert again["circular_accuracy_ci95"] == list(wilson_interval(round(again["circular_accuracy"] * n), n))
@@ -151,8 +131,7 @@ def test_predictions_of_an_earlier_version_count_as_unread(tmp_path: Path) -> No
 
 def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
     loaded = load_data(get_task("aes_bench/perception"), DataRequest(is_mini=True)).dataset
-    lines = [json.dumps({"id": row["id"], "text": "A"}) for row in loaded.select_columns(["id"])]
-    (tmp_path / "answers.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    predictions(tmp_path, ({"id": id, "text": "A"} for id in loaded["id"]))
     options = ["--predictions", str(tmp_path / "answers.jsonl"), "--mini", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, ["score", "aes_bench/perception", "--verbose", *options])
     assert done.exit_code == 0, done.output
@@ -195,13 +174,11 @@ def test_an_own_benchmark_shares_its_images_by_default(own: Path) -> None:
     assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
 
 
-def test_an_own_benchmark_without_that_column(own: Path) -> None:
-    (own / "task.yaml").write_text(OWN + "cluster: scene\n", encoding="utf-8")
+@pytest.mark.parametrize(("given", "named"), [("scene", "'scene'"), ("[scene]", "cluster")])
+def test_an_own_benchmark_without_that_column(own: Path, given: str, named: str) -> None:
+    (own / "task.yaml").write_text(f"{OWN}cluster: {given}\n", encoding="utf-8")
     done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
-    assert done.exit_code != 0 and "'scene'" in done.output
-    (own / "task.yaml").write_text(OWN + "cluster: [scene]\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
-    assert done.exit_code != 0 and "cluster" in done.output
+    assert done.exit_code != 0 and named in done.output
 
 
 def test_pairs_and_opinion_scores_have_no_column_to_name(tmp_path: Path) -> None:
@@ -212,20 +189,20 @@ def test_pairs_and_opinion_scores_have_no_column_to_name(tmp_path: Path) -> None
 
 
 def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -> None:
-    task = get_task("q_bench/perception_pairs")
-    one, other = picture(1), picture(2)
-    images = [[one, other], [picture(1), picture(2)], [other, one], [one], [one, None], []]
-    found = [row[CLUSTER] for row in add_clusters([{"images": shown} for shown in images], task)]
-    assert found[0] == found[1] is not None and len({*found[:4]}) == 3
-    assert found[4] is found[5] is None
+    first, second = picture(1), picture(2)
+    images = [[first, second], [picture(1), picture(2)], [second, first]]
+    rows = [
+        {"id": f"q{row}", "images": shown, "question": "Which?", "options": ["First", "Second"], "answer": "A"}
+        for row, shown in enumerate(images)
+    ]
+    data = Dataset.from_list(rows).cast_column("images", Sequence(Image()))
+    one, same, other = (item.cluster for item in running.run("q_bench/perception_pairs", reply, data).items)
+    assert one == same is not None and one != other
 
 
-def test_values_of_a_cluster_column() -> None:
-    task = replace(get_task("q_bench/perception"), cluster="scene")
-    rows = [{"scene": value, "images": []} for value in ("a", "", None, 7, 0)]
-    assert [row[CLUSTER] for row in add_clusters(rows, task)] == ["a", None, None, "7", "0"]
-
-
-def test_rows_of_pairs_stay_as_they_are() -> None:
-    rows = [{"images": [picture(1), picture(2)]}]
-    assert add_clusters(rows, get_task("two_afc/coarse")) == rows
+def test_values_of_a_cluster_column(own: Path) -> None:
+    table = (own / "my_questions.tsv").read_text(encoding="utf-8")
+    (own / "my_questions.tsv").write_text(table.replace("\thue", "\t"), encoding="utf-8")
+    (own / "task.yaml").write_text(OWN + "cluster: category\n", encoding="utf-8")
+    run(str(own / "task.yaml"), own / "out")
+    assert set(clusters_of(own / "out").values()) == {None, "tone"}

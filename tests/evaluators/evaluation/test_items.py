@@ -1,24 +1,21 @@
-"""Every task on made-up answers: scores come from the stored columns alone, and are those of the evaluate module."""
+"""Every task on made-up answers: scores come from the stored items alone, and are those of the evaluate module."""
 
 import functools
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 from eyechart import metrics
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.evaluation.loop import evaluate_rows
-from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.protocols.choice import questions
+from eyechart.evaluators.protocols.quality.variants import METRIC_TIES, pooled_logits
+from eyechart.evaluators.protocols.quality.word_pairs import find_pair
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
-from eyechart.evaluators.results.results_file import collect, read_results
-from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import TASKS, get_task
+from tests.evaluators import running
+from tests.evaluators.finished_runs import write
+from tests.evaluators.running import scores_again
 
 pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
 
@@ -32,25 +29,14 @@ class Answers(Backend):
     name = "chance"
     needs_images = False
 
-    def __init__(self, *, billed_per_request=False):
-        self.billed_per_request = billed_per_request
-        self.asked = []
-
     def check(self, output_type):
         pass
-
-    def for_data(self, dataset):
-        return self
-
-    def identity(self):
-        return None
 
     def settings(self):
         return {}
 
     def answer(self, requests):
         for request in requests:
-            self.asked.append((request.id, request.pass_name))
             chance = random.Random(f"{request.id} {request.pass_name}")
             if request.output_type is OutputType.LOGITS:
                 yield Response(request, logits={word: chance.gauss() for word in request.all_words})
@@ -90,19 +76,7 @@ def data(task):
 
 @functools.cache
 def answered(task, judge=None, **settings):
-    """A protocol, what it made of the answers, and the answers."""
-    protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
-    return protocol, *evaluate_rows(get_task(task), protocol, Answers(), data(task), RunOptions())
-
-
-def check_stored(folder, task, done):
-    """Compare the scores with those of the files that a run writes."""
-    write_run(folder, collect([done], [], "2026-01-01"), [done])
-    (result,) = read_results(folder).tasks
-    rows = parquet.read_table(folder / "predictions.parquet").to_pylist()
-    assert done.scores is not None
-    for read_again in (False, True):
-        np.testing.assert_equal(rescore(get_task(task), result, rows, read_again=read_again), done.scores)
+    return running.run(task, Answers(), data(task), seed=3, judge=judge, **settings)
 
 
 # One for each protocol and judge's template.
@@ -124,50 +98,133 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize(("task", "judge"), TASKS_AND_JUDGES)
-def test_the_stored_columns_give_the_scores_exactly(tmp_path, task, judge):
-    check_stored(tmp_path, task, answered(task, judge)[1])
+# Without ids, the evaluate modules draw by the number of the row.
+CASES = [
+    *(pytest.param(*one.values, {}, True, id=one.id) for one in TASKS_AND_JUDGES),
+    *(
+        pytest.param(task, None, settings, task == "mmbench/en" or "fallback" not in settings, id=f"{task}-{settings}")
+        for task, settings in SETTINGS
+    ),
+]
 
 
-@pytest.mark.parametrize(("task", "settings"), SETTINGS, ids=str)
-def test_so_they_do_with_other_settings(tmp_path, task, settings):
-    check_stored(tmp_path, task, answered(task, **settings)[1])
+@pytest.mark.parametrize(("task", "judge", "settings", "has_module_scores"), CASES)
+def test_the_written_items_and_the_evaluate_module_give_the_same_scores(
+    tmp_path, task, judge, settings, has_module_scores
+):
+    result = answered(task, judge, **settings)
+    assert result.scores is not None
+    write(tmp_path, [result])
+    for parse in (False, True):
+        np.testing.assert_equal(scores_again(tmp_path, parse=parse), result.scores)
+    if has_module_scores:
+        protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
+        public = [item for item in result.items if item.label is not None]
+        module = metrics.load(get_task(task).metric)
+        np.testing.assert_equal(module.compute(**INPUTS[protocol.name](protocol, public)), result.scores)
 
 
-@pytest.mark.parametrize(
-    ("task", "judge", "settings"),
-    [
-        *(pytest.param(*one.values, {}, id=one.id) for one in TASKS_AND_JUDGES),
-        # Without ids, the other modules draw by the number of the row.
-        *(
-            pytest.param(task, None, settings, id=f"{task}-{settings}")
-            for task, settings in SETTINGS
-            if task == "mmbench/en" or "fallback" not in settings
-        ),
-    ],
-)
-def test_the_evaluate_module_gives_the_same_scores(task, judge, settings):
-    protocol, done, rows = answered(task, judge, **settings)
-    inputs = protocol.metric_inputs([one for one in rows if not protocol.is_private(one.row)])
-    np.testing.assert_equal(metrics.load(get_task(task).metric).compute(**inputs), done.scores)
+def columns(items, **fields):
+    return {name: [getattr(item, field) for item in items] for name, field in fields.items()}
 
 
-@pytest.mark.parametrize("task", ["mmbench/en", "ql_bench/single", "q_bench/perception"])
-def test_each_reply_is_read_once_when_it_arrives(task, monkeypatch):
-    read, real = Counter(), questions.read_choices
+def choice_inputs(protocol, items):
+    reading = protocol.reading
+    names = ("judge_template", "rounds", "fallback", "seed", "extraction")
+    ends = columns(items, references="answer", choices="options", questions="question", finish_reasons="finish_reason")
+    return {
+        "predictions": [protocol.reply(item) for item in items],
+        **ends,
+        **columns(items, clusters="cluster"),
+        "judge": protocol.judge if protocol.is_judged else None,
+        "groups": protocol.groups_of(items) or None,
+        **{name: getattr(reading, name) for name in names},
+    }
 
-    def counting(texts, *arguments, ids, rotations=None, **how):
-        read.update(zip(ids, rotations or [0] * len(texts), strict=True))
-        return real(texts, *arguments, ids=ids, rotations=rotations, **how)
 
-    monkeypatch.setattr(questions, "read_choices", counting)
-    backend = Answers(billed_per_request=True)
-    # At a length of its own, nothing is asked again for longer replies.
-    done = evaluator(task, settings={"max_new_tokens": 32}).run(backend, data(task))
-    # Second answers to refused questions are read together with the first, in the end.
-    of_choices = [one for one in backend.asked if one[1] != "forced"]
-    assert read.total() == len(read) == len(of_choices) and done.scores is not None
-    if task == "mmbench/en":
-        # Early stop asked some questions further, wave by wave.
-        assert {"main", "rotation:1", "rotation:2"} <= {name for _, name in backend.asked}
-        assert len(backend.asked) < sum(len(row["options"]) for row in data(task).dataset)
+def multiple_choice_inputs(protocol, items):
+    inputs = choice_inputs(protocol, items)
+    groups = dict(inputs["groups"] or {})
+    for one, other in protocol.crossed:
+        if groups.keys() >= {one, other}:
+            pairs = zip(groups[one], groups[other], strict=True)
+            groups[f"{one}_by_{other}"] = [", ".join(pair) for pair in pairs]
+    if protocol.by_response:
+        groups["response"] = ["explicit" if protocol.named_letters(item) else "ambiguous" for item in items]
+    return inputs | {"groups": groups or None, "judge_reads": protocol.judge_reads}
+
+
+def circular_inputs(protocol, items):
+    items = [item for item in items if item.pass_name != "open"]
+    return {
+        **choice_inputs(protocol, items),
+        "question_ids": [item.id for item in items],
+        "rotations": [int(item.pass_name.removeprefix("rotation:").replace("main", "0")) for item in items],
+        "pass_counts": [item.pass_count for item in items],
+        "missing": "error",
+    }
+
+
+def awareness_inputs(protocol, items):
+    main = [item for item in items if item.pass_name == "main"]
+    forced = {item.id: item for item in items if item.pass_name == "forced"}
+    second = [forced.get(item.id) for item in main]
+    return {
+        **choice_inputs(protocol, main),
+        "refusals": [item.refusal for item in main],
+        # "" is a reply that is missing, so an empty one is a blank.
+        "forced_predictions": [item and (item.text or " ") for item in second],
+        "forced_finish_reasons": [item and item.finish_reason for item in second],
+        "unreadable_forced": protocol.unreadable_forced,
+    }
+
+
+def quality_inputs(protocol, items):
+    return {
+        "predictions": pooled_logits(items, find_pair(protocol.word_pair, protocol.word_pairs)),
+        "references": [item.quality for item in items],
+        "temperature": protocol.temperature,
+        "ties": METRIC_TIES[protocol.ties],
+        "seed": protocol.seed,
+    }
+
+
+def description_inputs(protocol, items):
+    return {
+        **columns(items, references="label", finish_reasons="finish_reason", clusters="cluster"),
+        "predictions": [item.text or "" for item in items],
+        "groups": protocol.groups_of(items) or None,
+        "judge": protocol.judge,
+        "rounds": protocol.rounds,
+        "template": protocol.template,
+    }
+
+
+def pair_inputs(protocol, items):
+    main, reversed_ = (
+        [item for item in items if item.pass_name == name and item.pool != "mixed"] for name in ("main", "reversed")
+    )
+    sides = {f"{side}_{name}s": f"{side}_{name}" for side in ("first", "second") for name in ("id", "quality")}
+    inputs = {name.replace("qualitys", "references"): values for name, values in columns(main, **sides).items()}
+    pools = None if main[0].pool is None else [item.pool for item in main]
+    of_pools = {"pool_weights": protocol.pool_weights, "undefined_pools": protocol.undefined_pools} if pools else {}
+    return {
+        **inputs,
+        **columns(main, predictions="text", finish_reasons="finish_reason"),
+        **columns(reversed_, reversed_predictions="text", reversed_finish_reasons="finish_reason"),
+        "pool_ids": pools,
+        "aggregator": protocol.aggregator,
+        "seed": protocol.seed,
+        **of_pools,
+    }
+
+
+INPUTS = {
+    "multiple_choice": multiple_choice_inputs,
+    "circular_eval": circular_inputs,
+    "self_awareness": awareness_inputs,
+    "quality_assessment": quality_inputs,
+    "description": description_inputs,
+    "paired_comparison": pair_inputs,
+}
+"""The arguments of each protocol's evaluate module, made of the items with public labels."""

@@ -3,7 +3,7 @@
 import pytest
 
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.evaluation.preview import example_requests, first_row, rendered
+from eyechart.evaluators.evaluation.preview import example_requests, first_row
 from eyechart.evaluators.tasks import TASKS, get_task
 
 
@@ -12,7 +12,7 @@ def test_the_default_is_what_a_run_asks(task):
     by_setting = example_requests(task)
     shown = list(by_setting.values())
     protocol = Evaluator(task).protocol
-    assert shown[0] == rendered(protocol.requests(first_row(task))[0])
+    assert shown[0] == protocol.requests(first_row(task))[0].rendered()
     assert len(set(shown)) == len(shown)
     n_images = 1 + (task.name.endswith(("pairs", "pair")) or task.name.startswith("two_afc"))
     for setting, text in by_setting.items():

@@ -7,24 +7,22 @@ import pytest
 from pyarrow import parquet
 
 from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.evaluation.caveats import failed_caveat
-from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.evaluation.findings import judge_notes
 from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Response
-from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
-from eyechart.evaluators.runs.table import interval_lines, note_lines, score_table
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.runs.table import interval_lines, score_table
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
+from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.running import notes, predictions, written_and_scored_again
 from tests.evaluators.scripted_server import completion
 from tests.evaluators.table_rows import table_rows
 
@@ -69,11 +67,11 @@ def loaded(make_picture):
     ]
     rows = [{**row, "images": [make_picture(i)], "question_type": "how"} for i, row in enumerate(rows)]
     data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
-    return LoadedData(data, "own data", "given", "given")
+    return data
 
 
-def run(model, loaded, repeats=3, task="q_bench/perception", progress=None, **options):
-    return evaluator(task, repeats=repeats, **options).run(model, loaded, progress)
+def run(model, data, repeats=3, task="q_bench/perception", progress=None, **given):
+    return running.run(task, model, data, progress, repeats=repeats, **given)
 
 
 def test_mean_spread_pass_at_k_and_majority_are_those_computed_by_hand(loaded):
@@ -109,13 +107,8 @@ def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, t
     assert {(row["id"], row["repeat"]): row["text"] for row in rows} == {
         (id, number): text for id, texts in REPLIES.items() for number, text in enumerate(texts, 1)
     }
-    (finished,) = read_runs([tmp_path / "run"])
-    (key,) = finished.tasks
-    assert isinstance(key, TaskKey) and finished.tasks[key].settings["repeats"] == 3
-    answers = finished.answers(key)
-    assert len(answers) == 4 and set(answers.column("repeat")) == {1}
-    again = rescore(get_task("q_bench/perception"), finished.tasks[key], answers.rows(range(4)))
-    assert again == found.scores
+    assert found.settings["repeats"] == 3
+    assert written_and_scored_again(tmp_path / "again", found) == found.scores
 
 
 def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
@@ -135,8 +128,7 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
     assert f"{spread}." in summary.notes and any(
         "mean ± SD, which describes how repeats" in line for line in interval_lines([found])
     )
-    (line,) = [line for line in note_lines([found]) if "were sampled" in line]
-    assert "temperature=0.7, top_p=1.0, seed=0" in line and "from the first of 3 repeats" in line
+    assert (notes(found)["sampled"], notes(found)["repeats"]) == ({"sampling": SAMPLING}, {"repeats": 3})
 
 
 def test_stored_repeats_are_found_again_and_only_further_ones_are_asked(loaded, tmp_path):
@@ -199,11 +191,10 @@ def test_circular_eval_votes_on_each_pass(make_picture):
     rows = [{"id": "q", "images": [make_picture(1)], "question": "How?", "hint": "", "options": ["Sharp", "Blurry"]}]
     rows = [{**rows[0], "answer": "A", "category": "c", "l2_category": "l", "passes": []}]
     data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
-    loaded = LoadedData(data, "own data", "given", "given")
     turned = {"main": "AAB", "rotation:1": "BAB"}
     model = Drawn(lambda request: turned[request.pass_name][request.repeat - 1])
     model.billed_per_request = True
-    found = run(model, loaded, task="mmbench/en")
+    found = run(model, data, task="mmbench/en")
     assert found.settings["early_stop"] is False, "every pass has a vote of every repeat"
     assert len(model.asked) == 6 and found.scores["circular_accuracy"] == 1.0
     together = found.diagnostics["repeats"]
@@ -220,7 +211,7 @@ def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
     # Refused and then wrong, refused and then wrong, wrong: a refusal is right where the forced answer is wrong.
     turns = {"main": "DBD", "forced": "B-A"}
     model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
-    found = run(model, LoadedData(data, "own data", "given", "given"), task="ql_bench/single")
+    found = run(model, data, task="ql_bench/single")
     assert [line.outcome for line in found.items if line.pass_name == "main"] == [
         "right refusal",
         "wrong answer",
@@ -236,7 +227,7 @@ def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):
     rows = [{"id": "d", "image": make_picture(1), "description": "It is dark."}]
     data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
     model = Drawn(lambda request: ["It is dark.", "It is bright."][request.repeat - 1])
-    found = run(model, LoadedData(data, "own data", "given", "given"), 2, "q_bench/description")
+    found = run(model, data, 2, "q_bench/description")
     together = found.diagnostics["repeats"]
     assert "choices" not in together and together["standard_deviation"]["mean"] > 0
 
@@ -245,28 +236,33 @@ def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):
 def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, tmp_path):
     model = Drawn(scripted)
     model.samples = samples
-    rated = LoadedData(photographs, "own data", "given", "given")
+    rated = photographs
     with pytest.raises(
         UsageError, match=r"repeats=3 is not allowed for q_bench/assessment: it asks for next-token log"
     ):
         run(model, rated, task="q_bench/assessment")
     with pytest.raises(UsageError, match="it asks for losses of given continuations"):
-        run(model, loaded, settings={"inference": "closed-set"})
+        run(model, loaded, inference="closed-set")
     with pytest.raises(UsageError, match="repeats=0 is not allowed; it must be at least 1"):
         run(model, loaded, 0)
     if not samples:
         with pytest.raises(UsageError, match=r"drawn replies at temperature 0 .*, so all repeats would be equal"):
             run(model, loaded)
-    (tmp_path / "answers.jsonl").write_text("".join(f'{{"id": "q{i}", "text": "A"}}\n' for i in range(4)))
     with pytest.raises(UsageError, match="are precomputed, so all repeats would be equal"):
-        run(PredictionsFileBackend(tmp_path / "answers.jsonl"), loaded)
+        run(predictions(tmp_path, ({"id": f"q{i}", "text": "A"} for i in range(4))), loaded)
     assert model.asked == []
 
 
 def test_failed_rounds_of_a_judge_are_those_of_all_repeats():
     read = {"judge": "strict", "judge_asked": 2, "judge_failed_rounds": 4, "judge_unscored": 0, "rounds": 5}
-    judge = {"lost_rounds": 1, "cut_off_rounds": 5, "refused_rounds": 0, "max_tokens": 64}
-    assert failed_caveat([read, read], judge) == (
-        "The judge strict gave no usable reply in 8 of 20 rounds (5 cut off, 2 not in the expected form). A judge that "
-        "reasons first needs --judge-max-tokens above 64."
-    )
+    judge = {
+        "name": "strict",
+        "reason": "no line",
+        "lost_rounds": 1,
+        "cut_off_rounds": 5,
+        "refused_rounds": 0,
+        "max_tokens": 64,
+    }
+    (note,) = [note for note in judge_notes([TaskResult(scores=read)] * 2, judge) if note.code == "judge_failed"]
+    expected = {"failed": 8, "rounds": 20, "cut_off": 5, "refused": 0, "malformed": 2, "max_tokens": 64}
+    assert expected.items() <= note.values.items()

@@ -1,17 +1,17 @@
+"""How long replies may be, and what is said of those that were cut off, refused or reasoned."""
+
 import datasets
 import numpy as np
 import pytest
 from pyarrow import parquet
 
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.evaluation.rescoring import rescore
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import score_table
-from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
+from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.running import notes, scores_again
 from tests.evaluators.table_rows import table_rows
 
 QUESTION = {"id": "q", "question": "How is it?", "options": ["Blurry", "Sharp"], "answer": "B"}
@@ -43,6 +43,12 @@ class Writer(Backend):
             yield Response(request, text=" ".join(said), finish_reason=ended, usage=usage)
 
 
+def cut_of(result):
+    """Replies that were cut off, of all, during reasoning, and the limit."""
+    values = notes(result)["cut_off"]
+    return tuple(values[key] for key in ("cut", "of", "reasoning", "limit"))
+
+
 WRITTEN = {"0": ("It is", LENGTH), "1": ("It is", LENGTH), "2": ("It is dark.", STOP), "3": ("It is dark.", None)}
 
 
@@ -66,8 +72,7 @@ def ask(make_picture):
     def run(model, ids=("q",), **settings):
         rows = [QUESTION | {"id": id, "images": [make_picture(1)]} for id in ids]
         data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
-        made = evaluator("q_bench/perception", settings=settings)
-        return made.run(model, LoadedData(data, "own data", "given", "given"))
+        return running.run("q_bench/perception", model, data, **settings)
 
     return run
 
@@ -78,8 +83,7 @@ def describe(make_picture):
         texts = {id: "" if id in private else "It is dark." for id in ids}
         rows = [{"id": id, "image": make_picture(1), "description": text} for id, text in texts.items()]
         data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
-        made = evaluator("q_bench/description", settings=settings)
-        return made.run(model, LoadedData(data, "own data", "given", "given"))
+        return running.run("q_bench/description", model, data, **settings)
 
     return run
 
@@ -89,13 +93,10 @@ def test_a_model_that_reasons_is_asked_for_4096_tokens_by_itself(ask):
     found = ask(model, [str(i) for i in range(5)])
     assert model.lengths == [32] + [4096] * 5
     assert (found.scores["accuracy"], found.settings["max_new_tokens"]) == (1.0, 4096)
-    assert found.caveats == [
-        "The model reasons before it answers, so its replies may be 4,096 tokens long instead of 32; "
-        "--max-new-tokens changes this limit."
-    ]
+    assert notes(found) == {"reasons": {"limit": 4096, "usual": 32}}
     line = found.items[0]
-    assert (line["text"], line["finish_reason"]) == ("B", STOP)
-    assert line["reasoning"].startswith("hmm hmm") and line["reasoning"].endswith("Option A?")
+    assert (line.text, line.finish_reason) == ("B", STOP)
+    assert line.reasoning.startswith("hmm hmm") and line.reasoning.endswith("Option A?")
 
 
 def test_one_reply_that_reasons_makes_all_longer_whatever_their_order(ask):
@@ -118,27 +119,24 @@ def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_
     assert model.lengths == [32]
     assert found.scores["accuracy"] == 0.0, "Option A stands in unfinished reasoning"
     assert found.items[0].finish_reason == REASONING
-    assert found.caveats[0] == (
-        "1 of 1 replies were cut off, 1 of them during reasoning. Use --max-new-tokens above 32 to let them end."
-    )
+    assert cut_of(found) == (1, 1, 1, 32)
 
 
 def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
     texts = {f"{i}": "B" for i in range(100)}
     cut = "so " * 40
     ids = list(texts)
-    assert ask(Writer(texts | {"0": cut}), ids).caveats == []
-    found = ask(Writer(texts | {"0": cut, "1": cut}), ids)
-    assert found.caveats == ["2 of 100 replies were cut off. Use --max-new-tokens above 32 to let them end."]
+    assert ask(Writer(texts | {"0": cut}), ids).notes == []
+    assert cut_of(ask(Writer(texts | {"0": cut, "1": cut}), ids)) == (2, 100, 0, 32)
+    # Among replies of which few ends are known, few are cut.
+    texts = {f"{i}": ("B", None) for i in range(99)} | {"cut": ("so", LENGTH)}
+    assert ask(Ending(texts), list(texts)).notes == []
 
 
 def test_what_a_server_allowed_is_named(ask):
     found = ask(Writer(reason(300), context=100))
     assert found.settings["max_new_tokens"] == 4096
-    assert found.caveats[1] == (
-        "1 of 1 replies were cut off, 1 of them during reasoning. The server allowed 100 tokens instead of "
-        "4,096: its context may be too small."
-    )
+    assert cut_of(found) == (1, 1, 1, 4096) and notes(found)["cut_off"]["allowed"] == 100
 
 
 def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
@@ -146,9 +144,7 @@ def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
     assert describe(Writer(texts), list(texts)).complete
     found = describe(Writer(texts | {"7": "dark " * 600}), list(texts))
     assert not found.complete
-    assert found.caveats == [
-        "Incomplete: 1 of 200 replies were cut off. Use --max-new-tokens above 512 to let them end."
-    ]
+    assert cut_of(found) == (1, 200, 0, 512) and notes(found)["cut_off"]["incomplete"]
     assert found.scores["outcomes"]["cut_off"] == 1 / 200
 
 
@@ -170,45 +166,30 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     folder = write(tmp_path, [found])
     (result,) = read_results(folder).tasks
     assert result.scores["outcomes"] == shares
-    rows = parquet.read_table(folder / "predictions.parquet").to_pylist()
-    assert [row["finish_reason"] for row in rows[:4]] == [LENGTH, REASONING, REFUSAL, STOP]
-    for read_again in (False, True):
-        assert rescore(get_task(result.task), result, rows, read_again=read_again)["outcomes"] == shares
-        # An earlier version kept none.
-        unknown = [row | {"finish_reason": None} for row in rows]
-        again = rescore(get_task(result.task), result, unknown, read_again=read_again)
-        np.testing.assert_equal(again, {name: value for name, value in found.scores.items() if name != "outcomes"})
+    table = parquet.read_table(folder / "predictions.parquet")
+    assert table["finish_reason"].to_pylist()[:4] == [LENGTH, REASONING, REFUSAL, STOP]
+    for parse in (False, True):
+        assert scores_again(folder, parse=parse)["outcomes"] == shares
+    # Without the ends of the replies, their scores are the same.
+    parquet.write_table(table.drop_columns(["finish_reason"]), folder / "predictions.parquet")
+    without = {name: value for name, value in found.scores.items() if name != "outcomes"}
+    np.testing.assert_equal(scores_again(folder), without)
 
 
-def test_the_caveat_counts_the_replies_that_the_shares_count(describe):
-    found = describe(Ending(WRITTEN), list(WRITTEN))
-    assert found.scores["outcomes"]["cut_off"] == 2 / 4
-    assert found.caveats == [
-        "Incomplete: 2 of 4 replies were cut off; it is unknown how 1 other ended. Use --max-new-tokens above 512 "
-        "to let them end."
-    ]
-    found = describe(Ending(WRITTEN), list(WRITTEN), private="03")
-    assert found.scores["outcomes"]["cut_off"] == 1 / 2
-    assert "Incomplete: 1 of 2 replies were cut off. Use --max" in found.caveats[0]
-    # Where nothing is scored, all of them count.
-    found = describe(Ending(WRITTEN), list(WRITTEN), private="0123")
-    assert found.scores is None and "2 of 4 replies were cut off" in found.caveats[0]
-
-
-def test_few_cut_replies_among_those_whose_end_is_known_are_few_of_all(ask):
-    texts = {f"{i}": ("B", None) for i in range(99)} | {"cut": ("so", LENGTH)}
-    assert ask(Ending(texts), list(texts)).caveats == []
-
-
-def test_predictions_that_were_cut_off_are_not_written_again_by_a_longer_reply(describe):
+def test_the_note_counts_the_replies_that_the_shares_count(describe):
     class File(Ending):
         writes_replies = False
 
-    found = describe(File(WRITTEN), list(WRITTEN))
-    assert found.caveats == [
-        "Incomplete: 2 of 4 replies were cut off; it is unknown how 1 other ended. Generate these predictions "
-        "again with a higher token limit."
-    ]
+    found = describe(Ending(WRITTEN), list(WRITTEN))
+    assert found.scores["outcomes"]["cut_off"] == 2 / 4
+    assert cut_of(found) == (2, 4, 0, 512) and notes(found)["cut_off"]["unknown"] == 1
+    found = describe(Ending(WRITTEN), list(WRITTEN), private="03")
+    assert found.scores["outcomes"]["cut_off"] == 1 / 2 and cut_of(found) == (1, 2, 0, 512)
+    # Where nothing is scored, all of them count.
+    found = describe(Ending(WRITTEN), list(WRITTEN), private="0123")
+    assert found.scores is None and cut_of(found) == (2, 4, 0, 512)
+    # Precomputed predictions have no limit that a run could change.
+    assert cut_of(describe(File(WRITTEN), list(WRITTEN))) == (2, 4, 0, None)
 
 
 @pytest.mark.parametrize(
@@ -225,24 +206,13 @@ def test_what_a_filter_stops_counts_as_refused(ask, text, reasoning):
     assert found.settings["max_new_tokens"] == 32, "a longer reply would help nothing"
 
 
-def test_a_refusal_that_the_server_tells_apart_is_kept(ask):
-    class Refusing(Writer):
-        def answer(self, requests):
-            for request in requests:
-                yield Response(request, text="I cannot help with that.", finish_reason=REFUSAL)
-
-    assert ask(Refusing("")).items[0].finish_reason == REFUSAL
-
-
 def test_a_model_that_reasons_though_it_was_not_to_is_named(ask):
     class Deaf(Writer):
         def settings(self):
             return {"thinking": False}
 
-    assert ask(Deaf("B")).caveats == []
-    assert ask(Deaf(reason(3))).caveats == [
-        "1 of 1 replies contain reasoning: the setting thinking=False had no effect."
-    ]
+    assert ask(Deaf("B")).notes == []
+    assert notes(ask(Deaf(reason(3)))) == {"still_reasons": {"reasoning": 1, "of": 1}}
 
 
 def test_texts_that_no_file_holds_are_whole_before_they_are_read_and_stored(ask, tmp_path):
@@ -256,15 +226,11 @@ def test_texts_that_no_file_holds_are_whole_before_they_are_read_and_stored(ask,
     }
     found = ask(Writer(texts), list(texts), max_new_tokens=32)
     lines = {line.id: line for line in found.items}
-    assert [lines[name]["text"] for name in ("half", "pair")] == ["\ufffd B", "\U0001f600 B"]
-    assert lines["reasoning"]["reasoning"] == "\ufffd?"
+    assert [lines[name].text for name in ("half", "pair")] == ["\ufffd B", "\U0001f600 B"]
+    assert lines["reasoning"].reasoning == "\ufffd?"
     assert {name: line.choice for name, line in lines.items()} == {
         **dict.fromkeys(("half", "reasoning", "pair", "control"), "B"),
         **dict.fromkeys(("tags", "long")),
     }
-    assert rows_of(write(tmp_path, [found]))["control"] == "B\x00\x07\x1b[31m"
-
-
-def rows_of(folder):
-    table = parquet.read_table(folder / "predictions.parquet")
-    return dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
+    table = parquet.read_table(write(tmp_path, [found]) / "predictions.parquet")
+    assert table["text"].to_pylist()[-1] == "B\x00\x07\x1b[31m"

@@ -16,16 +16,16 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.evaluation.sampling import draw_sample, finite_diagnostics, finite_scores, systematic_rows
-from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.evaluation.sampling import correct_for_all, draw_sample, finite_scores, systematic_rows
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.checks import misfits
 from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.repeats import repeat_scores
 from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
+from tests.evaluators.running import scores_again
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60), st.data())
@@ -83,11 +83,18 @@ def test_other_intervals_shrink() -> None:
     assert found["intervals"]["plcc"]["kind"] == "none" and np.isnan(found["plcc_ci95"]).all()
 
 
+def corrected_gain(gain: dict[str, Any], n: int, of: int) -> dict[str, Any]:
+    result = TaskResult(diagnostics={"multimodal_gain": gain})
+    correct_for_all(result, {"n": n, "of": of})
+    found: dict[str, Any] = result.diagnostics["multimodal_gain"]
+    return found
+
+
 def test_what_images_add_is_about_all_items() -> None:
     rng = np.random.default_rng(0)
     right, blind = rng.random((2, 100)) < [[0.8], [0.4]]
     gain = multimodal_gain(right.tolist(), blind.tolist(), [0.25] * 100)
-    found = finite_diagnostics({"multimodal_gain": gain}, {"n": 100, "of": 200})["multimodal_gain"]
+    found = corrected_gain(gain, 100, 200)
     assert found["blind_score_ci95"] == pytest.approx(wilson_of_share(gain["blind_score"], 200))
     assert found["leak_ci95"] == pytest.approx([end - 0.25 for end in found["blind_score_ci95"]])
     distances = np.subtract(gain["gain_ci95"], gain["gain"])
@@ -103,20 +110,15 @@ def test_the_gain_of_all_items_is_covered() -> None:
     for _ in range(500):
         rows = systematic_rows([()] * 400, 100, rng)
         gain = multimodal_gain(right[rows].tolist(), blind[rows].tolist(), [0.25] * 100)
-        found = finite_diagnostics({"multimodal_gain": gain}, {"n": 100, "of": 400})["multimodal_gain"]
+        found = corrected_gain(gain, 100, 400)
         hits += found["gain_ci95"][0] <= truth <= found["gain_ci95"][1]
     assert 0.93 <= hits / 500 <= 0.98
 
 
 def test_repeats_of_a_sample_are_about_all_items() -> None:
     choices = repeat_scores([2] * 60 + [0] * 40, [True] * 60 + [False] * 40, 2)
-    found = finite_diagnostics({"repeats": {"count": 2, "choices": choices}}, {"n": 100, "of": 200})["repeats"]
-    assert found["count"] == 2
-    assert found["choices"]["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
-
-
-def reply(messages: Any, words: Any = None) -> Any:
-    return dict.fromkeys(words, 1.0) if words else "A"
+    found = finite_scores(choices, {"n": 100, "of": 200})
+    assert found["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
 
 
 def test_limit_and_sample_do_not_go_together() -> None:
@@ -128,17 +130,8 @@ def test_limit_and_sample_do_not_go_together() -> None:
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on samples of the mini releases."""
     out = tmp_path_factory.mktemp("run")
-    command = [
-        "run",
-        "q_bench/perception",
-        "mmbench/en",
-        "ql_bench/single",
-        "--mini",
-        "--sample",
-        "20",
-        "--out",
-        str(out),
-    ]
+    tasks = ["q_bench/perception", "mmbench/en", "ql_bench/single"]
+    command = ["run", *tasks, "--mini", "--sample", "20", "--out", str(out)]
     done = CliRunner().invoke(app, command, env={"COLUMNS": "220"})
     assert done.exit_code == 0, done.output
     (out / "printed.txt").write_text(done.output)
@@ -152,7 +145,7 @@ def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
         about = task["settings"]["sample"]
         assert about["n"] == 20 and about["of"] == task["settings"]["data"]["rows"] > 20 and about["seed"] == 0
         line = f"Sample of 20 from {about['of']} items"
-        assert any(line in caveat for caveat in task["caveats"]) and line in printed
+        assert {"code": "sample", "values": about} in task["notes"] and line in printed
         assert " items (random sample)" in printed.splitlines()[0]
         assert line in (sampled / "report.html").read_text()
         key = {"circular_eval": "circular_accuracy", "self_awareness": "score_sa"}.get(
@@ -163,22 +156,15 @@ def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
     assert len({row["id"] for row in rows if row["task"] == "mmbench/en"}) == 20
 
 
-def test_its_scores_are_computed_again(sampled: Path) -> None:
-    (run,) = read_runs([sampled])
-    key = next(key for key in run.tasks if key.task == "q_bench/perception")
-    assert isinstance(key, TaskKey)
-    answers = run.answers(key)
-    assert answers is not None
-    again = rescore(get_task(key.task), run.tasks[key], answers.rows(range(len(answers))))
-    assert again is not None and again["accuracy_ci95"] == (run.tasks[key].scores or {})["accuracy_ci95"]
-
-
-def test_it_is_never_the_benchmarks_result(sampled: Path) -> None:
+def test_its_scores_are_computed_again_and_never_the_benchmarks_result(sampled: Path) -> None:
     (run,) = read_runs([sampled])
     result = next(iter(run.tasks.values()))
+    assert result.task == "q_bench/perception" and result.scores is not None
+    again = scores_again(sampled)
+    assert again is not None and again["accuracy_ci95"] == result.scores["accuracy_ci95"]
     board = find_board(result.task, result.dataset, result.split)
     assert board is not None
-    assert any(reason.startswith("sample is ") or "sample" in reason for reason in misfits(board, result))
+    assert any("sample" in reason for reason in misfits(board, result))
 
 
 def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:

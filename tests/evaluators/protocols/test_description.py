@@ -1,11 +1,12 @@
+"""Descriptions on judges whose scores are known."""
+
 import datasets
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.runs.table import note_lines, score_table
+from tests.evaluators import running
+from tests.evaluators.running import notes
 from tests.evaluators.table_rows import table_rows
 
 DIMENSIONS = ("completeness", "preciseness", "relevance")
@@ -26,13 +27,8 @@ def described(make_picture):
     return datasets.Dataset.from_dict(rows, features=features)
 
 
-def load(dataset):
-    return LoadedData(dataset, "own data", "given", "given")
-
-
-def run(dataset, model=lambda messages: "It is dark.", *, judge=None, **options):
-    made = evaluator("q_bench/description", settings=options, judge=judge)
-    return made.run(FunctionBackend(model), load(dataset))
+def run(dataset, model=lambda messages: "It is dark.", **given):
+    return running.run("q_bench/description", model, dataset, **given)
 
 
 def test_the_prompt_is_the_instruction_and_the_image(described):
@@ -50,7 +46,7 @@ def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described)
     assert found.scores["n"] == 3 and found.scores["without_reference"] == 0
     assert [(item.id, item.reason) for item in found.left_out] == [("d3", "its answer is private")]
     assert [line.text for line in found.items] == ["It is dark."] * 4
-    assert [line.label for line in found.items] == GOLDEN
+    assert [line.label for line in found.items] == [*GOLDEN[:3], None]
 
 
 def test_judged_scores_go_to_the_rows_that_they_are_of(described):
@@ -64,7 +60,7 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
 
     golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
     found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
-    scores = [tuple(line.get(name) for name in DIMENSIONS) for line in found.items]
+    scores = [tuple(getattr(item, name) for name in DIMENSIONS) for item in found.items]
     assert scores == [(None, None, None), (None, None, 0.0), (2.0, 2.0, 0.0), (0.0, 0.0, 0.0)], (
         "relevance is judged without the golden text"
     )
@@ -72,7 +68,7 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
 
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
     found = run(described.map(lambda row: {"description": ""}))
-    assert found.scores is None and "private" in " ".join(found.caveats)
+    assert found.scores is None and "private" in notes(found)
     assert len(found.items) == 4 and found.left_out == []
 
 
@@ -90,7 +86,7 @@ def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described)
         assert part["score"] == part["p1"] + 2 * part["p2"] == 1.0
         assert part["failed_rounds"] == 3
     assert found.scores["sum"] == 3.0
-    assert [line.get("preciseness") for line in found.items] == [1.0, 1.0, 1.0, None]
+    assert [line.preciseness for line in found.items] == [1.0, 1.0, 1.0, None]
     assert (found.scores["judge"], found.scores["rounds"], found.scores["template"]) == ("judge", 5, "q_bench")
     assert found.settings["judge"] == {"name": "judge"}
     assert len(asked) == 9
@@ -98,17 +94,13 @@ def test_the_scores_of_a_judge_are_frequencies_over_images_and_rounds(described)
     assert sum("vivid" in text for text in asked) == 2
 
 
-def test_the_number_of_rounds_reaches_the_judge(described):
-    found = run(described, judge=lambda messages, n: ["Score: 1"] * n, rounds=3)
-    assert (found.scores["rounds"], found.scores["failed_rounds"]) == (3, 0)
-
-
-def test_texts_that_a_judge_could_not_score_are_told_below_the_table(described):
+def test_texts_that_a_judge_could_not_score_are_told(described):
     replies = iter(["nonsense"])
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
-    assert "in 5 of 45 rounds" in " ".join(found.caveats) and not found.complete
-    assert any("no usable judge reply for 1 text in a dimension" in line for line in note_lines([found]))
+    failed = notes(found)["judge_failed"]
+    assert [failed[key] for key in ("failed", "rounds", "unscored", "asked")] == [5, 45, 1, None]
+    assert not found.complete
 
 
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
@@ -119,8 +111,9 @@ def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table
     assert not any("word overlap" in line for line in note_lines([judged]))
 
 
-def test_the_table_shows_sum_and_dimensions(described):
-    found = run(described, judge=lambda messages, n: ["Score: 1"] * n)
+def test_rounds_reach_the_judge_and_the_table_shows_sum_and_dimensions(described):
+    found = run(described, judge=lambda messages, n: ["Score: 1"] * n, rounds=3)
+    assert (found.scores["rounds"], found.scores["failed_rounds"]) == (3, 0)
     rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found]))}
     assert rows["sum (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")

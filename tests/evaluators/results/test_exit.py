@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from tests.evaluators.finished_runs import write
-from tests.evaluators.report.conftest import PERCEPTION
+from tests.evaluators.finished_runs import evaluated, item, write
 
 # Forks share the imports. With Arrow's threads, 25 of 60 aborted with "terminate called without an active exception".
 SCRIPT = """
@@ -24,6 +23,6 @@ for _ in range(6):
 
 @pytest.mark.slow
 def test_reading_predictions_leaves_no_thread_that_aborts_the_exit(tmp_path):
-    run = write(tmp_path / "run", [PERCEPTION])
+    run = write(tmp_path / "run", [evaluated(items=[item("q1")])])
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(run)], capture_output=True, text=True)
     assert done.stdout.split() == ["7"] * 6, done.stderr

@@ -18,12 +18,13 @@ def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     raw = json.loads((tmp_path / "results.json").read_text())
     assert raw["schema"] == 1
     assert set(raw) == {"schema", "environment", "suite", "tasks", "failed"}
-    documented = {"task", "dataset", "split", "model", "scores", "settings", "left_out", "timings"}
-    assert documented <= set(raw["tasks"][0])
+    documented = {"task", "dataset", "split", "model", "scores", "settings", "left_out", "timings", "notes"}
+    assert documented <= set(raw["tasks"][0]) and not {"items", "contents"} & set(raw["tasks"][0])
     assert raw["environment"]["packages"]["eyechart"]
     results = read_results(tmp_path)
     assert results.tasks[0].left_out[0].reason == "the image is empty"
     assert results.failed[0].error == "no data"
+    assert results.tasks[0].notes == evaluation().notes and results.tasks[0].caveats
 
 
 def test_the_versions_of_all_dependencies_are_kept():
@@ -79,6 +80,8 @@ def of_task(**changes):
         (lambda raw: raw["tasks"][0].pop("settings") and None, r"key tasks\[0\]\.settings: field required"),
         (of_task(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
         (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.left_out\[0\]\.why: extra inputs are not"),
+        (of_task(notes=[{"code": "riddle"}]), r"\.notes\[0\]: .*no note 'riddle'"),
+        (of_task(notes=[{"code": "unparsed", "values": {"of": 3}}]), r"\.notes\[0\]: .*no note 'unparsed'"),
         (of_task(rank=1), r"key tasks\[0\]\.rank: extra inputs are not permitted"),
         (of_task(scores__srcc="high"), r"key tasks\[0\]\.scores\.srcc is 'high'; expected a number from -1 to 1"),
         (of_task(scores__srcc=10**400), r"\.scores\.srcc is 1000.*; expected a number"),
@@ -128,16 +131,10 @@ def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
     assert "repeat the run" in raised.value.explain()
 
 
-def test_nan_and_infinity_are_read_as_undefined(edited):
-    path = edited(lambda raw: raw["tasks"][0]["scores"].update(srcc=math.nan, plcc=-math.inf))
-    assert "NaN" in path.read_text()
-    scores = read_results(path).tasks[0].scores
-    assert (scores["srcc"], scores["plcc"]) == (None, None)
-
-
-def test_a_number_beyond_all_floats_is_undefined(edited):
-    path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', '"srcc": 1e999'))
-    assert read_results(path).tasks[0].scores["srcc"] is None
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
+    path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', f'"srcc": {number}'))
+    assert math.isnan(read_results(path).tasks[0].scores["srcc"])
 
 
 def test_a_folder_without_results_is_named(tmp_path):

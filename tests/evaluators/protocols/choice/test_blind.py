@@ -1,6 +1,5 @@
 """Multiple choice without its images: what is asked, what images add, and where such runs are not taken."""
 
-import dataclasses
 import json
 
 import datasets
@@ -11,17 +10,17 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
+from tests.evaluators import running
+from tests.evaluators.finished_runs import write
+from tests.evaluators.running import notes
 from tests.evaluators.table_rows import table_rows
 
 N = 48
@@ -41,6 +40,7 @@ AES_OPTIONS = "Choose one from the following options:\nA) Yes\nB) No\nC) I don't
 AES = f"Is it sharp? {AES_OPTIONS}\nYou should output a correct option"
 TOOLKIT = f"Question: Is it sharp?\nOptions:\n{LINES}\nPlease select the correct answer from the options above. \n"
 Q_BENCH = f"Is it sharp? \nChoose between one of the following options: {CHOICES}"
+LETTERS = f"Is it sharp?\n{LINES}\nAnswer with the option's letter from the given choices directly.\n"
 PROMPTS = {
     **dict.fromkeys(("q_bench/perception", "q_bench/perception_pairs", "ql_bench/single", "ql_bench/pair"), Q_BENCH),
     **dict.fromkeys(("aes_bench/perception", "aes_bench/empathy"), f"{AES} without explanation."),
@@ -52,31 +52,22 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("task", PROMPTS)
-def test_the_prompt_is_the_same_without_the_images(task):
-    blind = with_settings(get_task(task).bound(), {"blind": True}, task)
-    (request,) = blind.requests(ROW)
-    assert (request.prompt, request.images) == ((PROMPTS[task],), ())
-    assert blind.full_prompt_id == f"{get_task(task).protocol.prompt_id}/blind"
-    assert not blind.shows_images
-
-
 @pytest.mark.parametrize(
     ("task", "style", "expected"),
     [
+        *((task, None, expected) for task, expected in PROMPTS.items()),
         ("q_bench/perception", "vlmevalkit", TOOLKIT),
         ("q_bench/perception", "answer-mark", f"{Q_BENCH}\n#Answer:"),
-        (
-            "q_bench/perception_pairs",
-            "lmms-eval",
-            f"Is it sharp?\n{LINES}\nAnswer with the option's letter from the given choices directly.\n",
-        ),
+        ("q_bench/perception_pairs", "lmms-eval", LETTERS),
     ],
 )
-def test_other_words_are_asked_without_images_too(task, style, expected):
-    blind = with_settings(get_task(task).bound(), {"blind": True, "prompt": style}, task)
-    assert blind.requests(ROW)[0].prompt == (expected,)
-    assert blind.full_prompt_id == f"q_bench_a1/2/{style}/blind"
+def test_the_prompt_is_the_same_without_the_images(task, style, expected):
+    settings = {"blind": True} | ({"prompt": style} if style else {})
+    blind = with_settings(get_task(task).bound(), settings, task)
+    (request,) = blind.requests(ROW)
+    assert (request.prompt, request.images, blind.shows_images) == ((expected,), (), False)
+    named = "/".join([get_task(task).protocol.prompt_id, *([style] if style else []), "blind"])
+    assert blind.full_prompt_id == named
 
 
 def test_losses_are_compared_without_images_too():
@@ -106,7 +97,7 @@ def make_data(**changes):
     text = datasets.Value("string")
     features = dict.fromkeys(rows, text)
     features |= {"images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(text)}
-    return LoadedData(datasets.Dataset.from_dict(rows, datasets.Features(features)), "own data", "given", "given")
+    return running.loaded(datasets.Dataset.from_dict(rows, datasets.Features(features)))
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +114,13 @@ def sees(messages):
     return any(part["type"] == "image" for part in messages[0]["content"])
 
 
-def run(model, data, task="q_bench/perception", *, skip_bad=False, **settings):
-    return evaluator(task, settings=settings, skip_bad=skip_bad).run(FunctionBackend(model), data)
+def run(model, data, task="q_bench/perception", **given):
+    return running.run(task, model, data, **given)
 
 
 def gain_of(model, data, folder, task="q_bench/perception", **more):
     """The gain of a model whose blind run is in a folder."""
-    blind = run(model, data, task, blind=True)
-    write_run(folder, collect([blind], [], "2026-01-01"), [blind])
+    write(folder, [run(model, data, task, blind=True)])
     return run(model, data, task, blind_run=str(folder), **more)
 
 
@@ -178,11 +168,10 @@ def test_gain_and_leak_of_models_that_are_known(data, tmp_path, model, expected)
 
 def test_the_blind_run_says_how_it_was_asked(data):
     done = run(looks, data, blind=True)
-    assert done.caveats == ["The model was not shown the images."]
+    assert notes(done) == {"blind": {}}
     assert (done.settings["blind"], done.settings["blind_run"]) == (True, None)
     assert done.scores["accuracy"] == 0.25
-    private = run(looks, make_data(answer=[""] * N), blind=True)
-    assert "The model was not shown the images." in private.caveats
+    assert "blind" in notes(run(looks, make_data(answer=[""] * N), blind=True))
 
 
 def test_questions_about_one_image_are_one_unit(tmp_path):
@@ -201,6 +190,9 @@ def test_the_gain_of_circular_eval_is_of_questions_right_in_every_pass(data, tmp
     found = done.diagnostics["multimodal_gain"]
     assert (found["gain"], found["blind_score"], found["score"]) == (0.75, 0.25, "circular_accuracy")
     assert found["random_guess"] == done.scores["random_guess"] == 4**-4
+    # MMBench's tables mark a blind run in that of the positions alone.
+    marked = [one.title for one in paper_tables(read_runs([tmp_path])) if "(without images)" in one.rows[0][0]]
+    assert len(marked) == 1 and marked[0].startswith("Position bias")
 
 
 def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
@@ -217,12 +209,11 @@ def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
     assert (found["gain"], found["blind_score"], found["score"]) == (1.0, 0.0, "score_cc")
     assert found["leak"] == pytest.approx(-1 / 3)
     (blind,) = read_results(tmp_path).tasks
-    assert "The model was not shown the images." in blind.caveats
+    assert "blind" in notes(blind)
 
 
 def test_what_cannot_be_compared(data, tmp_path):
-    done = run(looks, data)
-    write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
+    write(tmp_path / "seeing", [run(looks, data)])
     with pytest.raises(
         UsageError, match=r"blind_run='.*seeing' has no scores of a blind run; found: q_bench/perception"
     ):
@@ -246,14 +237,14 @@ def test_what_cannot_be_compared(data, tmp_path):
 
 
 def test_table_and_report_show_the_gain(data, tmp_path):
-    done = dataclasses.replace(gain_of(looks, data, tmp_path / "blind"), model="seeing")
+    done = gain_of(looks, data, tmp_path / "blind").model_copy(update={"model": "seeing"})
     rows = {row["score"]: row for row in table_rows(score_table([done]))}
     assert {"score without images", "multimodal gain", "leak"} <= set(rows)
     gain = rows["multimodal gain"]
     # 37/50 - 1/50 = 0.72, give or take 1.96 sqrt((0.76 - 0.72^2) / 50).
     assert (gain["value"], gain["95 % interval"]) == ("75.00 %", "58.38 to 85.62")
     assert any("so the gain compares two models" in line for line in note_lines([done]))
-    write_run(tmp_path / "seeing", collect([done], [], "2026-01-01"), [done])
+    write(tmp_path / "seeing", [done])
     tables = paper_tables(read_runs([tmp_path / "seeing", tmp_path / "blind"]))
     (table,) = [one for one in tables if "Multimodal gain" in one.title]
     assert table.columns[1:3] == ["Without images (%)", "Gain (%)"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import datasets
 import numpy as np
@@ -16,13 +17,11 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.requests.types import Response
-from eyechart.evaluators.results.results_file import collect, read_results
-from eyechart.evaluators.runs.folder import write_run
-from eyechart.evaluators.runs.table import note_lines
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from tests.evaluators import running
+from tests.evaluators.finished_runs import write
+from tests.evaluators.running import notes, predictions
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
 QUESTIONS = {
@@ -31,6 +30,10 @@ QUESTIONS = {
     "q4": (["Cat", "Dog", "Cow", "Hen"], "C", "image style"),
 }
 RIGHT = {id: options["ABCD".index(letter)] for id, (options, letter, _) in QUESTIONS.items()}
+PASSES = [(id, rotate(options, number)) for id, (options, _, _) in QUESTIONS.items() for number in range(len(options))]
+WITHOUT_BLIND = "without blind-solvable questions"
+
+run = partial(running.run, "mmbench/en")
 
 
 def make_data(**changes):
@@ -46,7 +49,7 @@ def make_data(**changes):
     }
     texts = {name: datasets.Value("string") for name in rows}
     features = {**texts, "images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(texts["id"])}
-    return LoadedData(datasets.Dataset.from_dict(rows, datasets.Features(features)), "own data", "given", "given")
+    return running.loaded(datasets.Dataset.from_dict(rows, datasets.Features(features)))
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +69,8 @@ def knows(messages):
     return "ABCD"[options.index(RIGHT[id])]
 
 
-def run(model, data, *, options=None, judge=None, seed=0, name="mmbench/en", **how):
-    task = evaluator(name, settings=dict(**(options or {})), judge=judge, seed=seed, **how)
-    return task.run(FunctionBackend(model) if callable(model) else model, data)
+def nothing(messages):
+    return "none"
 
 
 class Server(FunctionBackend):
@@ -88,10 +90,11 @@ class Server(FunctionBackend):
 def test_the_prompt_shows_image_hint_question_and_options():
     messages = []
     run(lambda given: messages.append(given) or "A", make_data())
-    first, *_ = messages
-    assert [part["type"] for part in first[0]["content"]] == ["image", "text"]
+    assert [part["type"] for part in messages[0][0]["content"]] == ["image", "text"]
     end = "Please select the correct answer from the options above. \n"
-    assert first[0]["content"][1]["text"] == (f"Question: What is q2?\nOptions:\nA. Yes it is\nB. No it is not\n{end}")
+    assert (
+        messages[0][0]["content"][1]["text"] == f"Question: What is q2?\nOptions:\nA. Yes it is\nB. No it is not\n{end}"
+    )
     assert messages[2][0]["content"][1]["text"] == (
         f"Hint: Roses are red.\nQuestion: What is q3?\nOptions:\nA. Red\nB. Green\nC. Blue\n{end}"
     )
@@ -99,14 +102,13 @@ def test_the_prompt_shows_image_hint_question_and_options():
 
 def test_a_question_is_asked_once_for_each_rotation(data):
     done = run(knows, data)
-    passes = [(row.id, row.pass_name, row.options, row.answer) for row in done.items[2:5]]
-    assert passes == [
+    assert [(item.id, item.pass_name, item.options, item.answer) for item in done.items[2:5]] == [
         ("q3", "main", ["Red", "Green", "Blue"], "A"),
         ("q3", "rotation:1", ["Blue", "Red", "Green"], "B"),
         ("q3", "rotation:2", ["Green", "Blue", "Red"], "C"),
     ]
-    assert done.scores["n_passes"] == 2 + 3 + 4
-    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
+    assert {item.label for item in done.items[2:5]} == {"Red"}
+    assert [done.scores[key] for key in ("n_passes", "circular_accuracy", "vanilla_accuracy")] == [9, 1.0, 1.0]
 
 
 def test_circular_and_vanilla_come_from_one_run(data):
@@ -117,15 +119,7 @@ def test_circular_and_vanilla_come_from_one_run(data):
     assert done.scores["by_category"]["OCR"]["vanilla_accuracy"] == 0.5
     # Columns that the data lack group nothing.
     assert "by_l1_category" not in done.scores
-    assert [row.correct for row in done.items] == [
-        False,
-        True,
-        True,
-        *[False, False],
-        *[False] * 2,
-        True,
-        False,
-    ]
+    assert [item.correct for item in done.items] == [bool(int(mark)) for mark in "011000010"]
 
 
 def test_servers_are_asked_no_further_after_a_wrong_pass(data):
@@ -133,34 +127,17 @@ def test_servers_are_asked_no_further_after_a_wrong_pass(data):
         id, options = shown(messages)
         return knows(messages) if id == "q2" or (id == "q4" and options[0] != "Hen") else "none of them"
 
-    server = Server(model)
-    done = run(server, data)
-    assert server.asked == [
-        *(("q2", "main"), ("q3", "main"), ("q4", "main")),
-        *(("q2", "rotation:1"), ("q4", "rotation:1")),
-    ]
-    assert done.settings["early_stop"] is True
-    assert done.scores["distribution_over"] == "rotation 0"
-    everything = Server(model)
-    complete = run(everything, data, options={"early_stop": False})
-    assert len(everything.asked) == 9
-    for key in (
-        "circular_accuracy",
-        "vanilla_accuracy",
-        "circular_accuracy_ci95",
-        "random_guess",
-        "n_questions",
-        "n_vanilla",
-    ):
-        assert done.scores[key] == complete.scores[key], key
+    server, everything = Server(model), Server(model)
+    done, complete = run(server, data), run(everything, data, early_stop=False)
+    first = [("q2", "main"), ("q3", "main"), ("q4", "main")]
+    assert server.asked == [*first, ("q2", "rotation:1"), ("q4", "rotation:1")] and len(everything.asked) == 9
+    assert done.settings["early_stop"] is True and done.scores["distribution_over"] == "rotation 0"
+    keys = ("circular_accuracy", "vanilla_accuracy", "circular_accuracy_ci95", "random_guess", "n_questions")
+    assert [done.scores[key] for key in (*keys, "n_vanilla")] == [complete.scores[key] for key in (*keys, "n_vanilla")]
+    # Where requests cost nothing, it can be asked for.
+    assert [len(run(nothing, data, **given).items) for given in ({}, {"early_stop": True})] == [9, 3]
 
 
-def test_early_stop_can_be_asked_for_where_requests_cost_nothing(data):
-    assert len(run(lambda messages: "none", data).items) == 9
-    assert len(run(lambda messages: "none", data, options={"early_stop": True}).items) == 3
-
-
-PASSES = [(id, rotate(options, place)) for id, (options, _, _) in QUESTIONS.items() for place in range(len(options))]
 # Right answers are common, or hardly a question would be right in all passes.
 FATES = st.sampled_from(
     ["right", "right", "judged right", "judged right", "wrong", "judged wrong", "X", "X", "lost", "empty"]
@@ -192,151 +169,14 @@ def test_early_stop_changes_no_score(data, fates, judged, fallback, seed):
         return [letter(number, fate == "right") if fate in ("right", "wrong") else fate] * n
 
     def score(early_stop):
-        options = {"early_stop": early_stop, "fallback": fallback}
-        return run(model, data, options=options, judge=judge if judged else None, seed=seed).scores
+        scores = run(
+            model, data, early_stop=early_stop, fallback=fallback, judge=judge if judged else None, seed=seed
+        ).scores
+        keys = [f"{name}_accuracy{end}" for name in ("circular", "vanilla") for end in ("", "_ci95")]
+        parts = [part["circular_accuracy"] for part in scores["by_category"].values()]
+        return {key: scores[key] for key in (*keys, "n_questions", "dropped")}, parts
 
-    stopped, complete = score(True), score(False)
-    for key in (
-        "circular_accuracy",
-        "vanilla_accuracy",
-        "circular_accuracy_ci95",
-        "vanilla_accuracy_ci95",
-        "n_questions",
-        "dropped",
-    ):
-        assert stopped[key] == complete[key], key
-    for value, part in complete["by_category"].items():
-        assert stopped["by_category"][value]["circular_accuracy"] == part["circular_accuracy"]
-
-
-def test_the_judge_that_stops_a_question_is_asked_once(data):
-    """A judge that changes its mind cannot make the metric lack passes of a question."""
-    told = []
-
-    def fickle(messages, n):
-        told.append(messages)
-        return ["X" if len(told) % 2 else "A"] * n
-
-    done = run(Server(lambda messages: "the first"), data, judge=fickle)
-    texts = [json.dumps(messages) for messages in told]
-    assert len(texts) == len(set(texts)) == len(done.items)
-    assert done.scores["judge_asked"] == len(done.items)
-
-
-def nonzero(shares):
-    return {name: share for name, share in shares.items() if share}
-
-
-def test_three_steps_of_extraction(data):
-    def model(messages):
-        id, _ = shown(messages)
-        return {"q2": knows(messages), "q3": "a crimson one", "q4": "no idea"}[id]
-
-    def judge(messages, n):
-        text = messages[-1]["content"]
-        if "crimson" not in text:
-            # The three other rotations of q4 have no reply that can be read.
-            return ["X" if "Options: <data>A. Cat" in text else "no"] * n
-        options = text.rpartition("Options:")[2]
-        return [options[options.index("Red") - 3]] * n
-
-    alone = run(model, data).scores
-    assert nonzero(alone["extraction"]) == {"exact": 2 / 9, "unmatched": 7 / 9, "unparseable": 7 / 9}
-    assert alone["circular_accuracy"] == pytest.approx(1 / 3)
-    done = run(model, data, judge=judge, options={"fallback": "random"})
-    assert nonzero(done.scores["extraction"]) == {"exact": 2 / 9, "judge": 4 / 9, "random": 3 / 9}
-    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-    assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
-    assert [row.step for row in done.items] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
-    x = done.items[5]
-    assert (x["id"], x["choice"], x["correct"]) == ("q4", None, False), "an answer, which matches no option"
-    again = run(model, data, judge=judge, options={"fallback": "random"})
-    assert [row.choice for row in again.items] == [row.choice for row in done.items]
-    assert run(model, data, judge=judge, options={"rounds": 3}).scores["rounds"] == 3
-
-
-def write_answers(path, answers):
-    path.write_text("".join(json.dumps(row) + "\n" for row in answers), encoding="utf-8")
-    return PredictionsFileBackend(path)
-
-
-def answers(**texts):
-    """Rows for passes given as `q3_1="Red"`."""
-    rows = []
-    for name, text in texts.items():
-        id, _, place = name.partition("_")
-        rows.append({"id": id, "pass": f"rotation:{place}" if place != "0" else "main", "text": text})
-    return rows
-
-
-COMPLETE = {"q2_0": "B", "q2_1": "A", "q3_0": "A", "q3_1": "B", "q3_2": "C"}
-
-
-def test_a_wrong_pass_is_enough_whatever_else_is_missing(tmp_path, data):
-    # Of q4 the first pass is missing too.
-    backend = write_answers(tmp_path / "a.jsonl", answers(**COMPLETE, q4_2="C"))
-    with pytest.warns(UndefinedScoreWarning, match="image style: vanilla_accuracy"):
-        done = run(backend, data)
-    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-    assert (done.scores["n_questions"], done.scores["n_vanilla"], done.scores["dropped"]) == (3, 2, 0)
-    assert done.left_out == []
-
-
-def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data):
-    backend = write_answers(tmp_path / "a.jsonl", answers(**COMPLETE, q4_0="C", q4_2="Cow"))
-    with pytest.raises(
-        DataError, match=r"question 'q4' has no rotation 1, 3, and its other passes are correct; .*--skip-bad"
-    ):
-        run(backend, data)
-    with pytest.warns(UndefinedScoreWarning, match="image style: circular_accuracy"):
-        done = run(backend, data, skip_bad=True)
-    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
-    assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
-    assert done.settings["missing"] == "drop"
-    assert not done.complete
-    assert any("1 question left out of CircularEval: not every pass" in line for line in note_lines([done]))
-
-
-def test_a_question_without_any_answer_is_an_error_or_left_out(tmp_path, data):
-    backend = write_answers(tmp_path / "a.jsonl", answers(**COMPLETE))
-    with pytest.raises(DataError, match=r"'q4'.*no prediction for id 'q4', pass 'main'"):
-        run(backend, data)
-    done = run(backend, data, skip_bad=True)
-    assert (done.scores["n_questions"], done.scores["dropped"]) == (2, 0)
-    assert [item.id for item in done.left_out] == ["q4"]
-
-
-def test_an_answer_that_cannot_be_used_is_no_missing_one(tmp_path, data):
-    rows = answers(**COMPLETE, q4_0="A")
-    rows[-1] |= {"options": ["Cat", "Dog", "Cow", "Pig"]}
-    backend = write_answers(tmp_path / "a.jsonl", rows)
-    with pytest.raises(DataError, match=r"'q4'.*differ from the question's"):
-        run(backend, data)
-    assert [item.id for item in run(backend, data, skip_bad=True).left_out] == ["q4"]
-
-
-def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, data):
-    rows = answers(q2_0="B", q2_1="A", q3_0="A", q3_1="B", q3_2="C", q4_0="D")
-    rows[3]["options"], rows[4]["options"] = ["Blue", "Red", "Green"], ["Green", "Blue", "Red"]
-    done = run(write_answers(tmp_path / "a.jsonl", rows), data)
-    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-
-
-def test_a_server_that_fails_in_a_later_pass_leaves_the_question_open(http):
-    data = make_data(category=["OCR"] * 3)
-
-    def respond(request):
-        messages = json.loads(request.data)["messages"]
-        id, options = shown(messages)
-        return refusal(400) if (id, options[0]) == ("q4", "Dog") else json_response(completion(knows(messages)))
-
-    http.expect_request(PATH, method="POST").respond_with_handler(respond)
-    server = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
-    with pytest.raises(DataError, match=r"item 'q4'.*400"):
-        run(server, data)
-    done = run(server, data, skip_bad=True)
-    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
-    assert ["400" in (line.error or "") for line in done.items if line.id == "q4"].count(True) == 1
+    assert score(True) == score(False)
 
 
 class Failing(Server):
@@ -362,56 +202,161 @@ class Failing(Server):
 @example(["right"] * 5 + ["failed"] * 4)
 def test_early_stop_changes_no_score_of_a_server_that_fails(data, fates):
     def score(early_stop):
-        found = run(Failing(fates), data, options={"early_stop": early_stop}, skip_bad=True)
+        found = run(Failing(fates), data, early_stop=early_stop, skip_bad=True)
         assert len(found.left_out) + found.scores["n_questions"] + found.scores["dropped"] == len(QUESTIONS)
         return {
             name: found.scores[name] for name in ("circular_accuracy", "vanilla_accuracy", "n_questions", "dropped")
         }
 
-    of_question = [[fate for fate, (of, _) in zip(fates, PASSES, strict=True) if of == id] for id in QUESTIONS]
-    decided = [of_one for of_one in of_question if "wrong" in of_one or "failed" not in of_one]
-    assume(decided and any(of_one[0] != "failed" for of_one in of_question))
+    by_question = [[fate for fate, (of, _) in zip(fates, PASSES, strict=True) if of == id] for id in QUESTIONS]
+    decided = [fates for fates in by_question if "wrong" in fates or "failed" not in fates]
+    assume(decided and any(fates[0] != "failed" for fates in by_question))
     stopped = score(True)
     assert stopped == score(False)
-    assert stopped["circular_accuracy"] == sum("wrong" not in of_one for of_one in decided) / len(decided)
+    assert stopped["circular_accuracy"] == sum("wrong" not in fates for fates in decided) / len(decided)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "",
-        "A",
-        "A B C D",
-        "word " * 10_000,
-        "\x00\x07\x1b[31m",
-        "答案很难说",
-        '{"answer": null}',
-        "<think>A</think>",
-        "X",
-    ],
-    ids=["nothing", "letter", "all", "long", "control", "language", "json", "reasoning", "x"],
+def test_the_judge_that_stops_a_question_is_asked_once(data):
+    """A judge that changes its mind cannot make the metric lack passes of a question."""
+    asked = []
+
+    def fickle(messages, n):
+        asked.append(json.dumps(messages))
+        return ["X" if len(asked) % 2 else "A"] * n
+
+    done = run(Server(lambda messages: "the first"), data, judge=fickle)
+    assert len(asked) == len(set(asked)) == len(done.items) == done.scores["judge_asked"]
+
+
+def nonzero(shares):
+    return {name: share for name, share in shares.items() if share}
+
+
+def test_three_steps_of_extraction(data):
+    def model(messages):
+        id, _ = shown(messages)
+        return {"q2": knows(messages), "q3": "a crimson one", "q4": "no idea"}[id]
+
+    def judge(messages, n):
+        text = messages[-1]["content"]
+        if "crimson" not in text:
+            # The three other rotations of q4 have no reply that can be read.
+            return ["X" if "Options: <data>A. Cat" in text else "no"] * n
+        options = text.rpartition("Options:")[2]
+        return [options[options.index("Red") - 3]] * n
+
+    alone = run(model, data).scores
+    assert nonzero(alone["extraction"]) == {"exact": 2 / 9, "unmatched": 7 / 9, "unparseable": 7 / 9}
+    assert alone["circular_accuracy"] == pytest.approx(1 / 3)
+    done, again = (run(model, data, judge=judge, fallback="random") for _ in range(2))
+    assert nonzero(done.scores["extraction"]) == {"exact": 2 / 9, "judge": 4 / 9, "random": 3 / 9}
+    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
+    assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
+    assert [item.step for item in done.items] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
+    x = done.items[5]
+    assert (x.id, x.choice, x.correct) == ("q4", None, False), "an answer, which matches no option"
+    assert [item.choice for item in again.items] == [item.choice for item in done.items]
+    assert run(model, data, judge=judge, rounds=3).scores["rounds"] == 3
+
+
+def answers(**texts):
+    """Rows for passes given as `q3_1="Red"`."""
+    parts = [(*name.split("_"), text) for name, text in texts.items()]
+    return [
+        {"id": id, "pass": "main" if number == "0" else f"rotation:{number}", "text": text}
+        for id, number, text in parts
+    ]
+
+
+COMPLETE = {"q2_0": "B", "q2_1": "A", "q3_0": "A", "q3_1": "B", "q3_2": "C"}
+
+
+def test_a_wrong_pass_is_enough_whatever_else_is_missing(tmp_path, data):
+    # Of q4 the first pass is missing too.
+    with pytest.warns(UndefinedScoreWarning, match="image style: vanilla_accuracy"):
+        done = run(predictions(tmp_path, answers(**COMPLETE, q4_2="C")), data)
+    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
+    assert (done.scores["n_questions"], done.scores["n_vanilla"], done.scores["dropped"]) == (3, 2, 0)
+    assert done.left_out == []
+
+
+def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data):
+    backend = predictions(tmp_path, answers(**COMPLETE, q4_0="C", q4_2="Cow"))
+    with pytest.raises(DataError, match=r"'q4' has no rotation 1, 3, and its other passes are correct; .*--skip-bad"):
+        run(backend, data)
+    with pytest.warns(UndefinedScoreWarning, match="image style: circular_accuracy"):
+        done = run(backend, data, skip_bad=True)
+    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
+    assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
+    assert done.settings["missing"] == "drop" and not done.complete
+    assert notes(done)["dropped"] == {"questions": 1}
+
+
+def test_a_question_without_a_usable_answer_is_an_error_or_left_out(tmp_path, data):
+    others = [*answers(**COMPLETE), {"id": "q4", "text": "A", "options": ["Cat", "Dog", "Cow", "Pig"]}]
+    for rows, reason in ((answers(**COMPLETE), "no prediction for id 'q4', pass 'main'"), (others, "differ from")):
+        backend = predictions(tmp_path, rows)
+        with pytest.raises(DataError, match=f"'q4'.*{reason}"):
+            run(backend, data)
+        done = run(backend, data, skip_bad=True)
+        assert (done.scores["n_questions"], done.scores["dropped"]) == (2, 0)
+        assert [item.id for item in done.left_out] == ["q4"]
+
+
+def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, data):
+    rows = answers(**COMPLETE, q4_0="D")
+    rows[3]["options"], rows[4]["options"] = ["Blue", "Red", "Green"], ["Green", "Blue", "Red"]
+    assert run(predictions(tmp_path, rows), data).scores["circular_accuracy"] == pytest.approx(2 / 3)
+
+
+def test_a_server_that_fails_in_a_later_pass_leaves_the_question_open(http):
+    data = make_data(category=["OCR"] * 3)
+
+    def respond(request):
+        messages = json.loads(request.data)["messages"]
+        id, options = shown(messages)
+        return refusal(400) if (id, options[0]) == ("q4", "Dog") else json_response(completion(knows(messages)))
+
+    http.expect_request(PATH, method="POST").respond_with_handler(respond)
+    server = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
+    with pytest.raises(DataError, match=r"item 'q4'.*400"):
+        run(server, data)
+    done = run(server, data, skip_bad=True)
+    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
+    assert ["400" in (item.error or "") for item in done.items if item.id == "q4"].count(True) == 1
+
+
+BAD = (
+    "",
+    "A",
+    "A B C D",
+    "word " * 10_000,
+    "\x00\x07\x1b[31m",
+    "答案很难说",
+    '{"answer": null}',
+    "<think>A</think>",
+    "X",
 )
+
+
+@pytest.mark.parametrize("reply", BAD, ids=lambda reply: repr(reply[:20]))
 def test_bad_answers_are_counted(data, reply):
-    done = run(lambda messages: reply, data)
-    assert done.scores["circular_accuracy"] == 0.0
-    assert done.scores["extraction"]["unmatched"] == (0.0 if reply == "A" else 1.0)
-    assert done.scores["choice_distribution"]["predicted"]["none"] == done.scores["extraction"]["unmatched"]
+    scores = run(lambda messages: reply, data).scores
+    assert scores["circular_accuracy"] == 0.0
+    assert scores["extraction"]["unmatched"] == (0.0 if reply == "A" else 1.0)
+    assert scores["choice_distribution"]["predicted"]["none"] == scores["extraction"]["unmatched"]
 
 
-def test_private_answers_are_asked_in_all_passes(data):
-    private = make_data(answer=["", "", ""])
+def test_private_answers_are_asked_in_all_passes():
     server = Server(lambda messages: "A")
-    done = run(server, private)
-    assert len(server.asked) == 9
-    assert done.scores is None and done.files == {}
-    assert done.diagnostics["answer_file"] == {"passes": 9, "missing": 0, "changed": 0}
-    assert not any("correct" in row for row in done.items)
-    mixed = run(lambda messages: "A", make_data(answer=["", "A", "C"]))
-    assert mixed.scores["n_questions"] == 2
+    done = run(server, make_data(answer=["", "", ""]))
+    assert len(server.asked) == 9 and done.scores is None and done.files == []
+    assert {(item.label, item.correct) for item in done.items} == {(None, None)}
+    assert run(lambda messages: "A", make_data(answer=["", "A", "C"])).scores["n_questions"] == 2
 
 
 def test_settings_say_how_it_was_asked(data):
-    done = run(knows, data, options={"fallback": "random", "max_new_tokens": 64}, seed=3)
+    done = run(knows, data, fallback="random", max_new_tokens=64, seed=3)
     expected = {"prompt_id": "mmbench/2", "blind": False, "early_stop": False, "fallback": "random", "seed": 3}
     expected |= {"missing": "error", "max_new_tokens": 64, "exclude_blind_solved": None, "human_labels": None}
     assert expected.items() <= done.settings.items()
@@ -419,26 +364,19 @@ def test_settings_say_how_it_was_asked(data):
         evaluator("mmbench/en", settings=dict(shuffle_seed=1))
 
 
-def test_a_blind_run_shows_no_image(data):
+def test_a_blind_run_shows_and_needs_no_image(data):
     seen = []
-    done = run(lambda messages: seen.append(messages) or knows(messages), data, options={"blind": True})
+    none = data.with_dataset(data.dataset.remove_columns("images").add_column("images", [[], [], []]))
+    done = run(lambda messages: seen.append(messages) or knows(messages), none, blind=True)
     (content,) = seen[2][0]["content"]
     assert content["type"] == "text"
     assert content["text"].startswith("\nYou are an AI assistant which is designed to answer questions from people.\n")
     assert "so you need to try your best to hallucinate the image.\n" in content["text"]
-    asked = "<question begins> Roses are red.\nWhat is q3? <question ends>"
-    assert (
-        f"Question: {asked}; \n\nChoices: <choices begin> A. Red\nB. Green\nC. Blue <choices end>. \n\n"
-        in (content["text"])
-    )
-    assert content["text"].endswith("Your answer:\n")
+    choices = "Choices: <choices begin> A. Red\nB. Green\nC. Blue <choices end>. \n\n"
+    asked = f"Question: <question begins> Roses are red.\nWhat is q3? <question ends>; \n\n{choices}"
+    assert asked in content["text"] and content["text"].endswith("Your answer:\n")
     assert (done.settings["prompt_id"], done.settings["blind"]) == ("mmbench/2/blind", True)
     assert done.scores["circular_accuracy"] == 1.0
-
-
-def test_a_blind_run_needs_no_image(data):
-    none = data.with_dataset(data.dataset.remove_columns("images").add_column("images", [[], [], []]))
-    assert run(knows, none, options={"blind": True}).scores["circular_accuracy"] == 1.0
 
 
 def test_servers_are_asked_blind_without_images(http, data):
@@ -449,8 +387,7 @@ def test_servers_are_asked_blind_without_images(http, data):
         return json_response(completion("A"))
 
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
-    server = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
-    run(server, data, options={"blind": True})
+    run(OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0)), data, blind=True)
     assert len(bodies) == 4
     assert {part["type"] for body in bodies for part in body["messages"][0]["content"]} == {"text"}
 
@@ -459,15 +396,7 @@ def blind_run(folder, data, model=None, name="mmbench/en"):
     def solves_one(messages):
         return knows(messages) if shown(messages)[0] == "q3" else "A"
 
-    done = run(model or solves_one, data, options={"blind": True}, name=name)
-    write_run(folder, collect([done], [], "2024-01-01"), [done])
-    return str(folder)
-
-
-def blind_model(folder):
-    (task,) = read_results(folder).tasks
-    assert " ".join(task.caveats) == "The model was not shown the images."
-    return task.model
+    return str(write(folder, [running.run(name, model or solves_one, data, blind=True)]))
 
 
 def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
@@ -476,156 +405,132 @@ def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
     def model(messages):
         return knows(messages) if shown(messages)[0] != "q4" else "A"
 
-    done = run(model, data, options={"exclude_blind_solved": folder})
+    done = run(model, data, exclude_blind_solved=folder)
     assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-    rest = done.variants["without blind-solvable questions"]
+    rest = done.variants[WITHOUT_BLIND]
     assert (rest["circular_accuracy"], rest["n_questions"], rest["n_vanilla"]) == (0.5, 2, 2)
     assert rest["random_guess"] == pytest.approx((2**-2 + 4**-4) / 2)
-    assert done.diagnostics["exclude_blind_solved"] == {
-        "model": blind_model(folder),
-        "removed": 1,
-        "not_asked": 0,
-        "of": 3,
-    }
-    blind = done.settings["exclude_blind_solved"]
-    assert blind == {"model": blind_model(folder), "folder": "blind", "solved": 1, "of": 3}
-    assert "without blind-solvable questions" not in run(model, data).variants
-
-
-def test_nothing_is_scored_where_all_questions_are_solved_blind(tmp_path, data):
-    done = run(knows, data, options={"exclude_blind_solved": blind_run(tmp_path / "blind", data, knows)})
-    assert done.variants == {}
-    assert done.diagnostics["exclude_blind_solved"]["removed"] == 3
+    removal, blind = done.diagnostics["exclude_blind_solved"], done.settings["exclude_blind_solved"]
+    assert removal == {"model": blind["model"], "removed": 1, "not_asked": 0, "of": 3}
+    assert blind == {"model": blind["model"], "folder": "blind", "solved": 1, "of": 3}
+    assert "solves_one" in blind["model"] and WITHOUT_BLIND not in run(model, data).variants
+    # Where all questions are solved blind, there is nothing to score.
+    done = run(knows, data, exclude_blind_solved=blind_run(tmp_path / "all", data, knows))
+    assert done.variants == {} and done.diagnostics["exclude_blind_solved"]["removed"] == 3
 
 
 def test_another_run_is_no_blind_run(tmp_path, data):
     with pytest.raises(MissingFileError, match="folder of a finished run"):
-        run(knows, data, options={"exclude_blind_solved": str(tmp_path)})
-    seeing = run(knows, data)
-    write_run(tmp_path / "seeing", collect([seeing], [], "2024-01-01"), [seeing])
+        run(knows, data, exclude_blind_solved=str(tmp_path))
+    seeing = write(tmp_path / "seeing", [run(knows, data)])
     with pytest.raises(UsageError, match=r"found: mmbench/en\. Run .*--set blind=true"):
-        run(knows, data, options={"exclude_blind_solved": str(tmp_path / "seeing")})
-    other = blind_run(tmp_path / "other", data, name="mmbench/cn")
-    server = Server(knows)
+        run(knows, data, exclude_blind_solved=str(seeing))
+    other, server = blind_run(tmp_path / "other", data, name="mmbench/cn"), Server(knows)
     with pytest.raises(UsageError, match=r"no blind run of mmbench/en \(given\); found .*: mmbench/cn \(given\)"):
-        run(server, data, options={"exclude_blind_solved": other})
+        run(server, data, exclude_blind_solved=other)
     assert server.asked == []
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
+    blind = blind_run(tmp_path / "blind", data)
     with pytest.raises(DataError, match=r"item 'q3'.*the blind run did not ask this question"):
-        run(knows, others, options={"exclude_blind_solved": blind_run(tmp_path / "blind", data)})
-    done = run(knows, others, options={"exclude_blind_solved": str(tmp_path / "blind")}, skip_bad=True)
+        run(knows, others, exclude_blind_solved=blind)
+    done = run(knows, others, exclude_blind_solved=blind, skip_bad=True)
     # Of q3 the blind run knows only another question.
-    assert (
-        done.diagnostics["exclude_blind_solved"]["removed"],
-        done.diagnostics["exclude_blind_solved"]["not_asked"],
-    ) == (0, 1)
-    assert done.variants["without blind-solvable questions"]["n_questions"] == 2
+    removal = done.diagnostics["exclude_blind_solved"]
+    assert (removal["removed"], removal["not_asked"], done.variants[WITHOUT_BLIND]["n_questions"]) == (0, 1, 2)
     (tmp_path / "blind" / "results.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match="cannot be read as results"):
-        run(knows, data, options={"exclude_blind_solved": str(tmp_path / "blind")})
+        run(knows, data, exclude_blind_solved=blind)
 
 
 def test_open_answers_are_graded(data):
-    told = []
+    asked = []
 
     def model(messages):
         id, options = shown(messages)
         return knows(messages) if options else {"q2": "no it is not.", "q3": "crimson", "q4": "a hen"}[id]
 
     def judge(messages, n):
-        told.append(messages[-1]["content"])
+        asked.append(messages[-1]["content"])
         marks = {"no it is": 5, "crimson": 4, "a hen": 1}
-        return [f"Score: {next(mark for text, mark in marks.items() if text in told[-1])}"] * n
+        return [f"Score: {next(mark for text, mark in marks.items() if text in asked[-1])}"] * n
 
-    done = run(model, data, options={"grade_open_answers": True}, judge=judge)
+    done = run(model, data, grade_open_answers=True, judge=judge)
     marks = done.variants["grades of open answers"]
     assert (marks["mean_score"], marks["exact_match"], marks["n"]) == (pytest.approx(10 / 3), pytest.approx(1 / 3), 3)
     assert marks["by_category"]["OCR"]["mean_score"] == 4.5
-    assert "What is q3?" in told[1] and "Red" in told[1]
+    assert "What is q3?" in asked[1] and "Red" in asked[1]
     # The passes with options are scored as ever.
     assert (done.scores["circular_accuracy"], done.scores["n_passes"]) == (1.0, 9)
-    opened = [row for row in done.items if row.pass_name == "open"]
-    assert [row.label for row in opened] == list(RIGHT.values())
-    lexical = run(model, data, options={"grade_open_answers": True}).variants["grades of open answers"]
-    assert lexical["judge"] == "lexical"
+    assert [item.label for item in done.items if item.pass_name == "open"] == list(RIGHT.values())
+    assert run(model, data, grade_open_answers=True).variants["grades of open answers"]["judge"] == "lexical"
 
 
 def test_open_answers_are_asked_without_options_and_needed(tmp_path, data):
     seen = []
     server = Server(lambda messages: seen.append(messages) or "A")
-    run(server, data, options={"grade_open_answers": True})
+    run(server, data, grade_open_answers=True)
     assert [pass_name for _, pass_name in server.asked[:6]] == ["main", "open"] * 3
     assert seen[3][0]["content"][1]["text"] == "Roses are red.\nWhat is q3?"
     rows = [*answers(**COMPLETE, q4_0="A"), *({"id": id, "pass": "open", "text": "x"} for id in ("q2", "q3"))]
     with pytest.raises(DataError, match="id 'q4', pass 'open'"):
-        run(write_answers(tmp_path / "a.jsonl", rows), data, options={"grade_open_answers": True})
+        run(predictions(tmp_path, rows), data, grade_open_answers=True)
     with pytest.raises(UsageError, match="blind and grade_open_answers cannot be combined"):
         evaluator("mmbench/en", settings=dict(blind=True, grade_open_answers=True))
 
 
 def test_the_agreement_with_human_labels(tmp_path, data):
+    def agreement(name, text, **options):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return run(model, data, human_labels=str(tmp_path / name), **options)
+
     def model(messages):
         return {"q2": "B", "q3": "crimson", "q4": "some animal"}[shown(messages)[0]]
 
     def judge(messages, n):
         return ["A" if "crimson" in messages[-1]["content"] else "X"] * n
 
-    path = tmp_path / "letters.csv"
-    path.write_text("id,pass,letter\nq2,,B\nq3,main,B\nq3,rotation:1,A\nq4,main,X\nq4,rotation:9,A\n", encoding="utf-8")
-    done = run(model, data, judge=judge, options={"human_labels": str(path)})
+    lines = "id,pass,letter\nq2,,B\nq3,main,B\nq3,rotation:1,A\nq4,main,X\nq4,rotation:9,A\n"
+    done = agreement("letters.csv", lines, judge=judge)
     found = done.diagnostics["extractor_agreement"]
     assert (found["all"]["agreement"], found["all"]["n"], found["unused"]) == (0.75, 4, 1)
     after = found["after_exact"]
     assert (after["agreement"], after["n"]) == (pytest.approx(2 / 3), 3)
     assert (after["one_says_x"], after["different_letters"]) == (0.0, pytest.approx(1 / 3))
     assert done.settings["human_labels"] == {"file": "letters.csv", "letters": 5}
-    lines = [{"id": "q2", "letter": "B"}, {"id": "q3", "pass": "rotation:2", "letter": "X"}]
-    (tmp_path / "letters.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    options = {"human_labels": str(tmp_path / "letters.jsonl")}
-    alone = run(model, data, options=options).diagnostics["extractor_agreement"]
+    lines = '{"id": "q2", "letter": "B"}\n{"id": "q3", "pass": "rotation:2", "letter": "X"}\n'
+    alone = agreement("letters.jsonl", lines).diagnostics["extractor_agreement"]
     assert (alone["all"]["agreement"], alone["after_exact"]["n"]) == (1.0, 1)
-    (tmp_path / "letters.jsonl").write_text('{"id": "other", "letter": "A"}')
-    other = run(model, data, options=options).diagnostics["extractor_agreement"]
+    other = agreement("letters.jsonl", '{"id": "other", "letter": "A"}').diagnostics["extractor_agreement"]
     assert other == {"all": None, "after_exact": None, "unused": 1}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("id,pass\nq2,main\n", "letter"),
-        ("id,letter\nq2,yes\n", "'letter' is 'yes'; expected a letter from A to Z"),
-        ("id,letter\nq2,A\nq2,B\n", "row 3.*repeated id 'q2' with pass 'main'"),
-        ("id,letter\n,A\n", "'id' is missing or empty"),
-        ("id,letter\n", "the file of human labels is empty"),
+        ("a.csv", "id,pass\nq2,main\n", "letter"),
+        ("a.csv", "id,letter\nq2,yes\n", "'letter' is 'yes'; expected a letter from A to Z"),
+        ("a.csv", "id,letter\nq2,A\nq2,B\n", "row 3.*repeated id 'q2' with pass 'main'"),
+        ("a.csv", "id,letter\n,A\n", "'id' is missing or empty"),
+        ("a.csv", "id,letter\n", "the file of human labels is empty"),
+        ("a.txt", "q2 A", r"are \.csv or \.jsonl files"),
+        ("a.csv", None, "a.csv"),
     ],
-    ids=["column", "letter", "twice", "no id", "empty"],
+    ids=["column", "letter", "twice", "no id", "empty", "kind", "no file"],
 )
-def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, data, text, message):
-    path = tmp_path / "letters.csv"
-    path.write_text(text, encoding="utf-8")
+def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, data, name, text, message):
+    if text is not None:
+        (tmp_path / name).write_text(text, encoding="utf-8")
     server = Server(knows)
     with pytest.raises(DataError, match=message):
-        run(server, data, options={"human_labels": str(path)})
+        run(server, data, human_labels=str(tmp_path / name))
     assert server.asked == []
 
 
-def test_human_labels_of_another_kind_are_refused(tmp_path, data):
-    with pytest.raises(MissingFileError):
-        run(knows, data, options={"human_labels": str(tmp_path / "letters.csv")})
-    (tmp_path / "letters.txt").write_text("q2 A", encoding="utf-8")
-    with pytest.raises(DataError, match=r"are \.csv or \.jsonl files"):
-        run(knows, data, options={"human_labels": str(tmp_path / "letters.txt")})
-
-
-def test_replies_without_an_option_are_told_of_what_the_shares_cover(data):
-    told = "{0} of {0} replies could not be parsed and count as incorrect."
-    assert run(lambda messages: "none", data).caveats == [told.format(9)]
-    assert run(lambda messages: "none", data, options={"early_stop": True}).caveats == [told.format(3)]
-
-
-def test_a_judge_without_a_usable_reply_leaves_an_incomplete_result(data):
+def test_notes_say_how_many_replies_name_no_option(data):
+    unparsed = [notes(run(nothing, data, **given))["unparsed"] for given in ({}, {"early_stop": True})]
+    assert [(values["unparsed"], values["of"]) for values in unparsed] == [(9, 9), (3, 3)]
     done = run(knows, data, judge=lambda messages, n: ["B and C"] * n)
-    assert (" ".join(done.caveats), done.complete) == ("", True), "nothing was put to it"
-    done = run(lambda messages: "none", data, judge=lambda messages, n: ["B and C"] * n)
+    assert done.notes == [] and done.complete, "nothing was put to it"
+    done = run(nothing, data, judge=lambda messages, n: ["B and C"] * n)
     assert done.scores["judge_unscored"] == 9 and not done.complete
-    assert "gave no usable reply in 9 of 9 rounds" in " ".join(done.caveats)
+    assert (notes(done)["judge_failed"]["failed"], notes(done)["judge_failed"]["rounds"]) == (9, 9)

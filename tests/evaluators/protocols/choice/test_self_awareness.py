@@ -1,20 +1,19 @@
 """Questions with a refusal option on models whose answers are known, so that every score can be counted by hand."""
 
-import json
+from functools import partial
 
 import datasets
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.data import LoadedData
+from tests.evaluators import running
+from tests.evaluators.running import notes, predictions
 
 ALL_REFUSED = pytest.mark.filterwarnings("ignore:.*every question was refused")
 REFUSAL = "I don't know"
 OPTIONS = (["Good", "Fair", "Poor", REFUSAL], ["Good", REFUSAL, "Fair", "Poor"], [REFUSAL, "Good", "Fair", "Poor"])
 RIGHT = ("Good", "Fair", "Poor")
+run = partial(running.run, "ql_bench/single")
 
 
 @pytest.fixture
@@ -64,12 +63,6 @@ class Judge:
         return [self.letter] * n
 
 
-def run(model, dataset, judge=None, *, skip_bad=False, **options):
-    loaded = LoadedData(dataset, "own data", "given", "given")
-    backend = FunctionBackend(model) if callable(model) else model
-    return evaluator("ql_bench/single", settings=options, judge=judge, skip_bad=skip_bad).run(backend, loaded)
-
-
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     model = Model({0: "Good", 1: REFUSAL, 2: "A", 3: "B. Fair", 4: "C", 5: "The answer is Poor."}, {1: "B", 2: "Good"})
     found = run(model, refusable)
@@ -92,8 +85,9 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     assert [line.outcome for line in main] == [
         *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
     ]
-    # The second answers are in the letters of the first options.
-    assert [line.forced_choice for line in main] == [None, "C", "B", None, None, None]
+    # The second answers are in the letters of their own options.
+    assert [(line.choice, line.correct) for line in forced] == [("B", True), ("A", False)]
+    assert [line.self_aware for line in main] == [True, False, True, False, True, True]
 
 
 @ALL_REFUSED
@@ -145,13 +139,13 @@ def test_a_letter_is_read_in_the_order_shown(refusable):
 def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
     replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
     model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
-    found = run(model, refusable, judge)
+    found = run(model, refusable, judge=judge)
     # An empty reply goes to no judge. B is the refusal of question 1, and not of question 5.
     assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3]
     assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
     assert found.scores["judge_asked"] == 2 and found.scores["unmatched"] == 1
     assert found.settings["judge"] == {"name": "Judge"}
-    assert run(Model(replies, "Good"), refusable, Judge("B"), rounds=3).scores["rounds"] == 3
+    assert run(Model(replies, "Good"), refusable, judge=Judge("B"), rounds=3).scores["rounds"] == 3
 
 
 def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
@@ -162,39 +156,33 @@ def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
     assert run(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
 
 
-def write(folder, *lines):
-    path = folder / "answers.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return PredictionsFileBackend(path)
-
-
 def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path, refusable):
     first = [{"id": f"q{i}", "text": REFUSAL if i < 2 else "Good"} for i in range(6)]
     forced = [{"id": f"q{i}", "pass": "forced", "text": "A"} for i in (0, 1, 4)]
-    found = run(write(tmp_path, *forced, *first), refusable)
+    found = run(predictions(tmp_path, [*forced, *first]), refusable)
     assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
     assert found.settings["model"]["predictions_unused"] == 1
     with pytest.raises(
         DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; passes in the file: main"
     ):
-        run(write(tmp_path, forced[0], *first), refusable)
-    left = run(write(tmp_path, forced[0], *first), refusable, skip_bad=True)
+        run(predictions(tmp_path, [forced[0], *first]), refusable)
+    left = run(predictions(tmp_path, [forced[0], *first]), refusable, skip_bad=True)
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
     assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
     assert not left.complete and found.complete
-    assert left.caveats[-1] == "1 of 2 refused questions have no second reply and count as incorrect refusals."
+    assert notes(left)["forced_missing"] == {"missing": 1, "asked": 2}
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == found.scores["answer_rate"]
     assert left.scores["score_cc"] == found.scores["score_cc"]
-    none = run(write(tmp_path, *first), refusable, skip_bad=True)
+    none = run(predictions(tmp_path, first), refusable, skip_bad=True)
     assert none.scores["answer_rate"] == found.scores["answer_rate"] and none.scores["score_rc"] == 0.0
 
 
 def test_what_only_a_judge_finds_refused_needs_its_second_pass_too(tmp_path, refusable):
     lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
     with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
-        run(write(tmp_path, *lines), refusable, Judge("D"))
-    found = run(write(tmp_path, *lines), refusable, Judge("D"), skip_bad=True)
+        run(predictions(tmp_path, lines), refusable, judge=Judge("D"))
+    found = run(predictions(tmp_path, lines), refusable, judge=Judge("D"), skip_bad=True)
     assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not found.complete
     assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
     errors = [line.error for line in found.items if line.pass_name == "forced"]
@@ -220,7 +208,7 @@ def test_a_letter_of_a_second_pass_elsewhere_means_the_order_shown_there(
     turned = [REFUSAL, "Poor", "Good", "Fair"]
     first = {"id": "q0", "text": "A", "options": turned}
     forced = {"id": "q0", "pass": "forced", "text": text, **({"options": shown} if shown else {})}
-    found = run(write(tmp_path, first, forced), row)
+    found = run(predictions(tmp_path, [first, forced]), row)
     assert found.scores["score_rc"] == 100.0 * rightly_refused
     assert found.scores["forced_unmatched"] == (text == "A. Good")
 
@@ -255,7 +243,7 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
 @ALL_REFUSED
 def test_private_answers_give_no_score_but_both_passes(refusable):
     found = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
-    assert found.scores is None and "private" in " ".join(found.caveats)
+    assert found.scores is None and "private" in notes(found)
     assert [line.pass_name for line in found.items] == ["main", "forced"] * 6
 
 

@@ -1,6 +1,8 @@
-import json
+"""Quality from logits, numbers and top tokens of models whose answers are known, against SciPy."""
+
 import math
 from dataclasses import replace
+from functools import partial
 
 import datasets
 import numpy as np
@@ -10,11 +12,8 @@ from scipy.stats import pearsonr, spearmanr
 from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.caveats import few_decide_caveat
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.evaluation.rescoring import rescore
+from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
 from eyechart.evaluators.report.samples import read_samples
 from eyechart.evaluators.report.summary import summarise
@@ -23,16 +22,16 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
+from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.running import notes, predictions, scores_again
 from tests.evaluators.table_rows import table_rows
 
 TASK = "q_bench/assessment"
 WORDS = ("good", "poor", "fine", "bad", "high", "low")
 
 
-def run(backend, dataset, *, skip_bad=False, **options):
-    loaded = LoadedData(dataset, "own", "given", "given")
-    return evaluator(TASK, settings=options, skip_bad=skip_bad).run(backend, loaded)
+run = partial(running.run, TASK)
 
 
 def random_logits(n=40, seed=0):
@@ -49,10 +48,7 @@ def says(answers):
 
 
 def file_of(tmp_path, answers):
-    path = tmp_path / "answers.jsonl"
-    lines = [json.dumps({"id": f"p{place}", **answer}) for place, answer in enumerate(answers)]
-    path.write_text("\n".join(lines))
-    return PredictionsFileBackend(path)
+    return predictions(tmp_path, ({"id": f"p{row}", **answer} for row, answer in enumerate(answers)))
 
 
 def by_order():
@@ -77,11 +73,14 @@ def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
 
 def test_perfect_logits_give_perfect_correlations(photographs):
     result = evaluator(TASK).compute(by_order(), photographs)
-    assert result["srcc"] == pytest.approx(1.0)
-    assert result["n"] == 40
-    assert result["temperature"] == 100.0
+    assert (result["srcc"], result["n"], result["temperature"]) == (pytest.approx(1.0), 40, 100.0)
     assert all(map(math.isnan, result["srcc_ci95"])), "all resamples are alike, which does not make the score certain"
     assert result["intervals"]["srcc"] == {"kind": "constant", "units": 40}
+    # The first word is the positive one.
+    calls = iter(range(40))
+    found = run(lambda messages, words: {"good": 0.0, "poor": float(next(calls))}, photographs)
+    assert found.scores["srcc"] == pytest.approx(-1.0)
+    assert (found.settings["prefill"], found.settings["word_pair"]) == ("The quality of the image is", "good/poor")
 
 
 @pytest.mark.parametrize(("outlier", "kind"), [(False, "jackknife"), (True, "jackknife-few")])
@@ -92,64 +91,52 @@ def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind)
     ]
     found = run(says(logits), photographs, temperature=1000.0)
     assert found.scores["intervals"]["plcc"]["kind"] == kind
-    assert [text for text in found.caveats if "decide the PLCC" in text] == (
-        ["A few images, such as outliers, decide the PLCC: look at them before you rely on it."] if outlier else []
-    )
+    assert list(notes(found)) == (["few_decide"] if outlier else [])
 
 
 def test_an_average_says_it_of_its_parts_unless_its_interval_is_narrow():
     kinds = [{"intervals": {"plcc": {"kind": kind}}} for kind in ("mean", "jackknife", "jackknife-few")]
     wide = {"plcc_ci95": [0.5, 0.7]}
-    assert few_decide_caveat({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[2]}})
-    assert not few_decide_caveat({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[1]}})
     # Groups that the score does not average have intervals of their own.
-    assert not few_decide_caveat({**kinds[1], **wide, "by_half": {"a": kinds[2]}})
-    assert not few_decide_caveat({**kinds[2], "plcc_ci95": [0.93, 0.96]})
-
-
-def test_positive_is_the_first_word(photographs):
-    calls = iter(range(40))
-    reversed_words = lambda messages, words: {"good": 0.0, "poor": float(next(calls))}  # noqa: E731
-    assert evaluator(TASK).compute(reversed_words, photographs)["srcc"] == pytest.approx(-1.0)
+    for scores, expected in (
+        ({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[2]}}, ["few_decide"]),
+        ({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[1]}}, []),
+        ({**kinds[1], **wide, "by_half": {"a": kinds[2]}}, []),
+        ({**kinds[2], "plcc_ci95": [0.93, 0.96]}, []),
+    ):
+        assert [note.code for note in score_notes(scores)] == expected
 
 
 def test_rows_without_a_score_are_private(photographs):
     scores = [None, *[float(i) for i in range(1, 40)]]
-    mixed = photographs.remove_columns("quality").add_column("quality", scores)
-    run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(mixed, "own", "given", "given"))
-    assert run.scores["n"] == 39
-    assert [item.id for item in run.left_out] == ["p0"]
+    found = run(by_order(), photographs.remove_columns("quality").add_column("quality", scores))
+    assert found.scores["n"] == 39
+    assert [item.id for item in found.left_out] == ["p0"]
 
 
 @pytest.mark.parametrize("quality", [float("nan"), float("inf"), "4.2"])
 def test_an_opinion_score_that_is_no_number_is_refused_before_anything_is_asked(quality):
     with pytest.raises(DataError, match="quality"):
-        get_task("q_bench/assessment").protocol.check({"quality": quality})
-    get_task("q_bench/assessment").protocol.check({"quality": None})
-
-
-def test_settings_name_prompt_prefill_and_words(photographs):
-    run = evaluator(TASK).run(FunctionBackend(by_order()), LoadedData(photographs, "own", "given", "given"))
-    assert run.settings["prefill"] == "The quality of the image is"
-    assert run.settings["word_pair"] == "good/poor"
-    assert run.settings["prompt_id"]
+        get_task(TASK).protocol.check({"quality": quality})
+    get_task(TASK).protocol.check({"quality": None})
 
 
 @pytest.mark.parametrize("answer", ["good", {"good": 1.0}, None], ids=repr)
 def test_a_function_that_returns_no_logits_is_refused(photographs, answer):
     with pytest.raises(ModelError, match="item 'p0'; expected a dict"):
-        evaluator(TASK).compute(lambda messages, words: answer, photographs)
+        run(lambda messages, words: answer, photographs)
+    with pytest.raises(ModelError, match=r"the task needs a function\(messages, words\) that returns a dict from word"):
+        run(lambda messages: answer, photographs)
 
 
 def test_a_bad_image_stops_the_run_or_is_left_out_and_counted(photographs):
     rows = [{"bytes": b"", "path": "empty.png"}, *[row["image"] for row in _encoded(photographs)][1:]]
     broken = photographs.remove_columns("image").add_column("image", rows, feature=photographs.features["image"])
-    loaded = LoadedData(broken, "own", "given", "given")
     with pytest.raises(DataError, match=r"item 'p0'.*empty\.png.*skip_bad"):
-        evaluator(TASK).run(FunctionBackend(by_order()), loaded)
-    run = evaluator(TASK, skip_bad=True).run(FunctionBackend(by_order()), loaded)
-    assert run.scores["n"] == 39
-    assert [(item.id, item.path) for item in run.left_out] == [("p0", "empty.png")]
+        run(by_order(), broken)
+    found = run(by_order(), broken, skip_bad=True)
+    assert found.scores["n"] == 39
+    assert [(item.id, item.path) for item in found.left_out] == [("p0", "empty.png")]
 
 
 def _encoded(dataset):
@@ -237,29 +224,6 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
     assert found.diagnostics["words_missing"] == {"high": 39, "low": 39}
 
 
-def test_a_pair_that_the_task_does_not_have_is_refused(photographs):
-    with pytest.raises(UsageError, match=r"unknown value 'good/por' of word_pair; did you mean 'good/poor'\?"):
-        evaluator(TASK, settings=dict(word_pair="good/por"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"inference": "closed-set"}, "inference='closed-set': .*expected logits | top-token"),
-        ({"inference": "top-token", "prompt": "numerical"}, "inference='top-token' has no effect"),
-        ({"inference": "top-token", "word_pair": "high/low"}, "word_pair='high/low' has no effect"),
-        ({"prompt": "numerical", "temperature": 2.0}, r"temperature=2\.0 has no effect"),
-        ({"prompt": "numerical", "ties": "paper-code"}, "ties='paper-code' has no effect"),
-        ({"max_new_tokens": 4}, "max_new_tokens=4 has no effect"),
-        ({"prompt": "vague"}, "unknown value 'vague' of prompt"),
-    ],
-    ids=str,
-)
-def test_settings_without_effect_are_refused(options, message):
-    with pytest.raises(UsageError, match=message):
-        evaluator(TASK, settings=options)
-
-
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
 def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
     logits = random_logits()
@@ -279,8 +243,7 @@ def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
 def test_other_tasks_may_have_a_group_of_that_name(photographs):
     own = replace(get_task(TASK), protocol=replace(get_task(TASK).protocol, average_over=""))
     halves = photographs.add_column("subset", ["game"] * 20 + ["movie"] * 20)
-    loaded = LoadedData(halves, "own", "given", "given")
-    scores = Evaluator(own).run(says(random_logits()), loaded).scores
+    scores = Evaluator(own).run(says(random_logits()), running.loaded(halves)).scores
     assert scores["srcc"] == pytest.approx(run(says(random_logits()), photographs).scores["srcc"])
     assert scores["average_over"] is None
 
@@ -331,7 +294,7 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
     assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
     assert found.settings["max_new_tokens"] == 32 and "word_pair" not in found.settings
     assert [record.quality_score for record in found.items[:3]] == [2, 3, 4]
-    assert found.variants == {} and found.complete and not " ".join(found.caveats)
+    assert found.variants == {} and found.complete and found.notes == []
 
 
 def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says_so(photographs):
@@ -342,9 +305,8 @@ def test_replies_without_a_number_have_no_part_in_the_scores_and_the_result_says
     assert [(item.id, item.reason) for item in found.left_out] == [
         (name, "the reply does not give exactly one number from 1 to 5") for name in ("p0", "p1")
     ]
-    assert " ".join(found.caveats).startswith(
-        "2 of 40 answers cannot be scored, and the scores are computed from the others; the first: "
-    )
+    unusable = notes(found)["unusable"]
+    assert (unusable["unusable"], unusable["of"], unusable["id"]) == (2, 40, "p0")
     assert len(found.items) == 40
 
 
@@ -394,12 +356,16 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
     }
     (made,) = read_runs([write(tmp_path, [found])])
     (key,) = made.tasks
-    rows = made.answers(key).rows(range(40))
-    assert [row["step"] for row in rows[:6]] == ["cut_off", *UNREAD, None]
-    assert [sample["step"] for sample in read_samples(rows)[:6]] == ["cut_off", *UNREAD, "scored"]
+    items = made.answers(key).items(get_task(TASK).protocol.item_type)
+    assert [item.step for item in items[:6]] == ["cut_off", *UNREAD, None]
+    assert [sample["step"] for sample in read_samples(made.answers(key).rows(range(40)))[:6]] == [
+        "cut_off",
+        *UNREAD,
+        "scored",
+    ]
     (summary,) = summarise([made])
     assert ("replies refused", "2.50 %") in [(row.label, row.cells[0][0]) for row in summary.rows]
-    again = rescore(get_task(TASK), made.tasks[key], rows)
+    again = scores_again(tmp_path)
     assert (again["unread"], again["srcc"]) == (shares, found.scores["srcc"])
 
 
@@ -408,9 +374,7 @@ def test_shares_of_replies_without_a_number_are_of_those_with_an_opinion_score(p
     written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + place % 5}", "stop") for place in range(5, 40))]
     found = run(Ending(written), private, prompt="numerical", max_new_tokens=32)
     assert found.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
-
-
-def test_where_no_end_is_known_there_are_no_shares(photographs):
+    # Where no end is known, there are no shares.
     written = [("It is fine.", None), *((f"{1 + place % 5}", None) for place in range(1, 40))]
     assert "unread" not in run(Ending(written), photographs, prompt="numerical").scores
 
@@ -440,11 +404,8 @@ def test_bad_replies_are_counted_and_never_scored(photographs, reply):
     found = run(says([reply] * 40), photographs, prompt="numerical")
     assert found.scores is None and not found.complete and len(found.left_out) == 40
     assert found.diagnostics == {"ratings": {}, "unread": 40, "replies": 40}
-    assert " ".join(found.caveats).startswith("40 of 40 answers cannot be scored, so there is no score")
-
-
-@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
-def test_bad_top_tokens_are_counted_and_choose_nothing_that_they_do_not_say(photographs, reply):
+    assert notes(found)["unusable"]["unusable"] == notes(found)["unusable"]["of"] == 40
+    # Top tokens choose nothing that they do not say.
     found = run(says([reply] * 40), photographs, inference="top-token")
     (share,) = found.diagnostics["top_tokens"].values()
     assert share == 1.0 and len(next(iter(found.diagnostics["top_tokens"]))) <= 40
@@ -472,20 +433,15 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
         "suggested_word_pair": "high/low",
     }
     assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
-    assert " ".join(found.caveats).endswith("(suggested: --set word_pair=high/low).")
+    assert notes(found) == {"top_token": {"pair": "high/low"}}
     assert found.settings["prediction"] == "likeliest token"
 
 
 def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photographs):
     private = photographs.remove_columns("quality").add_column("quality", [None] * 40)
     found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
-    assert found.scores is None and found.variants == {} and "private" in " ".join(found.caveats)
+    assert found.scores is None and found.variants == {} and "private" in notes(found)
     assert len(found.items) == 40
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
-    assert tokens.diagnostics["suggested_word_pair"] == "good/poor" and "word_pair=good/poor" in tokens.caveats[-1]
-
-
-def test_a_text_function_is_refused_for_quality_assessment(photographs):
-    with pytest.raises(ModelError, match=r"the task needs a function\(messages, words\) that returns a dict from word"):
-        evaluator("q_bench/assessment").compute(lambda messages: "A", photographs)
+    assert tokens.diagnostics["suggested_word_pair"] == notes(tokens)["top_token"]["pair"] == "good/poor"
