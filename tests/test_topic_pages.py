@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.evaluators.backends.endpoint.failures import FIRST_FAILURES
+from eyechart.evaluators.backends.endpoint.backend import FIRST_FAILURES
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.serving import DEFAULT_START_TIMEOUT
+from eyechart.evaluators.backends.endpoint.serving import START_TIMEOUT
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
 from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH
@@ -69,7 +69,7 @@ def test_defaults_of_servers():
     assert options.max_retries == 4 and "again up to four times" in text
     assert FIRST_FAILURES == 5 and "first five requests fail" in text
     assert f"`--timeout`, {options.timeout:.0f} s" in text and f"at once, {options.concurrency} by default" in text
-    assert f"how long to wait, {DEFAULT_START_TIMEOUT:,.0f} s by default" in text
+    assert f"waits at most {START_TIMEOUT:,.0f} s" in text
 
 
 def test_defaults_of_the_engine():

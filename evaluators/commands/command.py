@@ -7,8 +7,6 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-# A server may need no options.
-_MAY_BE_EMPTY = ("--serve-args",)
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
 
@@ -83,11 +81,7 @@ def _first_without_value(args: Sequence[str]) -> str | None:
     for before, value in zip(("", *args), args, strict=False):
         name, equals, rest = value.partition("=")
         if value == "":
-            option = before if before.startswith("-") else "an argument"
-        elif name.startswith("--") and equals and not rest:
-            option = name
-        else:
-            continue
-        if option not in _MAY_BE_EMPTY:
-            return option
+            return before if before.startswith("-") else "an argument"
+        if name.startswith("--") and equals and not rest:
+            return name
     return None

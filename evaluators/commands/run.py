@@ -29,7 +29,7 @@ from eyechart.evaluators.commands.arguments import (
 from eyechart.evaluators.commands.completion import complete_task
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan, model_folders
 from eyechart.evaluators.commands.sampling import SamplingArguments
-from eyechart.evaluators.commands.serving import ServeArguments, stopped_at_end
+from eyechart.evaluators.commands.serving import ServeArguments, start, stopped_at_end
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class ModelArguments:
         given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
         if here := sorted(given & _OF_MODELS_HERE):
             names = ", ".join(f"--{name.replace('_', '-')}" for name in here)
-            raise UsageError(f"{names} has no effect on a server: pass the server's own options with --serve-args")
+            raise UsageError(f"{names} has no effect on a server: pass the server's own options in --serve")
 
     @property
     def is_named(self) -> bool:
@@ -312,9 +312,9 @@ def run(
         from eyechart.evaluators.backends import resolve_backend
 
         if server is not None and endpoint is not None:
-            from eyechart.evaluators.backends.endpoint.serving import ServedBackend
+            from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
-            return ServedBackend(resolve_backend(name, endpoint=serve.start(server, endpoint)), server)
+            return OpenAIBackend(str(name), start(server, endpoint), server)
         return resolve_backend(
             name,
             batch_size=model.batch_size,

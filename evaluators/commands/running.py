@@ -174,7 +174,7 @@ def _check_server(
     model: str, endpoint: "EndpointOptions", store: "ResponseStore | None", key: str | None = None
 ) -> None:
     """Check that a server serves a model; one that cannot be used may still have stored answers."""
-    from eyechart.evaluators.backends.endpoint.served_models import check_served
+    from eyechart.evaluators.backends.endpoint.client import check_served
 
     try:
         check_served(model, endpoint, key)

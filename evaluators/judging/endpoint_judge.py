@@ -14,6 +14,7 @@ Lost rounds are not stored; running the same command again asks for them. A resu
 metric counts a failed round. A reply that was cut off or refused fails even if its text could be parsed.
 """
 
+import contextlib
 import copy
 import math
 import time
@@ -25,12 +26,11 @@ from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
-from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord, resolve_address
+from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord
 from eyechart.evaluators.backends.endpoint.refused_parameters import dropped_settings
-from eyechart.evaluators.backends.endpoint.thread_pool import map_unordered
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.judging.options import JudgeOptions
-from eyechart.evaluators.judging.replies import Conversed, Reply, Spending, converse, reply_keys
+from eyechart.evaluators.judging.replies import Outcome, Reply, Spending, converse, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import REPLY
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
@@ -57,8 +57,7 @@ class _Totals:
         requests: Number of requests that were answered in this run.
         cost: US dollars spent in this run.
         seconds: Time taken.
-        lost: Number of rounds without a reply.
-        failures: Number of rounds with a reply that was cut off or refused, by reason.
+        failures: Number of rounds without a usable reply, by reason: "lost", cut off or refused.
         reason: Why the first round was lost.
         is_answered: Whether the server replied in this run.
         in_vain: Conversations without a reply since the last reply.
@@ -70,7 +69,6 @@ class _Totals:
     requests: int = 0
     cost: float = 0.0
     seconds: float = 0.0
-    lost: int = 0
     failures: Counter[str | None] = field(default_factory=Counter)
     reason: str | None = None
     is_answered: bool = False
@@ -81,6 +79,20 @@ class _Totals:
         """Send no more requests; the first reason is kept."""
         self.stopped = self.stopped or reason
         self.reason = self.reason or str(reason)
+
+    def count(self, outcome: Outcome, name: str) -> None:
+        """Count a conversation with the judge of this name; many without a reply, one after the other, are the last."""
+        self.requests += outcome.requests
+        self.cost += outcome.cost
+        if outcome.error is not None:
+            self.reason = self.reason or str(outcome.error)
+        if outcome.replies:
+            self.is_answered, self.in_vain = True, 0
+        elif outcome.error is not None:
+            self.in_vain += 1
+            if self.in_vain >= MOST_FAILURES:
+                reason = f"{self.in_vain} conversations in a row got no reply; the last error: {outcome.error}"
+                self.stop(ModelError(f"the judge {name!r} cannot be asked: {reason}"))
 
 
 class EndpointJudge:
@@ -111,7 +123,7 @@ class EndpointJudge:
         self._spending = Spending(math.inf if options.max_cost is None else options.max_cost)
         self._identity = {
             "name": options.model,
-            "base_url": resolve_address(options.endpoint),
+            "base_url": options.endpoint.address,
             "temperature": float(options.temperature),
             "max_tokens": options.max_tokens,
             **options.endpoint.asked(),
@@ -198,11 +210,11 @@ class EndpointJudge:
             "prompt_tokens": usage["prompt_tokens"],
             "completion_tokens": usage["completion_tokens"],
             "cost": None if options.price is None else round(cost, 6),
-            "lost_rounds": totals.lost,
+            "lost_rounds": totals.failures["lost"],
             "cut_off_rounds": totals.failures[CUT_OFF],
             "refused_rounds": totals.failures[REFUSED],
-            "incomplete": totals.lost > 0,
-            "reason": totals.reason if totals.lost else None,
+            "incomplete": totals.failures["lost"] > 0,
+            "reason": totals.reason if totals.failures["lost"] else None,
         }
 
     def timings(self) -> dict[str, float]:
@@ -218,7 +230,7 @@ class EndpointJudge:
 
     def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
         start, totals = time.perf_counter(), self._totals
-        keys = [tuple(reply_keys(self._identity, messages, n)) for messages in conversations]
+        keys = [reply_keys(self._identity, messages, n) for messages in conversations]
         stored = {} if self._store is None else self._store.get((key for of_each in keys for key in of_each), REPLY)
         replies = {key: Reply(**value) for key, value in stored.items()}
         totals.from_store += len(replies)
@@ -231,57 +243,42 @@ class EndpointJudge:
         if missing:
             self._ask(missing, replies)
         totals.seconds += time.perf_counter() - start
-        lost = sum(key not in replies for of_each in keys for key in of_each)
-        if lost:
-            totals.lost += lost
+        rounds = [[replies.get(key) for key in of_each] for of_each in keys]
+        failures = Counter("lost" if reply is None else reply.failure for of_each in rounds for reply in of_each)
+        totals.failures += failures
+        if lost := failures["lost"]:
             message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
             warnings.warn(message, LostRoundsWarning, stacklevel=3)
-        totals.failures.update(replies[key].failure for of_each in keys for key in of_each if key in replies)
-        return [[replies[key].usable_text if key in replies else None for key in of_each] for of_each in keys]
+        return [[None if reply is None or reply.failure else reply.text for reply in of_each] for of_each in rounds]
 
     def _ask(self, missing: Mapping[tuple[bytes, ...], Messages], replies: dict[bytes, Reply]) -> None:
         """Ask for the missing replies, store them and add them to `replies`."""
         totals = self._totals
+        client = ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key())
 
-        def put(item: tuple[tuple[bytes, ...], Messages]) -> tuple[tuple[bytes, ...], Conversed]:
-            keys, messages = item
+        async def ask(keys: tuple[bytes, ...]) -> Outcome:
             if totals.stopped is not None:
-                return keys, Conversed()
-            found = converse(client, self._options, self._spending, messages, len(keys))
-            if found.is_limited:
+                return Outcome(keys)
+            outcome = await converse(client, self._options, self._spending, keys, missing[keys])
+            if outcome is None:
                 totals.stop(f"the next request might exceed the limit of {self._options.max_cost} US dollars")
-            elif isinstance(found.error, ModelError):
-                totals.stop(type(found.error)(f"the judge {self.name!r} cannot be asked: {found.error}"))
-            return keys, found
+            elif isinstance(outcome.error, ModelError):
+                totals.stop(type(outcome.error)(f"the judge {self.name!r} cannot be asked: {outcome.error}"))
+            return outcome or Outcome(keys)
 
         if totals.stopped is None:
-            with ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key()) as client:
-                found = map_unordered(put, list(missing.items()), self._options.endpoint.concurrency)
-                for done, (keys, conversed) in enumerate(found, 1):
-                    # Not in the worker threads: the store belongs to this thread.
-                    had = dict(zip(keys, conversed.replies, strict=False))
-                    replies |= had
-                    totals.used |= had
-                    if had and self._store is not None:
-                        self._store.put(self.name, {key: reply.to_value() for key, reply in had.items()})
-                    self._count(conversed)
+            with contextlib.closing(client.map(ask, list(missing))) as outcomes:
+                for done, outcome in enumerate(outcomes, 1):
+                    # Here and not where they are asked: the store belongs to this thread.
+                    new = dict(zip(outcome.keys, outcome.replies, strict=False))
+                    replies |= new
+                    totals.used |= new
+                    if new and self._store is not None:
+                        self._store.put(self.name, {key: reply.to_value() for key, reply in new.items()})
+                    totals.count(outcome, self.name)
                     if self._progress:
                         self._progress(done, len(missing))
         if not isinstance(totals.stopped, ModelError) or totals.is_answered:
             return
         if not (isinstance(totals.stopped, QuotaError) and totals.used):
             raise totals.stopped
-
-    def _count(self, found: Conversed) -> None:
-        totals = self._totals
-        totals.requests += found.requests
-        totals.cost += found.cost
-        if found.error is not None:
-            totals.reason = totals.reason or str(found.error)
-        if found.replies:
-            totals.is_answered, totals.in_vain = True, 0
-        elif found.error is not None:
-            totals.in_vain += 1
-            if totals.in_vain >= MOST_FAILURES:
-                reason = f"{totals.in_vain} conversations in a row got no reply; the last error: {found.error}"
-                totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.client import read_key
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
 
 KEY_VARIABLE = "EYECHART_JUDGE_API_KEY"
 """The environment variable with the judge's key, if it differs from the model's key."""

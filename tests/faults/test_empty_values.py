@@ -7,7 +7,7 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from tests.faults.fault import fault, rows
+from tests.faults.fault import rows
 
 REFUSED = "usage error (exit code 2); the message names the option"
 PERCEPTION = ("run", "q_bench/perception")
@@ -62,9 +62,3 @@ def test_an_empty_argument_in_python(load, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"(data|data_dir|model)='' is empty; give one, or leave it out"):
         load()
-
-
-@fault("--serve-args '' is passed", "it is valid: the server gets no options")
-def test_the_options_of_a_server_may_be_none(tmp_path):
-    done = CliRunner().invoke(app, [*PERCEPTION, "--serve", "vllm", "--serve-args", "", "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2 and "--serve needs --model" in done.output

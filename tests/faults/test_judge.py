@@ -95,7 +95,7 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
         ("a judge's server answers one request with 500", refusal(500), "answered 500 after 1 retry"),
         ("a judge's server refuses one request", refusal(400, "too long"), "answered 400: too long"),
         ("a judge's server returns an HTML page once", Response("<html>", 200), "not a chat completion"),
-        ("a judge's server returns one empty list of replies", {"choices": []}, "returned no reply"),
+        ("a judge's server returns one empty list of replies", {"choices": []}, "returned 0 replies"),
     ),
 )
 def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):

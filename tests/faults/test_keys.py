@@ -92,7 +92,7 @@ def test_a_key_that_is_cut_off(script, ask, monkeypatch):
 def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "server.log").write_text(f"Error: no such key {KEY}\n")
-    server = Server("vllm", "org/model", (), tmp_path / "server.log", executable="true")
+    server = Server("true {model} {port}", "org/model", tmp_path / "server.log")
     assert server.last_words() == "Error: no such key [API key]"
 
 

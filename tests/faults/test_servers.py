@@ -12,7 +12,7 @@ import pytest
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.backends.endpoint import timed_client
+from eyechart.evaluators.backends.endpoint import client
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.types import Request
 from eyechart.metrics.scoring.choices.replies import why_unread
@@ -68,7 +68,7 @@ ONCE = "the item has an error that states the problem; the request is not repeat
     ),
 )
 def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason, monkeypatch):
-    monkeypatch.setattr(timed_client, "_MOST_BYTES", 10**6)
+    monkeypatch.setattr(client, "_MOST_BYTES", 10**6)
     # Not the half second before a retry.
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
     timeout = {"timeout": 1.0} if fault in (slow, trickle) else {}

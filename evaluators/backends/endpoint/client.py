@@ -1,62 +1,78 @@
 """The client of one model on one server: sends requests, retries, counts tokens."""
 
-import os
-import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import difflib
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
-from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion, parse_tokens
+import anyio
+import openai
+from anyio.from_thread import start_blocking_portal
+from pydantic_core import from_json
+
+from eyechart.datasets_scripts.common.errors import (
+    EndpointError,
+    EyechartError,
+    ModelError,
+    QuotaError,
+    UsageError,
+    unknown_name,
+)
+from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
 from eyechart.evaluators.backends.endpoint.failures import (
     NO_LOGPROBS,
-    NO_SUCH_ADDRESS,
     REFUSED,
     clean,
     explain,
     is_final,
+    redact_json,
     retries_of,
 )
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions
-from eyechart.evaluators.backends.endpoint.redaction import redact_json
+from eyechart.evaluators.backends.endpoint.options import (
+    DEFAULT_TEMPERATURE,
+    KEY_VARIABLE,
+    OPENAI_URL,
+    EndpointOptions,
+    read_key,
+)
 from eyechart.evaluators.backends.endpoint.refused_parameters import without
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 _CONNECT_TIMEOUT = 10.0
+# Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
+_MOST_BYTES = 64 * 2**20
+_OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+_NAMES_SHOWN = 20
 
 Messages = Sequence[Mapping[str, Any]]
 """Chat messages as OpenAI documents them."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass
 class ServerRecord:
-    """Counts of the requests sent to a server so far, and what is known about the server from its answers."""
+    """What was sent to a server so far, and what is known about it from its answers.
 
-    requests: int = 0
-    """Requests with an answer that could be parsed."""
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    Attributes:
+        counts: Numbers of "requests" with an answer that could be parsed, "retries", "prompt_tokens" and
+            "completion_tokens".
+        dropped: Parameters that are not sent, because the server refuses or ignores them or the options remove them.
+        served: The model names in the server's answers.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
     dropped: frozenset[str] = frozenset()
-    """Parameters that are not sent, because the server refuses or ignores them or the options remove them."""
     served: set[str] = field(default_factory=set)
-    """The model names in the server's answers."""
-
-    def totals(self) -> dict[str, int]:
-        """The counts, as JSON values."""
-        names = ("requests", "retries", "prompt_tokens", "completion_tokens")
-        return {name: getattr(self, name) for name in names}
 
 
 class ChatClient:
-    """Sends requests for one model to one server; several threads may use it at once.
-
-    As a context manager, it closes the connections at the end; threads that still wait for an answer then get none.
+    """Sends requests for one model to one server; `map` runs the coroutines that do.
 
     Args:
         model: The model's name on the server.
-        options: Options of the server; the caller is responsible for the concurrency.
+        options: Options of the server.
         record: Counts to update; by default new ones.
         key: The API key, "" for none; by default `read_key()`.
     """
@@ -67,41 +83,74 @@ class ChatClient:
         """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: The address or the key is malformed.
+            UsageError: The address or the key is malformed, or the proxies or certificates set in the environment
+                cannot be used.
         """
-        import openai
-
-        from eyechart.evaluators.backends.endpoint.timed_client import TimedClient
-
-        self.model = model
-        self.base_url = resolve_address(options)
+        self.model, self.base_url = model, options.address
         self.record = record or ServerRecord()
         self.record.dropped |= options.removed
-        self._required = options.chat.required
-        self._timeout = options.timeout
-        self._fields = without(options.fields(self.base_url), options.removed)
+        self._options = options
+        self._fields = without(options.fields(), options.removed)
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
-        self._lock = threading.Lock()
-        self._client = openai.OpenAI(
+        try:
+            # A proxy has another 127.0.0.1 than the server that the run started.
+            http_client = _HttpClient(trust_env=options.serve is None, follow_redirects=False)
+        # A missing file, a malformed address, a missing package for SOCKS.
+        except (OSError, ValueError, ImportError) as error:
+            raise UsageError(
+                "the environment variables for proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
+                f"(SSL_CERT_FILE, SSL_CERT_DIR) cannot be used: {type(error).__name__}: {error}. Correct or unset them"
+            ) from error
+        http_client.whole_timeout = options.timeout
+        self._client = openai.AsyncOpenAI(
             # Local servers need no key, but the package requires one.
             api_key=self._key or "none",
             base_url=self.base_url,
             timeout=openai.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_TIMEOUT)),
             max_retries=options.max_retries,
-            http_client=TimedClient(options.timeout, is_final, use_proxy=options.serve is None),
+            http_client=http_client,
         )
 
-    def __enter__(self) -> Self:
-        """The client itself."""
-        return self
+    def map(self, function: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> Generator[Result]:
+        """Await the function's result for each item, and yield each result as soon as it is ready.
 
-    def __exit__(self, *error: object) -> None:
-        """Close the connections; no more requests can be sent."""
-        self._client.close()
+        An event loop in another thread has up to `concurrency` calls under way, and takes at most twice as many items
+        before their results are taken. After an error, an interruption or a `close`, calls are cancelled. At the end,
+        the client is closed.
 
-    def ask(
+        Raises:
+            Exception: The first exception that a call raised.
+        """
+        concurrency, remaining = self._options.concurrency, iter(items)
+        send, receive = anyio.create_memory_object_stream[tuple[Result | None, Exception | None]](concurrency)
+
+        async def work() -> None:
+            for item in remaining:
+                try:
+                    await send.send((await function(item), None))
+                except Exception as error:
+                    await send.send((None, error))
+
+        async def run() -> None:
+            try:
+                async with anyio.create_task_group() as group:
+                    for _ in range(min(concurrency, len(items))):
+                        group.start_soon(work)
+            finally:
+                with anyio.move_on_after(1, shield=True):
+                    await self._client.close()
+
+        with send, receive, start_blocking_portal() as portal:
+            portal.start_task_soon(run)
+            for _ in items:
+                result, error = portal.call(receive.receive)
+                if error is not None:
+                    raise error
+                yield result  # type: ignore[misc]
+
+    async def ask(
         self,
         messages: Messages,
         *,
@@ -109,24 +158,15 @@ class ChatClient:
         top_logprobs: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Completion:
-        """Ask for one reply, with greedy decoding unless `extra` says otherwise.
-
-        Args:
-            messages: The conversation so far.
-            max_tokens: Maximum reply length in tokens, at least 1.
-            top_logprobs: How many of the most probable tokens to return at each position; None for none.
-            extra: Further fields of the request; they override eyechart's own.
-
-        Returns:
-            A completion with exactly one choice.
+        """Ask for one reply, with greedy decoding unless `extra`, further fields of the request, says otherwise.
 
         Raises:
             EndpointError: This request got no answer, or an unusable one.
-            ModelError: Every request would fail, or the server does not return the most probable tokens.
+            ModelError: Every request would fail, or the server does not return the `top_logprobs` most probable tokens.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
-        fields = {"temperature": 0.0, **logprobs, **(extra or {})}
-        completion = self._send(messages, fields, max_tokens, self._required)
+        fields = {"temperature": 0.0, **logprobs, **(extra or {}), "max_tokens": max_tokens}
+        completion = await self._send(messages, fields, self._options.chat.required)
         if len(completion.choices) != 1:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
         if top_logprobs is not None and not completion.choices[0].has_likeliest:
@@ -136,86 +176,101 @@ class ChatClient:
             )
         return completion
 
-    def completions(self, messages: Messages, n: int, *, max_tokens: int, temperature: float) -> Iterator[Completion]:
-        """Ask for several sampled replies to the same messages and yield the server's answers as they arrive.
+    async def completions(
+        self, messages: Messages, n: int, *, max_tokens: int, temperature: float
+    ) -> AsyncIterator[Completion]:
+        """Ask for `n` sampled replies to the same messages and yield the server's answers as they arrive.
 
         One request asks for all replies, so that the prompt is paid once. If the server returns fewer or refuses, the
         missing replies are requested one by one, and all later ones if it returned fewer than two. At most one billed
-        request is sent before each answer.
-
-        Args:
-            messages: The conversation so far.
-            n: Number of replies, at least 1.
-            max_tokens: Maximum reply length in tokens, at least 1.
-            temperature: Sampling temperature, at least 0. Only the servers' default, 1, may be dropped.
-
-        Yields:
-            Completions that together have exactly `n` choices.
+        request is sent before each answer. Only the servers' default temperature, 1, may be dropped.
 
         Raises:
             EndpointError: This request got no answer, or an unusable one.
             ModelError: Every request would fail.
         """
-        found = 0
+        missing, fields = n, {"temperature": temperature, "max_tokens": max_tokens, **({"n": n} if n > 1 else {})}
         required = frozenset() if temperature == DEFAULT_TEMPERATURE else frozenset({"temperature"})
-        while found < n:
-            fields = {"temperature": temperature, **({} if found or n == 1 else {"n": n})}
-            completion = self._send(messages, fields, max_tokens, required)
-            together = "n" in fields.keys() - completion.dropped
-            count = len(completion.choices)
-            if count > n - found:
-                raise EndpointError(f"{self.base_url} returned {count} replies; expected {n - found}")
-            if not count and not together:
-                raise EndpointError(f"{self.base_url} returned no reply; expected {n - found}")
+        while missing:
+            completion = await self._send(messages, fields, required)
+            count, together = len(completion.choices), "n" in fields.keys() - completion.dropped
+            if count > missing or not (count or together):
+                raise EndpointError(f"{self.base_url} returned {count} replies; expected {missing}")
             if together and count < 2:
-                self._drop({"n"})
-            found += count
+                self.record.dropped |= {"n"}
+            fields.pop("n", None)
+            missing -= count
             yield completion
 
-    def tokenize(self, text: str) -> list[str] | None:
+    async def tokenize(self, text: str) -> list[str] | None:
         """The tokens of a text, without special tokens; None if the server has no such service.
 
         Raises:
             EyechartError: The server cannot be reached, or did not answer in time.
         """
-        import openai
-
         # Fields of vLLM, then of llama.cpp.
         body = {"model": self.model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
         body |= {"content": text, "with_pieces": True}
         server = self._client.with_options(base_url=self.base_url.removesuffix("/v1"), max_retries=0)
         try:
-            return parse_tokens(server.post("/tokenize", body=body, cast_to=bytes))
-        except openai.APIStatusError:
+            answer: Any = from_json(await server.post("/tokenize", body=body, cast_to=bytes))
+            # llama.cpp returns bytes for a token that is a part of a character.
+            return [str(token) for token in answer.get("token_strs") or [part["piece"] for part in answer["tokens"]]]
+        except (openai.APIStatusError, ValueError, LookupError, TypeError, AttributeError):
             return None
         except openai.APIError as error:
-            raise explain(error, self.base_url, self._timeout, self._key) from None
+            raise self._explain(error) from None
 
-    def list_models(self) -> list[str]:
-        """The names of the models that the server lists.
+    async def list_models(self, url: str | None = None) -> dict[str, str]:
+        """The names of the models that the server lists, each with its owner, as which vLLM and others name themselves.
 
         Raises:
-            openai.APIError: The server cannot be reached, or refuses.
-            ModelError: The address needs `/v1`.
-            ValueError: Its answer is not JSON; TypeError or AttributeError if it is not a list of models.
+            EndpointError: The server refuses, or its answer is not a list of models.
+            ModelError: The server cannot be reached, or the address needs `/v1`.
         """
-        import openai
-
+        server = self._client.with_options(base_url=url or self.base_url, max_retries=0)
         try:
-            return [str(one.id) for one in self._client.with_options(max_retries=0).models.list().data]
-        except openai.NotFoundError:
-            self._check_address()
-            raise
+            return {str(model.id): str(model.owned_by) for model in (await server.models.list()).data}
+        except openai.APIStatusError as error:
+            if url is None and error.status_code == 404:
+                await self._check_address()
+            raise EndpointError(clean(str(error), self._key), status=error.status_code) from None
+        except openai.APIError as error:
+            raise self._explain(error) from None
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise EndpointError(f"{self.base_url} returned no list of models") from None
 
-    def _send(
-        self, messages: Messages, fields: Mapping[str, Any], max_tokens: int, required: frozenset[str]
-    ) -> Completion:
+    async def unlisted(self) -> list[str] | None:
+        """The names that the server lists if it does not serve the model; None if it does, as far as one can tell.
+
+        Some servers take names that they do not list, such as aliases. A name that is not listed is therefore tried
+        with one request for a single token.
+        """
+        try:
+            names = list(await self.list_models())
+        except EndpointError as error:
+            if error.status not in (401, 403):
+                return None
+            names = []
+        if self.model in names:
+            return None
+        try:
+            await self.ask([{"role": "user", "content": "Hi"}], max_tokens=1)
+        except EndpointError as error:
+            # Any other refusal is about this request, not about the model.
+            return names if names and error.status in REFUSED and self.model in error.reason else None
+        except ModelError as error:
+            if isinstance(error, QuotaError) or not names:
+                raise
+            return names
+        return None
+
+    async def _send(self, messages: Messages, fields: Mapping[str, Any], required: frozenset[str]) -> Completion:
         """Send a request, and again without each parameter that the server refuses and that is not required."""
-        fields = {**fields, "max_tokens": max_tokens}
         dropped = self.record.dropped & fields.keys()
         while True:
             try:
-                completion = self._create(messages, without(fields, dropped))
+                completion = await self._create(messages, without(fields, dropped))
                 break
             except EndpointError as error:
                 # Servers refuse `n` in words that do not name it.
@@ -223,112 +278,108 @@ class ChatClient:
                 left = [name for name in refused if name in fields and name not in dropped | required]
                 if not left:
                     raise self._refusal(error, required) from None
-                # Other threads may have found out more meanwhile.
+                # Other requests may have found out more meanwhile.
                 dropped |= {left[0]} | (self.record.dropped & fields.keys())
         # Remembered only now, because an error may name a parameter for another reason.
-        self._drop(dropped)
+        self.record.dropped |= dropped
         completion.dropped = dropped
         return completion
-
-    def _drop(self, names: Collection[str]) -> None:
-        with self._lock:
-            self.record.dropped |= frozenset(names)
 
     def _refusal(self, error: EndpointError, required: frozenset[str]) -> EndpointError | ModelError:
         """The error if no other form of the request is left; before the first reply, it stops all requests."""
         asked = " and ".join(name for name in error.refused if name in required)
         advice = f". You asked for {asked}; leave it out to let the provider choose" if asked else ""
-        if self.record.requests or not error.refused:
+        if self.record.counts["requests"] or not error.refused:
             return EndpointError(f"{error.reason}{advice}", status=error.status)
         return ModelError(f"the model cannot be used: {error.reason.rstrip('.')}{advice}.")
 
-    def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
-        import openai
-
+    async def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         # The raw answer, because openai returns HTML as a string and does not validate the body.
         create: Any = self._client.chat.completions.with_raw_response.create
+        body = {**self._fields, **fields}
         try:
-            raw = create(model=self.model, messages=[*self._first, *messages], extra_body={**self._fields, **fields})
+            raw = await create(model=self.model, messages=[*self._first, *messages], extra_body=body)
         except openai.APIError as error:
-            self._count(retries=retries_of(error))
-            if getattr(error, "status_code", None) in NO_SUCH_ADDRESS:
-                self._check_address()
+            self.record.counts["retries"] += retries_of(error)
+            if isinstance(error, openai.NotFoundError) or getattr(error, "status_code", None) == 405:
+                await self._check_address()
             # Without the cause, because its text could contain the key.
-            raise explain(error, self.base_url, self._timeout, self._key) from None
+            raise self._explain(error) from None
         try:
             completion = parse_completion(redact_json(raw.content, self._key))
         except ValueError as error:
-            self._check_address()
+            await self._check_address()
             reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)
             raise EndpointError(reason) from None
-        usage = completion.usage or Usage()
-        self._count(1, raw.retries_taken, usage.prompt_tokens, usage.completion_tokens)
+        usage = (completion.usage or Usage()).model_dump()
+        self.record.counts.update(requests=1, retries=raw.retries_taken, **usage)
         if completion.model:
             self.record.served.add(completion.model)
         return completion
 
-    def _check_address(self) -> None:
-        """Refuse an address without `/v1`, if the server lists its models at the address with `/v1`.
+    def _explain(self, error: openai.APIError) -> EyechartError:
+        return explain(error, self.base_url, self._options.timeout, self._key)
 
-        Raises:
-            ModelError: The address needs `/v1`; the message gives the correct address.
-        """
-        import openai
-
+    async def _check_address(self) -> None:
+        """Raise `ModelError` if the address lacks the `/v1` at which the server lists its models."""
         address = f"{self.base_url}/v1"
         if self.base_url.endswith("/v1"):
             return
         try:
-            self._client.with_options(base_url=address, max_retries=0).models.list()
-        except (openai.APIError, ValueError):
+            await self.list_models(address)
+        except EyechartError:
             return
         raise ModelError(
             f"{self.base_url} does not serve chat completions, but {address} lists models. Use that address: "
             f"--base-url {address}"
         )
 
-    def _count(self, requests: int = 0, retries: int = 0, prompt_tokens: int = 0, completion_tokens: int = 0) -> None:
-        with self._lock:
-            self.record.requests += requests
-            self.record.retries += retries
-            self.record.prompt_tokens += prompt_tokens
-            self.record.completion_tokens += completion_tokens
 
-
-def read_key(variable: str = KEY_VARIABLE) -> str:
-    """The API key, "" if missing.
-
-    Args:
-        variable: The environment variable with the key.
+def check_served(model: str, options: EndpointOptions, key: str | None = None) -> None:
+    """Refuse a model that its server does not serve; a model that the server lists is not asked anything.
 
     Raises:
-        UsageError: The variable contains characters that a key cannot have.
+        UsageError: The server does not serve the model, or needs a key.
+        ModelError: The server cannot be reached, or refuses the key.
     """
-    key = os.environ.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        # The package's own error would show the key.
-        raise UsageError(f"the environment variable {variable} contains characters that a key cannot have.")
-    return key
+    key = read_key() if key is None else key
+    if not key and options.address == OPENAI_URL:
+        raise UsageError(f"{options.address} needs an API key; set the environment variable {KEY_VARIABLE}")
+    client = ChatClient(model, options, key=key)
+    (names,) = client.map(ChatClient.unlisted, [client])
+    if names is not None:
+        near = names if len(names) <= _NAMES_SHOWN else difflib.get_close_matches(model, names, _NAMES_SHOWN, 0.0)
+        raise unknown_name("model", model, near, f"on {options.address}, which serves {len(names):,}")
 
 
-def resolve_address(options: EndpointOptions) -> str:
-    """The server's address, without a trailing slash.
+class _HttpClient(openai.DefaultAsyncHttpxClient):
+    """Gives up if an answer is not complete in time or too long, and does not retry what cannot help.
 
-    Raises:
-        UsageError: The address is malformed, or may contain a password.
+    The package's own time limits restart with every byte, so a server that sends a byte now and then would never time
+    out.
     """
-    url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-    if "@" in url or "?" in url:
-        # The message does not show the address: it may contain a password.
-        raise UsageError(
-            "base_url must not contain a user name, password or query, because it is written to results. Set the API "
-            "key with the environment variable OPENAI_API_KEY."
-        )
-    try:
-        parts = urlsplit(url)
-        allowed = parts.scheme in ("http", "https") and parts.hostname and not parts.fragment and parts.port != 0
-    except ValueError:
-        allowed = False
-    if not allowed:
-        raise UsageError(f"base_url={url!r} is not allowed; expected http://host:port/v1 or https://host/v1.")
-    return url.rstrip("/")
+
+    whole_timeout: float
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        """Send a request and wait for the complete answer, of at most `_MOST_BYTES`."""
+        # httpx or httpx2, depending on the version of openai.
+        package = sys.modules[type(request).__module__.partition(".")[0]]
+        try:
+            with anyio.fail_after(self.whole_timeout):
+                response = await super().send(request, **{**options, "stream": True})
+                body = bytearray()
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > _MOST_BYTES:
+                        await response.aclose()
+                        reason = f"the answer has more than {_MOST_BYTES:,} bytes"
+                        raise package.ReadError(reason, request=request)
+        except TimeoutError:
+            raise package.ReadTimeout("the answer was not complete in time", request=request) from None
+        # The body is already decoded.
+        headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
+        if response.status_code >= 500 and is_final(body.decode(errors="replace")):
+            # openai's client takes this header for the server's decision.
+            headers.append(("x-should-retry", "false"))
+        return package.Response(response.status_code, headers=headers, content=bytes(body), request=request)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
@@ -19,7 +19,14 @@ def _check_logprob(value: float) -> float:
     return value
 
 
+def _count(value: Any) -> int:
+    """A number of tokens; 0 if it is impossible, as if it were missing."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value <= _MOST_TOKENS and value == int(value) else 0
+
+
 Logprob = Annotated[float, AfterValidator(_check_logprob)]
+Count = Annotated[int, BeforeValidator(_count)]
 
 
 class TopLogprob(BaseModel):
@@ -60,8 +67,8 @@ class Message(BaseModel):
     @property
     def text(self) -> str | None:
         """The reply, or the refusal; "" if there is only reasoning, None if there is nothing."""
-        found = self.refusal if self.content is None else self.content
-        return "" if found is None and self.reasoning else found
+        text = self.refusal if self.content is None else self.content
+        return "" if text is None and self.reasoning else text
 
 
 class Choice(BaseModel):
@@ -73,18 +80,15 @@ class Choice(BaseModel):
 
     @property
     def text(self) -> str:
-        """The reply's text.
+        """The reply's text; "" if all tokens went into hidden reasoning, or a content filter removed the text.
 
         Raises:
             EndpointError: The reply has no text, and the finish reason does not explain it.
         """
         text = self.message.text
-        if text is None and self.finish_reason in STOPPED_EARLY:
-            # All tokens went into hidden reasoning, or a content filter removed the text.
-            return ""
-        if text is None:
+        if text is None and self.finish_reason not in STOPPED_EARLY:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
-        return text
+        return text or ""
 
     @property
     def ended(self) -> str | None:
@@ -103,17 +107,6 @@ class Choice(BaseModel):
         return returned and all(token.top_logprobs for token in self.tokens[:1])
 
 
-def _count(value: Any) -> int:
-    """A number of tokens; 0 if it is impossible, as if it were missing."""
-    is_whole = (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and value.is_integer()
-    )
-    return int(value) if is_whole and 0 <= value <= _MOST_TOKENS else 0
-
-
-Count = Annotated[int, BeforeValidator(_count)]
-
-
 class CompletionDetails(BaseModel):
     """Details of the tokens of a reply."""
 
@@ -125,12 +118,7 @@ class Usage(BaseModel):
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
-    completion_tokens_details: CompletionDetails | None = None
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """The tokens of the prompt and of the reply."""
-        return {"prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens}
+    completion_tokens_details: CompletionDetails | None = Field(default=None, exclude=True)
 
 
 class PromptToken(BaseModel):
@@ -153,49 +141,14 @@ class Completion(BaseModel):
     @property
     def finish_reason(self) -> str | None:
         """Why the first reply ended; truncation within hidden reasoning has its own finish reason."""
-        ended = self.choices[0].ended
+        choice = self.choices[0]
         details = self.usage and self.usage.completion_tokens_details
-        is_hidden = ended == LENGTH and not self.choices[0].text and details and details.reasoning_tokens
-        return REASONING if is_hidden else ended
-
-
-class _Piece(BaseModel):
-    piece: str | list[int]
-    """Bytes if the token is a part of a character."""
-
-
-class _OfLlamaCpp(BaseModel):
-    tokens: list[_Piece]
-
-
-class _OfVllm(BaseModel):
-    token_strs: list[str]
-
-
-_TOKENS = TypeAdapter[_OfVllm | _OfLlamaCpp](_OfVllm | _OfLlamaCpp)
-
-
-def parse_tokens(content: bytes) -> list[str] | None:
-    """Parse the tokens in an answer of vLLM or llama.cpp at `/tokenize`; None for any other answer.
-
-    Examples:
-        >>> parse_tokens(b'{"count": 1, "tokens": [341], "token_strs": [" s"]}')
-        [' s']
-        >>> parse_tokens(b'{"tokens": [{"id": 341, "piece": " s"}]}')
-        [' s']
-    """
-    try:
-        found = _TOKENS.validate_json(content)
-    except ValidationError:
-        return None
-    return found.token_strs if isinstance(found, _OfVllm) else [str(token.piece) for token in found.tokens]
+        is_hidden = choice.ended == LENGTH and not choice.text and details and details.reasoning_tokens
+        return REASONING if is_hidden else choice.ended
 
 
 def parse_completion(content: bytes) -> Completion:
-    """Parse a server's answer.
-
-    Args:
-        content: The body of an answer with status 200.
+    """Parse the body of an answer with status 200.
 
     Raises:
         ValueError: The body is not JSON, or not a chat completion.

@@ -1,10 +1,10 @@
 """Error messages for failed requests to a server: what happened, what to do, and never the API key."""
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, EyechartError, ModelError, QuotaError
-from eyechart.evaluators.backends.endpoint.redaction import redact
+from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.refused_parameters import named_parameters
 
 if TYPE_CHECKING:
@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 REFUSED = (400, 422)
 """HTTP statuses with which servers refuse a field or a value."""
-NO_SUCH_ADDRESS = (404, 405)
 # Every other request would fail too: wrong key, no permission, no such model or address.
-_HOPELESS = (401, 403, *NO_SUCH_ADDRESS)
+_HOPELESS = (401, 403, 404, 405)
 _NO_MONEY = 402
 # OpenAI's error code for it, in an answer with the status of too many requests (429).
 _NO_QUOTA = "insufficient_quota"
@@ -25,6 +24,10 @@ NO_LOGPROBS = (
     "The task needs log-probabilities. Use a server that returns them, for example vLLM, or evaluate the model with "
     f"transformers. {READ_NUMBERS}"
 )
+NO_PROMPT_LOGPROBS = (
+    "Losses of given texts need the log-probabilities of the prompt (prompt_logprobs). Use a server that returns them, "
+    "for example vLLM, or evaluate the model with transformers"
+)
 # Known error texts of llama.cpp b11434, vLLM 0.32, SGLang, OpenAI and Google, and what helps: the first that matches.
 # With the final ones, every other request would fail too.
 _FINAL_REMEDIES = (
@@ -32,6 +35,7 @@ _FINAL_REMEDIES = (
     ("is not a multimodal model", "Choose a model that takes images (--model)"),
     ("greater than max allowed", "Set a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),
     (r"logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)", "Set a smaller --top-logprobs"),
+    ("prompt_logprobs", NO_PROMPT_LOGPROBS),
     (r"(?i)\b(top_)?logprobs\b", NO_LOGPROBS),
 )
 _REMEDIES = (
@@ -44,45 +48,23 @@ _REMEDIES = (
     ("max_tokens is too large", "Set a smaller --max-new-tokens"),
     ("model output limit was reached", "Set a larger --max-new-tokens"),
 )
-
-FIRST_FAILURES = 5
-"""If this many requests fail in the same way and none has succeeded, no more are sent."""
+_MARK = "[API key]"
+# Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
+_LONGEST_PLACEHOLDER = 12
 
 
 def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -> EyechartError:
-    """Make the error that explains a failed request.
+    """Make the error that explains a failed request, with the client's error after its last retry.
 
-    Args:
-        error: The client's error after its last retry.
-        base_url: The server's address.
-        timeout: The time limit in seconds.
-        key: The API key, which the message must not contain; "" if missing.
-
-    Returns:
-        The error, to be raised by the caller: a `ModelError` if every other request would fail too (a `QuotaError` if
-        the account has no money left), otherwise an `EndpointError`.
+    It is a `ModelError` if every other request would fail too (a `QuotaError` if the account has no money left),
+    otherwise an `EndpointError`. `timeout` is in seconds; the message never contains `key`, which is "" if missing.
     """
     import openai
 
-    after = _after(retries_of(error))
+    retries = retries_of(error)
+    after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
     if isinstance(error, openai.APIStatusError):
-        message = _message(error.body)
-        reason = clean(f"{base_url} answered {error.status_code}{after}: {message}", key)
-        remedy = _remedy(message)
-        if target := error.response.headers.get("location"):
-            target = clean(target, key)
-            return ModelError(
-                f"{base_url} answered {error.status_code}, a redirect to {target}. Redirects are not followed; to use "
-                "that server, give its address (--base-url)"
-            )
-        if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
-            return QuotaError(f"the model cannot be used: {reason}.")
-        advised = reason.rstrip(".") + (f". {remedy}" if remedy else "")
-        if error.status_code in _HOPELESS or is_final(message):
-            hint = " Set the environment variable OPENAI_API_KEY." if error.status_code == 401 and not key else ""
-            return ModelError(f"the model cannot be used: {advised}.{hint}")
-        refused = named_parameters(error.body) if error.status_code in REFUSED and not remedy else ()
-        return EndpointError(advised, status=error.status_code, refused=refused)
+        return _explain_status(error, f"{base_url} answered {error.status_code}", after, key)
     if isinstance(error, openai.APITimeoutError):
         return EndpointError(f"{base_url} did not answer within {timeout:g} s{after}")
     cause = error.__cause__
@@ -93,35 +75,28 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
     return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
 
 
+def _explain_status(error: "openai.APIStatusError", answered: str, after: str, key: str) -> EyechartError:
+    message = _message(error.body)
+    reason = clean(f"{answered}{after}: {message}", key)
+    if target := error.response.headers.get("location"):
+        return ModelError(
+            f"{answered}, a redirect to {clean(target, key)}. Redirects are not followed; to use that server, give its "
+            "address (--base-url)"
+        )
+    if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
+        return QuotaError(f"the model cannot be used: {reason}.")
+    remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
+    advised = reason.rstrip(".") + (f". {remedy}" if remedy else "")
+    if error.status_code in _HOPELESS or is_final(message):
+        hint = " Set the environment variable OPENAI_API_KEY." if error.status_code == 401 and not key else ""
+        return ModelError(f"the model cannot be used: {advised}.{hint}")
+    refused = named_parameters(error.body) if error.status_code in REFUSED and not remedy else ()
+    return EndpointError(advised, status=error.status_code, refused=refused)
+
+
 def is_final(text: str) -> bool:
     """Whether a server's error means that every other request would fail too."""
     return any(re.search(pattern, text) for pattern, _ in _FINAL_REMEDIES)
-
-
-class FirstFailures:
-    """Stops a run whose first requests all fail in the same way."""
-
-    def __init__(self) -> None:
-        """Start counting."""
-        self._way = ""
-        self._count: int | None = 0
-
-    def count(self, error: DataError | None) -> None:
-        """Count a response's error; the first answer (None) ends the counting.
-
-        Raises:
-            ModelError: The first `FIRST_FAILURES` requests failed in the same way.
-        """
-        if error is None:
-            self._count = None
-        if self._count is None or not isinstance(error, EndpointError):
-            return
-        # Ignore numbers, because counts of tokens and retries differ.
-        way = re.sub(r"\d+", "0", error.reason)
-        self._count = self._count + 1 if way == self._way else 1
-        self._way = way
-        if self._count >= FIRST_FAILURES:
-            raise ModelError(f"stopped, because the first {self._count} requests all failed in the same way: {error}.")
 
 
 def retries_of(error: "openai.APIError") -> int:
@@ -135,13 +110,33 @@ def clean(text: str, key: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
-def _remedy(message: str) -> str:
-    """What helps with a server's error; "" if unknown."""
-    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
+def redact(text: str, key: str) -> str:
+    """A server's text without the API key, which some servers repeat in errors; short placeholders stay.
+
+    Examples:
+        >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
+        ('no such key: [API key]', 'The image is EMPTY.')
+    """
+    return text.replace(key, _MARK) if _is_secret(key) else text
 
 
-def _after(retries: int) -> str:
-    return f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
+def redact_json(content: bytes, key: str) -> bytes:
+    """The body of an answer without the API key, also if JSON spells the key with escapes; it need not be JSON."""
+    from pydantic_core import from_json, to_json
+
+    if not _is_secret(key):
+        return content
+    content = content.replace(key.encode(), _MARK.encode())
+    # Without escapes, the key cannot be present in other bytes.
+    if b"\\" in content:
+        with contextlib.suppress(ValueError):
+            plain: bytes = to_json(from_json(content), inf_nan_mode="constants")
+            content = plain.replace(key.encode(), _MARK.encode())
+    return content
+
+
+def _is_secret(key: str) -> bool:
+    return len(key) > (_LONGEST_PLACEHOLDER if key.isalpha() else 5)
 
 
 def _message(body: object) -> str:

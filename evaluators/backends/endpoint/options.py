@@ -1,8 +1,10 @@
 """Options of a server and of the requests to it."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions
@@ -27,25 +29,20 @@ _OWN_FIELDS = frozenset(
 """Fields of a request that eyechart sets itself."""
 
 
-@dataclass(frozen=True)
-class ServedModel:
-    """The server that a run started; used in results in place of its address, whose port differs from run to run.
+KEY_VARIABLE = "OPENAI_API_KEY"
 
-    Attributes:
-        program: One of the programs of `serving`.
-        version: The program's version; None if the server does not report it.
-        arguments: Arguments of the program other than the model and the address.
-        fingerprint: Identifies the files of the model and of the arguments; None if none is on this machine.
+
+def read_key(variable: str = KEY_VARIABLE) -> str:
+    """The API key in an environment variable, "" if missing.
+
+    Raises:
+        UsageError: It contains characters that a key cannot have.
     """
-
-    program: str
-    version: str | None
-    arguments: tuple[str, ...]
-    fingerprint: str | None
-
-    def settings(self) -> dict[str, Any]:
-        """The same as part of a result and of the keys of stored responses."""
-        return {**asdict(self), "arguments": list(self.arguments)}
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        # The package's own error would show the key.
+        raise UsageError(f"the environment variable {variable} contains characters that a key cannot have.")
+    return key
 
 
 @dataclass(frozen=True)
@@ -69,8 +66,8 @@ class EndpointOptions:
             None removes a field: {"temperature": None}; `max_completion_tokens` replaces a removed `max_tokens`.
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
-        serve: The server that this run started, if it did; requests then name `served_name` as the model and do not use
-            a proxy.
+        serve: The server that this run started, if it did: its command, version and the fingerprint of its files, which
+            results have in place of its address. Requests then name `served_name` and use no proxy.
     """
 
     base_url: str | None = None
@@ -81,7 +78,7 @@ class EndpointOptions:
     served_name: str | None = None
     chat: ChatOptions = field(default_factory=ChatOptions)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-    serve: ServedModel | None = None
+    serve: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
@@ -103,16 +100,38 @@ class EndpointOptions:
         """The fields that `extra_body` removes from every request."""
         return frozenset(name for name, value in self.extra_body.items() if value is None)
 
+    @property
+    def address(self) -> str:
+        """The server's address, without a trailing slash.
+
+        Raises:
+            UsageError: The address is malformed, or may contain a password.
+        """
+        url = self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        if "@" in url or "?" in url:
+            # The message does not show the address: it may contain a password.
+            raise UsageError(
+                "base_url must not contain a user name, password or query, because it is written to results. Set the "
+                f"API key with the environment variable {KEY_VARIABLE}."
+            )
+        try:
+            parts = urlsplit(url)
+            allowed = parts.scheme in ("http", "https") and parts.hostname and not parts.fragment and parts.port != 0
+        except ValueError:
+            allowed = False
+        if not allowed:
+            raise UsageError(f"base_url={url!r} is not allowed; expected http://host:port/v1 or https://host/v1.")
+        return url.rstrip("/")
+
     def asked(self) -> dict[str, Any]:
         """The options on which replies depend, as part of a result."""
         return {**self.chat.settings(), "extra_body": dict(self.extra_body)}
 
-    def fields(self, base_url: str) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """The fields to send with every request: switches for reasoning, and `extra_body`.
 
-        Args:
-            base_url: The server's address. OpenAI's models take `reasoning_effort`; other servers pass
-                `chat_template_kwargs` to the chat template, and vLLM respects `thinking_token_budget`.
+        OpenAI's models take `reasoning_effort`; other servers pass `chat_template_kwargs` to the chat template, and
+        vLLM respects `thinking_token_budget`.
 
         Raises:
             UsageError: A reasoning budget is given for OpenAI, whose models do not take one.
@@ -120,15 +139,15 @@ class EndpointOptions:
         given, thinking = dict(self.extra_body), self.chat.thinking
         if thinking is None:
             return given
-        if base_url == OPENAI_URL:
+        if self.address == OPENAI_URL:
             if self.chat.has_budget:
                 raise UsageError(
                     f"thinking={thinking} is a number of tokens, which OpenAI's models do not support; use on or off, "
                     """or set an effort: --extra-body '{"reasoning_effort": "low"}'."""
                 )
             return {"reasoning_effort": "medium" if thinking else "none", **given}
-        switches: dict[str, Any] = {"enable_thinking": thinking is not False, "thinking": thinking is not False}
-        found: dict[str, Any] = {}
-        if self.chat.has_budget:
-            switches["thinking_budget"] = found["thinking_token_budget"] = thinking
-        return {**found, **given, "chat_template_kwargs": {**switches, **(given.get("chat_template_kwargs") or {})}}
+        switches = dict.fromkeys(("enable_thinking", "thinking"), thinking is not False)
+        budget = {"thinking_budget": thinking} if self.chat.has_budget else {}
+        limit = {"thinking_token_budget": thinking} if self.chat.has_budget else {}
+        template = {**switches, **budget, **(given.get("chat_template_kwargs") or {})}
+        return {**limit, **given, "chat_template_kwargs": template}

@@ -1,112 +1,90 @@
-"""Starts a server for a run on a free port of this machine, monitors it, and stops it at the end."""
+"""`--serve`: starts a server for a run on a free port of this machine, and stops it at the end."""
 
 import contextlib
 import glob
 import http.client
-import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from sysconfig import get_path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.backends.endpoint.client import read_key
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions, ServedModel
-from eyechart.evaluators.backends.endpoint.redaction import redact
+from eyechart.evaluators.backends.endpoint.failures import redact
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
 from eyechart.evaluators.backends.file_digests import files_digest
-from eyechart.evaluators.backends.wrapper import BackendWrapper
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
-DEFAULT_START_TIMEOUT = 1800.0
-_HOST = "127.0.0.1"
+START_TIMEOUT = 3600.0
+"""How long to wait for a server, in seconds."""
+# Command, how to install it, and where the running server reports its version.
+_PRESETS = {
+    "vllm": (
+        "vllm serve {model} --host 127.0.0.1 --port {port}",
+        "pip install vllm",
+        ("/version", "version"),
+    ),
+    "sglang": (
+        "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
+        'pip install "sglang[all]"',
+        ("/get_server_info", "version"),
+    ),
+    "llama.cpp": (
+        "llama-server -m {model} --host 127.0.0.1 --port {port}",
+        "see https://github.com/ggml-org/llama.cpp#quick-start",
+        ("/props", "build_info"),
+    ),
+}
+# Set by the presets; and what must not be written to results.
 _OWN_ARGUMENTS = ("--host", "--port", "--model", "--model-path", "-m")
-# Arguments that must not be written to results.
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 _PAUSE = 0.5
-_GET_TIMEOUT = 10
 _STOP_TIMEOUT = 30
 _LINES_SHOWN = 20
 _ERRORS_SHOWN = 5
 _BYTES_READ = 64 * 2**10
 
 
-@dataclass(frozen=True)
-class _Program:
-    command: str
-    """Name of the executable on PATH."""
-    before_model: tuple[str, ...]
-    """Arguments before the model."""
-    install: str
-    """How to install it."""
-    version: tuple[str, str]
-    """URL path and field at which the running server reports its version."""
-
-
-_PROGRAMS: Mapping[str, _Program] = {
-    "vllm": _Program("vllm", ("serve",), "pip install vllm", ("/version", "version")),
-    "sglang": _Program(
-        "python",
-        ("-m", "sglang.launch_server", "--model-path"),
-        'pip install "sglang[all]"',
-        ("/get_server_info", "version"),
-    ),
-    "llama.cpp": _Program(
-        "llama-server", ("-m",), "see https://github.com/ggml-org/llama.cpp#quick-start", ("/props", "build_info")
-    ),
-}
-
-
 class Server:
     """The server of a run; `start` starts it.
 
     Args:
-        program: "vllm", "sglang" or "llama.cpp".
+        command: "vllm", "sglang" or "llama.cpp", with further options of the program after it; or the command of any
+            other server, with `{model}` and `{port}` in it.
         model: The model's id or folder; for llama.cpp a GGUF file.
-        arguments: Arguments of the program other than the model and the address.
         log: Log file; its folder must exist when the server starts.
-        executable: The program; by default it is looked up on PATH. For SGLang, the Python in which it is installed.
     """
 
-    def __init__(
-        self, program: str, model: str, arguments: Sequence[str], log: Path, executable: str | None = None
-    ) -> None:
+    def __init__(self, command: str, model: str, log: Path) -> None:
         """Find the program.
 
         Raises:
-            UsageError: The program is not installed, or an argument is not allowed.
+            UsageError: The program is not installed, or an option is not allowed.
         """
-        for argument in arguments:
-            _check_argument(argument)
-        self.program = program
         self.log = log
-        self._path = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
-        if program == "llama.cpp" and not Path(self._path).is_file():
-            raise UsageError(f"--model {model} is not a file; llama.cpp needs a GGUF file")
-        self._arguments = tuple(arguments)
-        self._executable = _find(program, executable)
+        self._command = command
+        self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
+        self.program, self._words, self._version_at = _parse(command)
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
-    def start(self, options: EndpointOptions, timeout: float, waiting: Callable[[str], object]) -> EndpointOptions:
-        """Start the server and wait until it answers.
+    def start(self, options: EndpointOptions, waiting: Callable[[str], object]) -> EndpointOptions:
+        """Start the server and wait until it lists its models.
 
         Args:
             options: Options of the requests.
-            timeout: Seconds to wait.
             waiting: Called repeatedly with the last line of the server's log.
 
         Returns:
@@ -115,33 +93,28 @@ class Server:
         Raises:
             ModelError: The server ended, or did not answer in time; the note has the last lines of its log.
         """
-        # Before the server can write to a file that an argument names.
-        fingerprint = _fingerprint(self._path, self._arguments)
-        with socket.create_server((_HOST, 0)) as free:
+        # Before the server can write to a file that its command names.
+        fingerprint = _fingerprint(self._model, self._words)
+        with socket.create_server(("127.0.0.1", 0)) as free:
             self._port = free.getsockname()[1]
-        command = [self._executable, *_PROGRAMS[self.program].before_model, self._path]
-        command += ["--host", _HOST, "--port", str(self._port), *self._arguments]
+        words = [word.replace("{model}", self._model).replace("{port}", str(self._port)) for word in self._words]
         with self.log.open("wb") as output:
             # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         try:
-            served_name = self._wait(timeout, waiting)
+            names = self._wait(waiting)
         except BaseException:
             self.close()
             raise
-        path, field = _PROGRAMS[self.program].version
-        version = (self._get(path) or {}).get(field)
-        served = ServedModel(self.program, version, self._arguments, fingerprint)
-        return replace(options, base_url=f"http://{_HOST}:{self._port}/v1", served_name=served_name, serve=served)
+        path, field = self._version_at
+        served = {"command": self._command, "version": (self._get(path) or {}).get(field), "fingerprint": fingerprint}
+        served_name = self._model if self._model in names or not names else names[0]
+        return replace(options, base_url=f"http://127.0.0.1:{self._port}/v1", served_name=served_name, serve=served)
 
     def check(self) -> None:
-        """Check that the server is running.
-
-        Raises:
-            ModelError: The server has ended.
-        """
+        """Raise `ModelError` if the server has ended."""
         if ending := self.ending():
             raise ModelError(ending)
 
@@ -156,10 +129,21 @@ class Server:
     def last_words(self) -> str:
         """The last lines of the server's log, preceded by earlier error lines."""
         lines = self._lines()
-        earlier, last = lines[:-_LINES_SHOWN], lines[-_LINES_SHOWN:]
         # vLLM logs many lines after the error that ended it, because its processes end one after the other.
-        errors = list(dict.fromkeys(line for line in earlier if "Error: " in line))[-_ERRORS_SHOWN:]
-        return "\n".join([*errors, *(["..."] if errors else []), *last])
+        errors = list(dict.fromkeys(line for line in lines[:-_LINES_SHOWN] if "Error: " in line))[-_ERRORS_SHOWN:]
+        return "\n".join([*errors, *(["..."] if errors else []), *lines[-_LINES_SHOWN:]])
+
+    def close(self) -> None:
+        """Stop the server and its child processes."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _signal_group(process.pid, signal.SIGTERM)
+            process.wait(_STOP_TIMEOUT)
+        # Worker processes may outlive the server, especially after a crash.
+        _signal_group(process.pid, signal.SIGKILL)
+        process.wait()
 
     def _lines(self) -> list[str]:
         """The end of the log, without empty lines."""
@@ -169,133 +153,75 @@ class Server:
             return [line.rstrip() for line in text.splitlines() if line.strip()]
         return []
 
-    def close(self) -> None:
-        """Stop the server and its child processes."""
-        if self._process is None:
-            return
-        process, self._process = self._process, None
-        try:
-            if process.poll() is None:
-                _signal_group(process.pid, signal.SIGTERM)
-                process.wait(_STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            # Worker processes may outlive the server, especially after a crash.
-            _signal_group(process.pid, signal.SIGKILL)
-            process.wait()
-
-    def _wait(self, timeout: float, waiting: Callable[[str], object]) -> str:
-        """Wait until the server answers; returns its name for the model."""
-        end = time.monotonic() + timeout
-        # llama.cpp lists the model before it is loaded, so /health is checked too.
+    def _wait(self, waiting: Callable[[str], object]) -> list[str]:
+        """Wait for the names of the models."""
+        end = time.monotonic() + START_TIMEOUT
+        # llama.cpp lists the model before it is loaded; /health tells.
         while self._get("/health") is None or (models := self._get("/v1/models")) is None:
-            ending = self.ending()
-            if not ending and time.monotonic() > end:
-                ending = f"{self.program} did not answer within {timeout:g} s (--serve-timeout); log: {self.log}"
-            if ending:
-                error = ModelError(ending)
+            late = f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}"
+            if reason := self.ending() or (late if time.monotonic() > end else ""):
+                error = ModelError(reason)
                 error.add_note(self.last_words())
                 raise error
             waiting("".join(self._lines()[-1:]))
             time.sleep(_PAUSE)
-        names = [str(model["id"]) for model in models.get("data") or ()]
-        return self._path if self._path in names or not names else names[0]
+        return [str(model["id"]) for model in models.get("data") or ()]
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        """The server's answer; {} if it is not a JSON object, None if the server does not answer or refuses."""
+        """The server's answer; {} if it is not a JSON object or the address is unknown, None without an answer."""
         # Not through a proxy, for which 127.0.0.1 is another machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", headers=key)
         try:
-            with opener.open(
-                urllib.request.Request(f"http://{_HOST}:{self._port}{path}", headers=key), timeout=_GET_TIMEOUT
-            ) as answer:
-                content = answer.read()
+            with opener.open(request, timeout=10) as answer:
+                found = json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return {} if error.code == 404 and path == "/health" else None
         except (OSError, http.client.HTTPException):
             return None
-        try:
-            found = json.loads(content)
         except ValueError:
             return {}
         return found if isinstance(found, dict) else {}
 
 
-class ServedBackend(BackendWrapper):
-    """Reports that the run's server has ended if a request failed for that reason.
-
-    Args:
-        backend: The backend that sends requests to the server.
-        server: The server, already started.
-    """
-
-    def __init__(self, backend: Backend, server: Server) -> None:
-        """Keep both."""
-        super().__init__(backend)
-        self._server = server
-
-    def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the server has ended or cannot give this kind of output."""
-        self._server.check()
-        super().check(output_type)
-
-    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """The backend's responses.
-
-        Raises:
-            ModelError: The server has ended, or the backend raised it.
-        """
-        try:
-            for response in self._backend.answer(requests):
-                if response.error is not None:
-                    self._server.check()
-                yield response
-        except ModelError:
-            self._server.check()
-            raise
-
-
-def _check_argument(argument: str) -> None:
-    name = argument.partition("=")[0]
-    if name in _OWN_ARGUMENTS:
-        raise UsageError(f"--serve-args contains {name}, which eyechart sets itself; leave it out")
-    if name in _SECRETS:
-        raise UsageError(
-            f"--serve-args contains {name}, but these arguments are written to results; leave it out. The local server "
-            "needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
-        )
-
-
-def _find(program: str, executable: str | None) -> str:
-    """The path of a program.
+def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
+    """The server's name, the words of its command with the program's path, and where it reports its version.
 
     Raises:
-        UsageError: The program is not found.
+        UsageError: It cannot be used.
     """
-    known = _PROGRAMS[program]
-    if executable is not None:
-        found = shutil.which(executable)
-        if found is None:
-            raise UsageError(f"--serve-program {executable} is not an executable program")
-        return found
-    if program == "sglang":
-        found = sys.executable if importlib.util.find_spec("sglang") else None
-    else:
-        # Also look next to this Python, because the environment may not be on PATH.
-        found = shutil.which(known.command) or shutil.which(known.command, path=get_path("scripts"))
-    if found is None:
-        what = "the Python of the environment in which it is installed" if program == "sglang" else "the program"
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
+    names = {word.partition("=")[0] for word in words}
+    if secrets := names.intersection(_SECRETS):
         raise UsageError(
-            f"--serve {program} needs {program}, which was not found. Install it ({known.install}), or give the path "
-            f"of {what}: --serve-program PATH"
+            f"--serve contains {', '.join(secrets)}, but the command is written to results; leave it out. The local "
+            "server needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
         )
-    return found
+    preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
+    if preset and (own := names.intersection(_OWN_ARGUMENTS)):
+        raise UsageError(f"--serve contains {', '.join(own)}, which eyechart sets itself; leave it out")
+    if not preset and not all(any(place in word for word in words) for place in ("{model}", "{port}")):
+        raise UsageError(
+            f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
+            "command with {model} and {port} in it"
+        )
+    program, *rest = [*shlex.split(preset), *words[1:]] if preset else words
+    # Next to this Python first, because the environment may not be on PATH.
+    path = shutil.which(program, path=get_path("scripts")) or shutil.which(program)
+    if path is None:
+        advice = f"Install it ({install}), or give its" if install else "Give its"
+        raise UsageError(f"--serve needs the program {program}, which was not found. {advice} path in the command")
+    return words[0], [path, *rest], version_at
 
 
-def _fingerprint(path: str, arguments: Sequence[str]) -> str | None:
-    """Identify the model's files and the files named in arguments, such as a chat template; None for none."""
-    values = [argument.rpartition("=")[2] for argument in arguments]
-    found = [path] if os.path.exists(path) else []
+def _fingerprint(model: str, words: Sequence[str]) -> str | None:
+    """Identify the model's files and the files named in the command, such as a chat template; None for none."""
+    values = [word.rpartition("=")[2] for word in words[1:]]
+    found = [model] if os.path.exists(model) else []
     found += [value for value in values if os.path.isfile(value) or _is_model_folder(value)]
     files = (part for file in found for part in _gguf_parts(Path(file)))
     return "+".join(map(files_digest, files)) or None

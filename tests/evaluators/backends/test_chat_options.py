@@ -11,7 +11,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-from eyechart.evaluators.backends.endpoint.options import OPENAI_URL, EndpointOptions
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.cli import app
@@ -141,11 +141,11 @@ def test_thinking_on_a_server_is_handed_on_to_its_chat_template(asked, thinking,
 @pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none")])
 def test_thinking_of_openais_models_is_an_effort(thinking, effort):
     options = EndpointOptions(chat=ChatOptions(thinking=thinking))
-    assert options.fields(OPENAI_URL) == {"reasoning_effort": effort}
+    assert options.fields() == {"reasoning_effort": effort}
     own = EndpointOptions(chat=ChatOptions(thinking=thinking), extra_body={"reasoning_effort": "low"})
-    assert own.fields(OPENAI_URL) == {"reasoning_effort": "low"}
+    assert own.fields() == {"reasoning_effort": "low"}
     with pytest.raises(UsageError, match=r"thinking=64 is a number of tokens, which OpenAI's models do not support"):
-        EndpointOptions(chat=ChatOptions(thinking=64)).fields(OPENAI_URL)
+        EndpointOptions(chat=ChatOptions(thinking=64)).fields()
 
 
 def test_fields_that_eyechart_sets_are_refused():

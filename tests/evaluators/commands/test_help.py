@@ -40,7 +40,7 @@ def test_paragraphs_of_help_are_folded_to_the_terminal(names):
 
 def test_help_lists_the_values_of_an_option():
     shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
-    for values in ("transformers|openai", "vllm|sglang|llama.cpp", "eyechart|vlmevalkit|lmms-eval", "on|off|N"):
+    for values in ("transformers|openai", "eyechart|vlmevalkit|lmms-eval", "on|off|N"):
         assert values in shown
 
 
@@ -50,7 +50,6 @@ def test_help_groups_the_options_of_a_run():
     for panel, option in {
         "Model": "--device-map",
         "Model on a server": "--base-url",
-        "Server started for the run": "--serve-args",
         "Sampling": "--temperature",
         "Data": "--skip-bad",
         "Task and scoring": "--prompt-style",

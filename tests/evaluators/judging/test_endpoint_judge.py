@@ -6,11 +6,13 @@ import time
 
 import numpy as np
 import pytest
+from werkzeug import Response
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError, StoreError
 from eyechart.evaluators.judging.replies import reply_keys
 from eyechart.evaluators.requests.stored_form import REPLY
+from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators import providers
 from tests.evaluators.providers import provider
 from tests.evaluators.scripted_server import always, completion
@@ -26,6 +28,43 @@ def test_all_rounds_are_asked_for_in_one_request(script, judge):
     (body,) = script.bodies
     assert (body["model"], body["messages"], body["n"]) == ("judge", DARK, 5)
     assert (body["temperature"], body["max_tokens"]) == (0.7, 9)
+
+
+@pytest.mark.parametrize(
+    ("answers", "replies", "sent"),
+    [
+        ([completion("1")], ["1"], [1]),
+        ([completion("1", "2"), completion("3"), completion("4")], ["1", "2", "3", "4"], [4, 1, 1]),
+        ([completion("1")], ["1"] * 3, [3, 1, 1]),
+        ([Response("n must be 1", 400), completion("1")], ["1"] * 2, [2, 1, 1]),
+    ],
+    ids=["one", "too few", "n is ignored", "n is refused"],
+)
+def test_what_a_server_leaves_out_is_asked_for_one_by_one(script, judge, answers, replies, sent):
+    script.say(*answers)
+    asked = judge(max_retries=0)
+    n = len(replies)
+    assert asked(DARK, n) == replies and [body.get("n", 1) for body in script.bodies] == sent
+    script.say(completion(*replies) if sent[1:2] != [1] or n == 4 else completion("1"))
+    assert asked(NOISY, n) == replies
+    again = [n] if n in (1, 4) else [1] * n
+    assert [body.get("n", 1) for body in script.bodies][len(sent) :] == again, "what a server cannot is not tried again"
+
+
+@pytest.mark.parametrize("answer", [Response("too long", 400), completion("1", "2", "3")], ids=["refused", "too many"])
+def test_a_failure_for_another_reason_does_not_stop_asking_at_once(script, judge, answer):
+    asked = judge(max_retries=0)
+    script.say(answer)
+    with pytest.warns(LostRoundsWarning):
+        assert asked(DARK, 2) == [None] * 2
+    script.say(completion("1", "2"))
+    assert asked(DARK, 2) == ["1", "2"] and script.bodies[-1]["n"] == 2
+
+
+def test_replies_of_a_model_differ_where_they_are_sampled(model_server, judge):
+    assert len(set(judge(temperature=2.0)(DARK, 6))) > 1
+    assert len(set(judge(temperature=0.0)(DARK, 3))) == 1
+    assert [body["n"] for body in model_server.asked] == [6, 3]
 
 
 def test_conversations_are_asked_at_once_up_to_the_limit(script, judge):
@@ -188,14 +227,6 @@ def test_the_reasoning_and_the_end_of_a_reply_are_stored(script, judge, store):
     first, second = map(store.get(keys, REPLY).get, keys)
     assert first == {"text": "Score:", "reasoning": "A 1?", "finish_reason": "length", "usage": first["usage"]}
     assert second == {"text": "Score: 1", "finish_reason": "stop"}
-
-
-def test_replies_that_an_earlier_version_stored_are_read(script, judge, store):
-    asked = judge(store)
-    values = [{"text": "Score: 1", "served": "judge", "usage": {}}, {"text": None}, {"text": "<think>A"}]
-    store.put("judge", dict(zip(reply_keys(asked._identity, DARK, 3), values, strict=True)))
-    assert asked(DARK, 3) == ["Score: 1", None, None] and not script.bodies
-    assert (asked.settings()["cut_off_rounds"], asked.settings()["refused_rounds"]) == (1, 0)
 
 
 def test_halves_of_characters_and_control_characters_are_sent(script, judge, store):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from eyechart.evaluators.judging.replies import Spending
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators.scripted_server import always, refusal
 
@@ -33,14 +32,6 @@ def test_it_stops_before_the_request_that_would_pass_the_limit(script, limited, 
     assert (told["cost"], told["max_cost"]) == (30 * answered, limit)
     assert (told["incomplete"], told["lost_rounds"]) == (True, 2 * lost)
     assert told["price"] == {"input": 1e6, "output": 1e6} and asked.timings()["judge_cost"] == 30 * answered
-
-
-def test_what_is_in_flight_counts_against_the_limit():
-    spending = Spending(10.0)
-    assert spending.begin(6.0) and not spending.begin(5.0) and spending.begin(4.0)
-    spending.end(6.0, 1.0)
-    spending.end(4.0, 4.0)
-    assert spending.begin(5.0) and not spending.begin(0.1)
 
 
 def test_many_at_once_do_not_pass_the_limit_together(script, limited):

@@ -11,7 +11,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.backends.chat import to_messages
-from eyechart.evaluators.backends.endpoint.messages import to_chat_messages
+from eyechart.evaluators.backends.endpoint.backend import to_chat_messages
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Request, Response
 from eyechart.evaluators.tasks import TASKS, get_task

@@ -34,5 +34,6 @@ def model_server(http, tiny):
     """The tiny model on the server."""
     server = ModelServer(*tiny)
     http.expect_request(PATH, method="POST").respond_with_handler(server.respond)
+    http.expect_request("/v1/models").respond_with_handler(server.models)
     http.expect_request("/tokenize", method="POST").respond_with_handler(server.tokenize)
     return server

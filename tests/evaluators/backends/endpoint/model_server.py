@@ -29,6 +29,8 @@ class ModelServer:
     counts_tokens: bool = True
     serves: str | None = None
     """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
+    owner: str = ""
+    """The name with which the server signs its list of models, as vLLM and llama.cpp do; "" for no list."""
     tokenizes: str | None = None
     """Whose form `/tokenize` has: "vllm", "llama.cpp"; None refuses it."""
     most_choices: int = 100
@@ -44,6 +46,10 @@ class ModelServer:
         with self.lock, torch.no_grad():
             self.asked.append(body)
             return json_response(self._complete(body))
+
+    def models(self, request):
+        served = [{"id": "tiny", "object": "model", "owned_by": self.owner}]
+        return json_response({"object": "list", "data": served}) if self.owner else json_response({}, 404)
 
     def tokenize(self, request):
         body = json.loads(request.data)

@@ -1,8 +1,8 @@
 """A small server program with the command lines of vLLM, SGLang and llama.cpp, whose reply is always B.
 
 Further arguments are what tests need: `--crash-after N` ends it at its N-th question, `--load SECONDS` lets it answer
-late, `--deaf` has it pass over SIGTERM, `--child FILE` starts a process that listens at the port it writes there, and
-`--asked FILE` keeps the names that it was asked for.
+late, `--deaf` has it pass over SIGTERM, `--no-health` leaves out `/health`, `--child FILE` starts a process that
+listens at the port it writes there, and `--asked FILE` keeps the names that it was asked for.
 """
 
 import argparse
@@ -29,12 +29,13 @@ def main() -> None:
     parser.add_argument("command", nargs="?")
     parser.add_argument("served", nargs="?")
     parser.add_argument("-m", "--model-path")
-    parser.add_argument("--host", required=True)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--name")
     parser.add_argument("--crash-after", type=int)
     parser.add_argument("--load", type=float, default=0)
     parser.add_argument("--deaf", action="store_true")
+    parser.add_argument("--no-health", action="store_true")
     parser.add_argument("--child", type=Path)
     parser.add_argument("--asked", type=Path)
     given = parser.parse_args()
@@ -56,7 +57,9 @@ def main() -> None:
                 "/props": {"build_info": "b7"},
                 "/get_server_info": {"version": "0.9"},
             }
-            if self.path == "/health" and time.monotonic() < ready:
+            if given.no_health:
+                del pages["/health"]
+            elif self.path == "/health" and time.monotonic() < ready:
                 return self.answer(503, {})
             return self.answer(200 if self.path in pages else 404, pages.get(self.path, {}))
 

@@ -1,26 +1,29 @@
+"""How words are found among the tokens that a server returns."""
+
+import asyncio
 import math
-import threading
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.completion import Completion
-from eyechart.evaluators.backends.endpoint.first_tokens import FirstTokens
-from eyechart.evaluators.backends.endpoint.prefill import Way
-from eyechart.evaluators.backends.endpoint.question import Question
 from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import Request
 
 
-def never(word, beginnings):
+def never(beginnings):
     return None
 
 
-def longest(word, beginnings):
+def longest(beginnings):
     return max(beginnings, key=len)
+
+
+def find(likeliest, words, choose=longest, *, optional=(), prefill="It is"):
+    async def first_token(word, beginnings):
+        return choose(beginnings)
+
+    request = Request("1", ("How is it?",), (), prefill=prefill, words=words, optional_words=optional)
+    return asyncio.run(find_words(likeliest, request, first_token))
 
 
 @pytest.mark.parametrize(
@@ -59,13 +62,13 @@ def longest(word, beginnings):
     ],
 )
 def test_words_are_found_by_their_tokens_texts(likeliest, several, logits, upper_bound_words):
-    assert find_words(likeliest, ("good", "poor"), several) == (logits, upper_bound_words)
+    assert find(likeliest, ("good", "poor"), several) == (logits, upper_bound_words)
 
 
 def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
     likeliest = {"good": -1.0, " good": -6.0, " poor": -2.0, "poor": -7.0}
-    assert find_words(likeliest, ("good", "poor"), longest) == ({"good": -6.0, "poor": -2.0}, ())
-    assert find_words(likeliest, ("good", "poor"), longest, opens_reply=True) == ({"good": -1.0, "poor": -2.0}, ())
+    assert find(likeliest, ("good", "poor")) == ({"good": -6.0, "poor": -2.0}, ())
+    assert find(likeliest, ("good", "poor"), prefill="") == ({"good": -1.0, "poor": -2.0}, ())
 
 
 @pytest.mark.parametrize(
@@ -77,21 +80,10 @@ def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
 )
 def test_words_of_one_token_are_refused(likeliest, words, token):
     with pytest.raises(ModelError, match=f"'{words[0]}' and '{words[1]}' begin with the same token {token}"):
-        find_words(likeliest, words, longest)
+        find(likeliest, words)
 
 
 def test_optional_words_are_left_out_where_they_begin_like_another():
     likeliest = {" good": -1, " poor": -2, " f": -3, " x": -4}
-    found = find_words(likeliest, ("good", "poor"), longest, optional=("fine", "fair", "goods", "high"))
+    found = find(likeliest, ("good", "poor"), optional=("fine", "fair", "goods", "high"))
     assert found == ({"good": -1, "poor": -2, "high": -4}, ("high",))
-
-
-@pytest.mark.parametrize(
-    ("beginnings", "found"), [([" s", " sh", " sha"], " s"), (["s", " sha"], "s"), ([" sh", " sha"], None)]
-)
-def test_what_a_server_says_a_word_begins_with_is_not_replaced_by_a_longer_token(beginnings, found):
-    splits = {"It is": ["It", "\u0120is"], "It is sharp": ["It", "\u0120is", "\u0120s", "harp"]}
-    client = cast(ChatClient, SimpleNamespace(tokenize=splits.get))
-    request = Request("1", ("How is it?",), (), prefill="It is", words=("sharp", "good"))
-    question = Question(client, threading.Lock(), request, [], Way("any", {}))
-    assert FirstTokens().choose(question, Completion(choices=[]), "sharp", beginnings) == found
