@@ -38,11 +38,7 @@ class ServeArguments:
     ] = None
 
     def server(self, models: Sequence[str | None], folder: Path) -> "Server | None":
-        """The server for a run, not yet started; None without `--serve`.
-
-        Args:
-            models: The models of the run; a server has one.
-            folder: Folder of the run, for the log.
+        """The server for a run with these models, not yet started, with its log in the folder; None without `--serve`.
 
         Raises:
             UsageError: The command cannot be used, or there are several models.

@@ -1,17 +1,11 @@
 """A judge behind an OpenAI-compatible chat-completions server.
 
-How failures are handled:
+A request that still fails after its retries loses the rounds that it asked for. Errors that every request would meet (a
+wrong key, an unknown model, no server, no credit), many failures in a row and the spending limit end all requests. If
+the server has not replied in this task, such an error is raised; otherwise the remaining rounds are lost.
 
-- A request that still fails after its retries (408, 409, 429, 5xx, a timeout, a broken connection, a malformed
-  response) loses the rounds that it asked for; the other requests are still sent.
-- Errors that every request would meet (a wrong key, an unknown model, no server, no credit), and many failures in a
-  row, stop all requests. If the server has not yet replied in this task, the error is raised, because the user has to
-  fix it; otherwise the remaining rounds are lost. If credit runs out, stored replies count as replies, too.
-- Requests stop before one would exceed the spending limit; the remaining rounds are lost.
-
-Lost rounds are not stored; running the same command again asks for them. A result with lost rounds is marked
-`incomplete`, with the reason. A reply that was cut off, refused or malformed is still a reply: it is stored, and the
-metric counts a failed round. A reply that was cut off or refused fails even if its text could be parsed.
+Lost rounds are not stored, so the same command asks for them again; a result with lost rounds is `incomplete`. A reply
+that was cut off, refused or malformed is stored, and the metric counts a failed round.
 """
 
 import contextlib
@@ -49,31 +43,23 @@ _CONVERSATIONS_PER_ROUND = 64
 
 @dataclass
 class _Totals:
-    """A judge's totals for one task.
-
-    Attributes:
-        used: The replies, by key.
-        from_store: Number of replies from the store.
-        requests: Number of requests that were answered in this run.
-        cost: US dollars spent in this run.
-        seconds: Time taken.
-        failures: Number of rounds without a usable reply, by reason: "lost", cut off or refused.
-        reason: Why the first round was lost.
-        is_answered: Whether the server replied in this run.
-        in_vain: Conversations without a reply since the last reply.
-        stopped: Why no more requests are sent; None while they are.
-    """
+    """A judge's totals for one task."""
 
     used: dict[bytes, Reply] = field(default_factory=dict)
     from_store: int = 0
     requests: int = 0
     cost: float = 0.0
+    """In US dollars, in this run."""
     seconds: float = 0.0
     failures: Counter[str | None] = field(default_factory=Counter)
+    """Numbers of rounds without a usable reply, by reason: "lost", cut off or refused."""
     reason: str | None = None
+    """Why the first round was lost."""
     is_answered: bool = False
     in_vain: int = 0
+    """Conversations without a reply since the last reply."""
     stopped: ModelError | str | None = None
+    """Why no more requests are sent; None while they are."""
 
     def stop(self, reason: ModelError | str) -> None:
         """Send no more requests; the first reason is kept."""
@@ -151,14 +137,9 @@ class EndpointJudge:
         return self.ask_all([messages], n)[0]
 
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
-        """Replies to several conversations, from the store if available; the same in every process.
+        """`n` replies to each conversation, from the store if available; the same in every process.
 
-        Args:
-            conversations: The chat messages of each conversation.
-            n: Number of replies per conversation.
-
-        Returns:
-            `n` replies per conversation, None for those that were lost, cut off or refused.
+        Lost, cut off and refused replies are None.
 
         Raises:
             ModelError: The server refuses the key or the model or cannot be reached, and has not replied so far; or the
@@ -180,21 +161,17 @@ class EndpointJudge:
         return replies
 
     def settings(self) -> dict[str, Any]:
-        """The judge, its decoding, and the cost of the task's replies, stored ones included.
+        """The judge, its decoding, and the cost of the task's replies in US dollars, stored ones included.
 
-        `cost` is in US dollars, None without a price. `requests_without_usage` counts requests whose token counts were
-        missing or impossible and are estimated. `lost_rounds` counts rounds without any reply; if there are any, the
-        result is `incomplete` and `reason` says why the first was lost. The evaluation also sets `incomplete` if no
-        round about a text has a usable reply. `cut_off_rounds` and `refused_rounds` count rounds whose reply was cut
-        off or refused. `temperature` is None if the server refuses it. With several processes, only the main one has
-        the complete values.
+        `requests_without_usage` counts requests whose token counts were missing or impossible and are estimated;
+        `reason` says why the first of the `lost_rounds` was lost. With several processes, only the main one has the
+        complete values.
         """
         totals, options = self._totals, self._options
         replies = totals.used.values()
-        usage = {
-            name: sum(reply.usage.get(name, 0) for reply in replies)
-            for name in ("requests", "estimated", "prompt_tokens", "completion_tokens")
-        }
+        usage = Counter[str]()
+        for reply in replies:
+            usage.update(reply.usage)
         cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
         dropped = dropped_settings({reply.dropped_parameters for reply in replies})
         return {

@@ -43,11 +43,9 @@ class JudgeOptions:
             raise UsageError(f"temperature={self.temperature} is given, but extra_body removes it; leave out one.")
         if not 0 <= self.temperature < math.inf:
             raise UsageError(f"temperature={self.temperature} is not allowed; expected a finite number of at least 0.")
-        least = {"max_tokens": 1, "max_cost": 0}
-        for name, allowed in least.items():
-            value = getattr(self, name)
-            if value is not None and not value >= allowed:
-                raise UsageError(f"{name}={value} is not allowed; expected at least {allowed}.")
+        for name, least in (("max_tokens", 1), ("max_cost", 0)):
+            if (value := getattr(self, name)) is not None and not value >= least:
+                raise UsageError(f"{name}={value} is not allowed; expected at least {least}.")
         if self.price is not None and not all(0 <= value < math.inf for value in self.price):
             raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")
         if self.max_cost is not None and self.price is None:

@@ -25,26 +25,19 @@ _MOST_HIDDEN = 10_000
 
 @dataclass(frozen=True)
 class Reply:
-    """A judge's reply in one round, stored under a key of its own.
-
-    Attributes:
-        text: The text; None if the server sent none, for example because of a content filter.
-        reasoning: The judge's reasoning, if the server separates it from the text.
-        finish_reason: How the reply ended: one of `reasoning.FINISH_REASONS` or another word of the server's; None if
-            unknown.
-        served: The name that the server reports for the judge, if any.
-        dropped_parameters: The parameters that were dropped because the server refuses them.
-        usage: Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and
-            "estimated" if the server did not count tokens. Only the first reply has them, so that sums over replies
-            count each request once.
-    """
+    """A judge's reply in one round, stored under a key of its own."""
 
     text: str | None
+    """None if the server sent none, for example because of a content filter."""
     reasoning: str | None = None
     finish_reason: str | None = None
+    """One of `reasoning.FINISH_REASONS` or another word of the server's; None if unknown."""
     served: str | None = None
+    """The name that the server reports for the judge."""
     dropped_parameters: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
+    """Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and "estimated"
+    if the server did not count tokens. Only the first reply has them, so that sums count each request once."""
 
     @property
     def failure(self) -> str | None:
@@ -58,12 +51,9 @@ class Reply:
 
 
 def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> tuple[bytes, ...]:
-    """Keys of the replies to a conversation, one for each round, 32 bytes each.
+    """Keys of the replies to a conversation, one for each round, 32 bytes each; more rounds begin with the same keys.
 
-    Args:
-        identity: Everything that a reply depends on other than the conversation.
-        messages: The conversation.
-        rounds: Number of replies; the keys for fewer rounds are the first of those for more rounds.
+    `identity` is everything that a reply depends on other than the conversation.
 
     Examples:
         >>> keys = reply_keys({"name": "judge"}, [{"role": "user", "content": "Is it dark?"}], 2)
@@ -72,12 +62,10 @@ def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> 
     """
     # A conversation of 50 kB is hashed once, not once a round.
     begun = hashlib.sha256(encode({"judge": identity, "messages": messages}, sort_keys=True))
-    keys = []
-    for index in range(rounds):
-        of_round = begun.copy()
+    hashes = [begun.copy() for _ in range(rounds)]
+    for index, of_round in enumerate(hashes):
         of_round.update(encode({"round": index}))
-        keys.append(of_round.digest())
-    return tuple(keys)
+    return tuple(of_round.digest() for of_round in hashes)
 
 
 @dataclass
@@ -91,19 +79,12 @@ class Spending:
 
 @dataclass
 class Outcome:
-    """The outcome of asking the judge about a conversation.
-
-    Attributes:
-        keys: The keys of the requested replies.
-        replies: The replies, in the order of arrival.
-        error: Why replies are missing; None if all arrived or no request was sent.
-        cost: What the requests cost, in US dollars; 0 without a price.
-        requests: Number of requests that were answered.
-    """
+    """The outcome of asking the judge for the replies with these keys; cost in US dollars."""
 
     keys: tuple[bytes, ...]
     replies: list[Reply] = field(default_factory=list)
     error: EndpointError | ModelError | None = None
+    """Why replies are missing; None if all arrived or no request was sent."""
     cost: float = 0.0
     requests: int = 0
 

@@ -20,15 +20,13 @@ DEFAULT_TOP_LOGPROBS = 20
 DEFAULT_TEMPERATURE = 1.0
 """The sampling temperature of servers that are sent none."""
 OPENAI_URL = "https://api.openai.com/v1"
+# Fields of a request that eyechart sets itself.
 _OWN_FIELDS = frozenset(
     (
         *("model", "messages", "n", "stream", "temperature", "max_tokens", "max_completion_tokens", "logprobs"),
         *("top_logprobs", "prompt_logprobs", "echo", "continue_final_message", "add_generation_prompt"),
     )
 )
-"""Fields of a request that eyechart sets itself."""
-
-
 KEY_VARIABLE = "OPENAI_API_KEY"
 
 
@@ -58,14 +56,14 @@ class EndpointOptions:
         timeout: Seconds to wait for a complete answer, above 0 and at most a week; applies to each retry separately.
         max_retries: How often to retry a request after status 408, 409, 429 or 5xx, a broken connection or a timeout;
             at least 0. The wait doubles each time, or is what the server asks for (`Retry-After`).
-        top_logprobs: How many of the most probable tokens to request for logits, at least 1. OpenAI returns up to 20;
-            so does vLLM, unless it was started with a larger `--max-logprobs`. A word that is not among them gets an
-            upper bound, so scores depend on this option: results and the keys of stored responses contain it.
-        chat: Options for every chat.
-        extra_body: Additional fields of every request, for options that only some servers have, such as {"top_k": 1}.
-            None removes a field: {"temperature": None}; `max_completion_tokens` replaces a removed `max_tokens`.
+        top_logprobs: How many of the most probable tokens to request for logits, at least 1; OpenAI and, unless it was
+            started with a larger `--max-logprobs`, vLLM return up to 20. A word that is not among them gets an upper
+            bound, so results and the keys of stored responses contain this option.
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
+        chat: Options for every chat.
+        extra_body: Additional fields of every request, such as {"top_k": 1}. None removes a field:
+            {"temperature": None}; `max_completion_tokens` replaces a removed `max_tokens`.
         serve: The server that this run started, if it did: its command, version and the fingerprint of its files, which
             results have in place of its address. Requests then name `served_name` and use no proxy.
     """
@@ -90,10 +88,9 @@ class EndpointOptions:
             raise UsageError(
                 f"timeout={self.timeout} is not allowed; it must be at least 0.001 and at most {LONGEST_TIMEOUT}."
             )
-        least = {"concurrency": 1, "max_retries": 0, "top_logprobs": 1}
-        for name, allowed in least.items():
-            if not getattr(self, name) >= allowed:
-                raise UsageError(f"{name}={getattr(self, name)} is not allowed; it must be at least {allowed}.")
+        for name, least in (("concurrency", 1), ("max_retries", 0), ("top_logprobs", 1)):
+            if not getattr(self, name) >= least:
+                raise UsageError(f"{name}={getattr(self, name)} is not allowed; it must be at least {least}.")
 
     @property
     def removed(self) -> frozenset[str]:

@@ -81,14 +81,9 @@ class Server:
         self._port = 0
 
     def start(self, options: EndpointOptions, waiting: Callable[[str], object]) -> EndpointOptions:
-        """Start the server and wait until it lists its models.
+        """Start the server and wait until it lists its models; returns the options with its address and its name.
 
-        Args:
-            options: Options of the requests.
-            waiting: Called repeatedly with the last line of the server's log.
-
-        Returns:
-            The same options with the server's address and its name for the model.
+        `waiting` is called repeatedly with the last line of the server's log.
 
         Raises:
             ModelError: The server ended, or did not answer in time; the note has the last lines of its log.
@@ -198,12 +193,12 @@ def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
     names = {word.partition("=")[0] for word in words}
     if secrets := names.intersection(_SECRETS):
         raise UsageError(
-            f"--serve contains {', '.join(secrets)}, but the command is written to results; leave it out. The local "
+            f"--serve contains {', '.join(sorted(secrets))}, but the command is written to results; leave it out. The "
             "server needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
         )
     preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
     if preset and (own := names.intersection(_OWN_ARGUMENTS)):
-        raise UsageError(f"--serve contains {', '.join(own)}, which eyechart sets itself; leave it out")
+        raise UsageError(f"--serve contains {', '.join(sorted(own))}, which eyechart sets itself; leave it out")
     if not preset and not all(any(place in word for word in words) for place in ("{model}", "{port}")):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
@@ -220,16 +215,12 @@ def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
 
 def _fingerprint(model: str, words: Sequence[str]) -> str | None:
     """Identify the model's files and the files named in the command, such as a chat template; None for none."""
-    values = [word.rpartition("=")[2] for word in words[1:]]
-    found = [model] if os.path.exists(model) else []
-    found += [value for value in values if os.path.isfile(value) or _is_model_folder(value)]
-    files = (part for file in found for part in _gguf_parts(Path(file)))
-    return "+".join(map(files_digest, files)) or None
-
-
-def _is_model_folder(path: str) -> bool:
-    """Whether the path is the folder of a model, an adapter or a tokenizer."""
-    return any(os.path.isfile(os.path.join(path, name)) for name in _CONFIGURATIONS)
+    paths = [Path(model), *(Path(word.rpartition("=")[2]) for word in words[1:])]
+    # A folder that an argument names is a model, an adapter or a tokenizer; others may be large, such as a cache.
+    named = [path for path in paths if any(os.path.isfile(path / name) for name in ("", *_CONFIGURATIONS))]
+    if os.path.isdir(model) and paths[0] not in named:
+        named.insert(0, paths[0])
+    return "+".join(files_digest(part) for path in named for part in _gguf_parts(path)) or None
 
 
 def _gguf_parts(path: Path) -> list[Path]:

@@ -85,9 +85,13 @@ def compare_words_of_several_tokens(options: EndpointOptions, model_here: str, *
 
 def ask_several(options: EndpointOptions, n: int) -> tuple[list[Completion], int]:
     """Sampled replies as a judge asks for them, and the requests that were answered."""
-    with ChatClient(options.served_name or "", options) as client:
-        completions = list(client.completions(HELLO, n, max_tokens=8, temperature=1.0))
-        return completions, client.record.requests
+    client = ChatClient(options.served_name or "", options)
+
+    async def ask(n: int) -> list[Completion]:
+        return [answer async for answer in client.completions(HELLO, n, max_tokens=8, temperature=1.0)]
+
+    (completions,) = client.map(ask, [n])
+    return completions, client.record.counts["requests"]
 
 
 def kill_and_resume(

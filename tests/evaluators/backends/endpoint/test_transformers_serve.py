@@ -10,7 +10,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint import backend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.store import ResponseStore
@@ -33,12 +33,6 @@ def address(tmp_path_factory):
 @pytest.fixture
 def on_server(address):
     return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
-
-
-@pytest.fixture
-def client(address):
-    with ChatClient(str(tiny_vlm.folder()), EndpointOptions(base_url=address, max_retries=1)) as client:
-        yield client
 
 
 @pytest.fixture(scope="session")
@@ -82,12 +76,13 @@ def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_pi
         list(on_server.answer([request]))
 
 
-def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(client):
+def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(on_server, monkeypatch):
     rubbish = f"data:image/png;base64,{base64.b64encode(b'rubbish').decode()}"
-    bad = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": rubbish}}]}]
+    monkeypatch.setattr(backend, "_data_url", lambda source: rubbish)
+    (response,) = on_server.answer([Request("bad", (IMAGE,), (None,), max_new_tokens=2)])
     with pytest.raises(EndpointError, match="answered 500 after 1 retry: Internal Server Error"):
-        client.ask(bad, max_tokens=2)
-    assert client.ask([{"role": "user", "content": "What?"}], max_tokens=2).choices[0].text
+        raise response.error
+    assert texts(on_server.answer([Request("good", ("What?",), (), max_new_tokens=2)]))["good"]
 
 
 def test_a_judge_is_asked_round_by_round_as_the_server_ignores_n(address, tmp_path):

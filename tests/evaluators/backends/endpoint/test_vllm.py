@@ -2,18 +2,17 @@
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.endpoint.real_servers import (
-    HELLO,
     ask_several,
     compare_every_task,
     compare_words_of_several_tokens,
@@ -25,18 +24,19 @@ pytestmark = pytest.mark.servers
 
 MODEL = str(tiny_vlm.folder())
 LENGTH = 1024
-ARGUMENTS = ["--dtype", "float32", "--max-model-len", str(LENGTH), "--enforce-eager"]
-ARGUMENTS += ["--limit-mm-per-prompt", '{"image": 2}', "--max-logprobs", "1280"]
+ENGINE = f"--dtype float32 --max-model-len {LENGTH} --enforce-eager"
+ARGUMENTS = f"""{ENGINE} --limit-mm-per-prompt '{{"image": 2}}' --max-logprobs 1280"""
 PROGRAM = os.environ.get("EYECHART_VLLM")
 """vLLM's program, where it is not on PATH."""
+COMMAND = f"{PROGRAM} serve {{model}} --port {{port}}" if PROGRAM else "vllm"
 
 
 @pytest.fixture(scope="session")
 def options(tmp_path_factory):
     """How the server of the bundled model is asked."""
-    server = Server("vllm", MODEL, ARGUMENTS, tmp_path_factory.mktemp("vllm") / "server.log", PROGRAM)
+    server = Server(f"{COMMAND} {ARGUMENTS}", MODEL, tmp_path_factory.mktemp("vllm") / "server.log")
     try:
-        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1280), 600, lambda line: None)
+        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1280), lambda line: None)
     finally:
         server.close()
 
@@ -69,8 +69,8 @@ def test_a_judge_gets_its_five_rounds_in_one_request(options):
 
 
 def test_a_name_that_is_not_served_is_an_error_that_says_so(options):
-    with ChatClient("no/such-model", options) as client, pytest.raises(ModelError, match="no/such-model"):
-        client.ask(HELLO, max_tokens=1)
+    with pytest.raises(ModelError, match="no/such-model"):
+        list(OpenAIBackend("no/such-model", replace(options, serve=None)).answer([Request("1", ("Hello",), ())]))
 
 
 def test_a_context_too_small_names_the_option_that_helps(options):
@@ -82,9 +82,7 @@ def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(
     def engine(process, log):
         return int(re.search(r"EngineCore pid=(\d+)", log)[1])
 
-    options = ["--model", MODEL, "--serve", "vllm"]
-    options += ["--serve-args", "--dtype float32 --max-model-len 1024 --enforce-eager"]
-    options += [] if PROGRAM is None else ["--serve-program", PROGRAM]
+    options = ["--model", MODEL, "--serve", f"{COMMAND} {ENGINE}"]
     settings = kill_and_resume(
         options, lambda log: log.count('/chat/completions HTTP/1.1" 200'), engine, "EngineDeadError", tmp_path
     )
