@@ -230,7 +230,8 @@ class ChatClient:
         """
         server = self._client.with_options(base_url=url or self.base_url, max_retries=0)
         try:
-            return {str(model.id): str(model.owned_by) for model in (await server.models.list()).data}
+            models = (await server.models.list()).data
+            return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}
         except openai.APIStatusError as error:
             if url is None and error.status_code == 404:
                 await self._check_address()

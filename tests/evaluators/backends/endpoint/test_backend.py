@@ -5,7 +5,6 @@ import io
 import json
 import threading
 import time
-from itertools import pairwise
 
 import pytest
 import torch
@@ -15,6 +14,7 @@ from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 
 PREFILL = "The quality of the image is"
 QUESTION = "What distortion degrades the quality of the image?\n"
@@ -119,13 +119,6 @@ def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture
     assert rest, "the reply must have several words for the test to mean something"
     (response,) = backend().answer([ask(0, image, prefill=head)])
     assert response.text == rest
-
-
-def test_a_server_without_logprobs_is_refused_with_the_reason(model_server, backend, make_picture):
-    model_server.returns_logprobs = False
-    with pytest.raises(ModelError, match="returned no log-probabilities, although"):
-        list(backend().answer([rate(0, make_picture(0))]))
-    assert next(iter(backend().answer([ask(0, make_picture(0))]))).text, "texts need none"
 
 
 def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny, model_server, backend, make_picture):
@@ -245,16 +238,6 @@ def test_answers_come_as_they_are_ready(script, backend, make_picture):
     assert sorted(order[:5]) == list("01234") and order[5] == "slow"
 
 
-def test_tokens_are_counted_by_answer_and_in_all(model_server, backend, make_picture):
-    model = backend()
-    responses = list(model.answer([ask(i, make_picture(i)) for i in range(5)]))
-    asked = model.settings()["asked"]
-    assert asked["requests"] == 5 and asked["retries"] == 0
-    for kind in ("prompt_tokens", "completion_tokens"):
-        assert asked[kind] == sum(response.usage[kind] for response in responses) > 0
-    assert all(first.usage["prompt_tokens"] == second.usage["prompt_tokens"] for first, second in pairwise(responses))
-
-
 def test_settings_and_identity_are_json_and_name_the_server(http, model_server, backend, make_picture):
     model = backend("my/model", top_logprobs=7, concurrency=3)
     (response,) = model.answer([ask(0, make_picture(0))])
@@ -263,6 +246,7 @@ def test_settings_and_identity_are_json_and_name_the_server(http, model_server, 
     assert json.loads(json.dumps(settings)) == settings
     assert settings["served"] == ["my/model@main"]
     assert settings["concurrency"] == 3 and settings["timeout"] == 300
+    assert settings["asked"] == {"requests": 1, "retries": 0, **response.usage} and all(response.usage.values())
     assert model.identity().items() <= settings.items()
     assert model.identity() == {
         "backend": "openai",
@@ -282,3 +266,38 @@ def test_a_server_is_asked_where_one_is_given(http):
     assert isinstance(model, OpenAIBackend) and model.name == "my/model"
     with pytest.raises(UsageError, match="give the model's name"):
         resolve_backend(None, endpoint=EndpointOptions())
+
+
+# How servers say that a reply was cut off, refused or reasoned, in the fields of vLLM, SGLang, DeepSeek and OpenAI.
+def reply(finish_reason=STOP, usage=None, **message):
+    choice = {"message": {"role": "assistant", **message}, "finish_reason": finish_reason}
+    return {"choices": [choice], **({} if usage is None else {"usage": usage})}
+
+
+HIDDEN = {"prompt_tokens": 9, "completion_tokens": 32, "completion_tokens_details": {"reasoning_tokens": 32}}
+CASES = {
+    "an answer": (reply(content="B"), ("B", None, STOP)),
+    "cut off": (reply(LENGTH, content="The image"), ("The image", None, LENGTH)),
+    "reasoning_content": (reply(content="B", reasoning_content="A or B?"), ("B", "A or B?", STOP)),
+    "reasoning": (reply(content="B", reasoning="A or B?"), ("B", "A or B?", STOP)),
+    "reasoning alone": (reply(LENGTH, content=None, reasoning_content="A or"), ("", "A or", LENGTH)),
+    "hidden reasoning": (reply(LENGTH, HIDDEN, content=""), ("", None, REASONING)),
+    "hidden reasoning, no content": (reply(LENGTH, HIDDEN, content=None), ("", None, REASONING)),
+    "an answer after hidden reasoning": (reply(STOP, HIDDEN, content="B"), ("B", None, STOP)),
+    "nothing, cut off": (reply(LENGTH, content=None), ("", None, LENGTH)),
+    "a refusal": (reply(content=None, refusal="I can't."), ("I can't.", None, REFUSAL)),
+    "taken by a filter": (reply(CONTENT_FILTER, content=None), ("", None, CONTENT_FILTER)),
+    "emptied by a filter": (reply(CONTENT_FILTER, content=""), ("", None, CONTENT_FILTER)),
+    "stopped by a filter": (reply(CONTENT_FILTER, content="The image"), ("The image", None, CONTENT_FILTER)),
+    "no refusal": (reply(content="B", refusal=None), ("B", None, STOP)),
+    "no word on the end": ({"choices": [{"message": {"content": "B"}}]}, ("B", None, None)),
+}
+
+
+@pytest.mark.parametrize(("said", "expected"), CASES.values(), ids=list(CASES))
+def test_text_reasoning_and_the_end_of_a_reply(script, backend, make_picture, said, expected):
+    script.say(said)
+    (response,) = backend().answer([Request("x", ("What is this?", IMAGE), (make_picture(0),))])
+    assert response.error is None
+    assert (response.text, response.reasoning, response.finish_reason) == expected
+    assert set(response.usage) <= {"prompt_tokens", "completion_tokens"}
