@@ -51,16 +51,16 @@ def resolve_backend(
             raise UsageError(f"model_or_pipeline={model!r} is not supported with a server; give the model's name.")
         return OpenAIBackend(model, endpoint)
     if model is None or isinstance(model, str | Path):
-        from eyechart.evaluators.backends.local.loading import LoadOptions, load_pipeline, model_fingerprint
+        from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, load_pipeline, model_fingerprint
 
         name = str(model or tiny_vlm.NAME)
         folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
         options = options or LoadOptions()
         pipe = load_pipeline(folder, name, options)
-        fingerprint = model_fingerprint(folder, pipe.model, options.adapter)
-        return _local_backend(pipe, batch_size, name, chat=chat, fingerprint=fingerprint, loaded=options)
+        origin = Origin(options, model_fingerprint(folder, pipe.model, options.adapter))
+        return _local_backend(pipe, batch_size, chat, name=name, origin=origin)
     if hasattr(model, "task") and hasattr(model, "model"):
-        return _local_backend(model, batch_size, chat=chat)
+        return _local_backend(model, batch_size, chat)
     if isinstance(model, Backend):
         return model
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -79,9 +79,9 @@ def resolve_backend(
 
 
 def _local_backend(
-    pipe: Any, batch_size: int | None, name: str = "", *, chat: "ChatOptions | None" = None, **known: Any
+    pipe: Any, batch_size: int | None, chat: "ChatOptions | None", *, name: str = "", **origin: Any
 ) -> Backend:
-    """The backend of a pipeline. Without a fingerprint its responses are not stored: its weights are unknown."""
+    """The backend of a pipeline. Without an origin its responses are not stored: its weights are unknown."""
     from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import TASK, ZERO_SHOT
@@ -89,12 +89,11 @@ def _local_backend(
     if pipe.task not in (TASK, ZERO_SHOT):
         raise ModelError(f"the pipeline's task is '{pipe.task}'; expected '{TASK}' or '{ZERO_SHOT}'.")
     name = name or str(pipe.model.config.name_or_path) or type(pipe.model).__name__
-    batch_size = pipe._batch_size or batch_size
+    options = {"name": name, "batch_size": pipe._batch_size or batch_size, **origin}
     if pipe.task == TASK:
-        return TransformersBackend(pipe.model, pipe.processor, name=name, batch_size=batch_size, chat=chat, **known)
+        return TransformersBackend(pipe.model, pipe.processor, chat=chat, **options)
     if chat is not None and any(value is not None for value in chat.settings().values()):
         raise UsageError(
             f"model '{name}' only compares images with texts; leave out system prompt, thinking and sampling options."
         )
-    parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-    return ClipZeroShotBackend(*parts, name=name, batch_size=batch_size, **known)
+    return ClipZeroShotBackend(pipe.model, pipe.tokenizer, pipe.image_processor, **options)

@@ -22,7 +22,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.image_sizes import count_downscaled
-from eyechart.evaluators.backends.local.engine import Found
+from eyechart.evaluators.backends.local.engine import Output
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
     Preparer,
@@ -30,9 +30,15 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, LoadOptions, model_identity, model_settings
+from eyechart.evaluators.backends.local.loading import (
+    DUAL_ENCODERS,
+    UNKNOWN_ORIGIN,
+    Origin,
+    load_settings,
+    model_identity,
+)
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
-from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
@@ -58,9 +64,7 @@ class ClipZeroShotBackend(Backend):
         batch_size: Images per forward pass; halved, for the rest of the run, when memory runs out. None chooses it, see
             `first_batch_size`.
         text_template: The text, with `{word}` in place of the word.
-        fingerprint: Identifies the weights; None if unknown, so that responses are not stored.
-        loaded: How the model was loaded; None if unknown.
-        workers: Threads that prepare images; None is 1 on a CPU, which the model needs itself, otherwise up to 8.
+        origin: Where the model comes from.
     """
 
     def __init__(
@@ -72,9 +76,7 @@ class ClipZeroShotBackend(Backend):
         name: str,
         batch_size: int | None = None,
         text_template: str = TEXT_TEMPLATE,
-        fingerprint: str | None = None,
-        loaded: LoadOptions | None = None,
-        workers: int | None = None,
+        origin: Origin = UNKNOWN_ORIGIN,
     ) -> None:
         """Check that the model can be used.
 
@@ -95,9 +97,7 @@ class ClipZeroShotBackend(Backend):
         self._name = name
         self._batch_size = first_batch_size(batch_size, model.device.type)
         self._text_template = text_template
-        self._fingerprint = fingerprint
-        self._loaded = loaded
-        self._workers = workers or default_workers(model.device.type)
+        self._origin = origin
         self._texts: dict[str, torch.Tensor] = {}
         self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
 
@@ -116,13 +116,13 @@ class ClipZeroShotBackend(Backend):
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, dtype and preprocessing; None if its weights are unknown."""
-        return None if self._fingerprint is None else model_identity(self.settings(), self._fingerprint)
+        return model_identity(self.settings(), self._origin)
 
     def settings(self) -> dict[str, Any]:
         """Model, dtype, image sizes, text template, and the factor of the similarities."""
         return {
             "backend": "clip_zero_shot",
-            **model_settings(self._model, self._image_processor, name=self._name, loaded=self._loaded),
+            **load_settings(self._model, self._image_processor, self._name, self._origin),
             "text_template": self._text_template,
             "similarity": "cosine",
             "similarity_scale": _SCALE,
@@ -140,7 +140,9 @@ class ClipZeroShotBackend(Backend):
             self._check_request(request)
         for words, optional in dict.fromkeys((request.words, request.optional_words) for request in requests):
             self._words[words, optional] = self._encode_texts(words, optional)
-        preparer = Preparer(lambda: _Renderer(self._image_processor, self._text), workers=self._workers)
+        preparer = Preparer(
+            lambda: _Renderer(self._image_processor, self._text), workers=default_workers(self._model.device.type)
+        )
         for window in preparer.windows(group_by_image(requests), _BATCHES_PLANNED * self._batch_size):
             yield from window.failed
             for prompt, found in each_alone(window.prompts, partial(self._logits, window)):
@@ -157,7 +159,7 @@ class ClipZeroShotBackend(Backend):
     def _text(self, word: str) -> str:
         return self._text_template.replace("{word}", word)
 
-    def _logits(self, window: PreparedRequests, prompts: Sequence[Prompt]) -> list[Found]:
+    def _logits(self, window: PreparedRequests, prompts: Sequence[RenderedPrompt]) -> list[Output]:
         # Requests for other words of the same image share its features.
         keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
         encode = partial(self._encode_images, [window.inputs[key] for key in keys])
@@ -165,7 +167,7 @@ class ClipZeroShotBackend(Backend):
         by_key = dict(zip(keys, features, strict=True))
         return [(index, self._compare(prompt, by_key[prompt.images[0]])) for index, prompt in enumerate(prompts)]
 
-    def _compare(self, prompt: Prompt, image: "torch.Tensor") -> list[float]:
+    def _compare(self, prompt: RenderedPrompt, image: "torch.Tensor") -> list[float]:
         """The logit of each word: Eq. 2's exponents, times 100."""
         return [float(_SCALE * (self._texts[self._text(word)] @ image)) for word in self._words_of(prompt.request)]
 
@@ -195,12 +197,11 @@ class ClipZeroShotBackend(Backend):
                     "compared. Possible cause: the tokenizer does not add the end token that the model expects."
                 )
         features = {word: self._texts[self._text(word)] for word in (*words, *optional)}
-        unlike = [
-            word
-            for word in optional
-            if not any(features[word].equal(other) for name, other in features.items() if name != word)
-        ]
-        return [*words, *unlike]
+
+        def is_unlike(word: str) -> bool:
+            return not any(features[word].equal(other) for name, other in features.items() if name != word)
+
+        return [*words, *filter(is_unlike, optional)]
 
     def _encode_text(self, text: str) -> "torch.Tensor":
         import torch
@@ -238,9 +239,9 @@ class _Renderer:
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
-    ) -> list[Prompt]:
+    ) -> list[RenderedPrompt]:
         texts = "\n".join(map(self._text, request.all_words))
-        return [Prompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
+        return [RenderedPrompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
 
     def forget_images(self) -> None:
         pass

@@ -209,8 +209,8 @@ def pairs(images: Sequence[Image.Image], rng: np.random.Generator, rounds: int) 
 def overhead() -> None:
     """Print the time per request of everything but the model: units, plan, store, progress."""
     from eyechart.evaluators.backends.local.image_groups import group_by_image
-    from eyechart.evaluators.backends.local.planning import plan
-    from eyechart.evaluators.backends.local.rendering import Prompt
+    from eyechart.evaluators.backends.local.prefixes import shared_prefixes
+    from eyechart.evaluators.backends.local.rendering import RenderedPrompt
     from eyechart.evaluators.backends.stored import StoredBackend
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend, OutputType, Response
@@ -232,7 +232,9 @@ def overhead() -> None:
         def answer(self, requests: Sequence[Request]) -> Any:
             for unit in group_by_image(requests):
                 ids = [[*range(600), number, 1] for number in range(len(unit))]
-                plan([Prompt(r, "", "", i, None, ("a",), (1,), (577,)) for r, i in zip(unit, ids, strict=True)])
+                shared_prefixes(
+                    [RenderedPrompt(r, "", "", i, None, ("a",), (1,), (577,)) for r, i in zip(unit, ids, strict=True)]
+                )
                 yield from (Response(request, text="A") for request in unit)
 
     sources = [{"bytes": None, "path": None} for _ in range(500)]

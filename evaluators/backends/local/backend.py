@@ -16,8 +16,7 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.chat_options import ChatOptions
-from eyechart.evaluators.backends.local.engine import Engine, Found, Job, text_decoder
-from eyechart.evaluators.backends.local.errors import UnsharableError
+from eyechart.evaluators.backends.local.engine import Engine, Job, Output, text_decoder
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
     Preparer,
@@ -25,12 +24,13 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.loading import LoadOptions, model_identity, model_settings
+from eyechart.evaluators.backends.local.kv_cache import UnsharableError
+from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity
 from eyechart.evaluators.backends.local.plain import PlainRunner
-from eyechart.evaluators.backends.local.planning import Plan, plan
+from eyechart.evaluators.backends.local.prefixes import SharedPrefixes, shared_prefixes
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
-from eyechart.evaluators.backends.local.rendering import Prompt, Renderer
-from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -51,10 +51,8 @@ class TransformersBackend(Backend):
         batch_size: Sequences per forward pass; halved, for the rest of the run, when memory runs out. None chooses it,
             see `first_batch_size`.
         share_prefixes: Whether the common prefix of requests is computed only once.
-        fingerprint: Identifies the weights; None if unknown, so that responses are not stored.
-        loaded: How the model was loaded; None if unknown.
+        origin: Where the model comes from.
         chat: Options for every chat.
-        workers: Threads that prepare images; None is 1 on a CPU, which the model needs itself, otherwise up to 8.
     """
 
     def __init__(
@@ -65,10 +63,8 @@ class TransformersBackend(Backend):
         name: str,
         batch_size: int | None = None,
         share_prefixes: bool = True,
-        fingerprint: str | None = None,
-        loaded: LoadOptions | None = None,
+        origin: Origin = UNKNOWN_ORIGIN,
         chat: ChatOptions | None = None,
-        workers: int | None = None,
     ) -> None:
         """Check that model and processor can be used; a tokenizer without a padding token pads with its end token.
 
@@ -92,14 +88,12 @@ class TransformersBackend(Backend):
         self._processor = processor
         self._name = name
         self._batch_size = first_batch_size(batch_size, model.device.type)
-        self._fingerprint = fingerprint
-        self._loaded = loaded
+        self._origin = origin
         self._chat = chat or ChatOptions()
         self.samples = self._chat.sampling is not None
-        self._workers = workers or default_workers(model.device.type)
         self._renderer = self._make_renderer()
-        self._preparer = Preparer(self._make_renderer, workers=self._workers)
-        if loaded is not None and loaded.chat_template is not None:
+        self._preparer = Preparer(self._make_renderer, workers=default_workers(model.device.type))
+        if origin.options.chat_template is not None:
             self._renderer.check_template()
         self._plain = PlainRunner(model, processor)
         self._engine: Engine | None = None
@@ -119,21 +113,19 @@ class TransformersBackend(Backend):
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, dtype and preprocessing; None if its weights are unknown."""
-        if self._fingerprint is None:
-            return None
-        template = str(self._processor.chat_template).encode()
-        known = model_identity(self.settings(), self._fingerprint)
-        return {**known, "chat_template": hashlib.sha256(template).hexdigest()}
+        template = hashlib.sha256(str(self._processor.chat_template).encode()).hexdigest()
+        identity = model_identity(self.settings(), self._origin)
+        return None if identity is None else {**identity, "chat_template": template}
 
     def settings(self) -> dict[str, Any]:
         """Model, dtype, image sizes, decoding, batch size and prefix sharing."""
         return {
             "backend": "transformers",
-            **model_settings(self._model, self._processor.image_processor, name=self._name, loaded=self._loaded),
+            **load_settings(self._model, self._processor.image_processor, self._name, self._origin),
             "decoding": self._chat.decoding,
             **self._chat.settings(),
             "batch_size": self._batch_size,
-            "prefix_sharing": self._sharing(),
+            "prefix_sharing": self._sharing,
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -155,72 +147,67 @@ class TransformersBackend(Backend):
                     yield from self._answer_window(window, job, list(tokens))
 
     def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:
-        losses: dict[int, list[Loss | DataError | None]] = {}
-        for prompt, found in self._found(window, job):
+        def run(prompts: Sequence[RenderedPrompt]) -> list[Output]:
+            part = partial(self._run, window, replace(job, prompts=prompts))
+            outputs, self._batch_size = fitting(part, self._batch_size)
+            return outputs
+
+        losses: dict[int, list[Any]] = {}
+        for prompt, output in each_alone(job.prompts, run):
             request = prompt.request
             if prompt.continuation is None:
-                yield respond(prompt, found, window, words)
+                yield respond(prompt, output, window, words)
                 continue
             # The losses of one request come one by one.
             of_request = losses.setdefault(id(request), [None] * len(request.continuations))
-            of_request[prompt.continuation] = found
+            of_request[prompt.continuation] = output
             if all(loss is not None for loss in of_request):
                 failed = [loss for loss in of_request if isinstance(loss, DataError)]
                 yield respond(prompt, failed[0] if failed else tuple(of_request), window)
 
-    def _found(self, window: PreparedRequests, job: Job) -> "Iterator[tuple[Prompt, Any]]":
-        """Each sequence with its result, or with the error."""
-
-        def run(prompts: Sequence[Prompt]) -> list[Found]:
-            part = partial(self._run, window, replace(job, prompts=prompts))
-            found, self._batch_size = fitting(part, self._batch_size)
-            return found
-
-        yield from each_alone(job.prompts, run)
-
-    def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
-        placed = [place for place, prompt in enumerate(job.prompts) if prompt.is_placed]
-        apart = [place for place, prompt in enumerate(job.prompts) if not prompt.is_placed]
+    def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Output]:
+        """The output of each sequence, with prefix sharing where it is possible."""
+        placed = [index for index, prompt in enumerate(job.prompts) if prompt.is_placed]
+        apart = [index for index, prompt in enumerate(job.prompts) if not prompt.is_placed]
         if apart and self._engine is not None and not self._apart:
             self._apart = True
             text = f"model '{self._name}' runs some requests without prefix sharing, which is slower: {_APART}."
             warnings.warn(text, stacklevel=2)
-        found: list[Found] = []
-        for places, run in ((placed, self._run_shared), (apart, self._run_whole)):
-            if places:
-                part = replace(job, prompts=[job.prompts[place] for place in places])
-                found += [(places[index], result) for index, result in run(window, part, batch_size)]
-        return found
+        outputs: list[Output] = []
+        for indices in filter(None, (placed, apart)):
+            part = replace(job, prompts=[job.prompts[index] for index in indices])
+            shared = self._run_shared(window, part, batch_size) if indices is placed else None
+            results = self._plain.run(part, window.sources, batch_size) if shared is None else shared
+            outputs += [(indices[index], result) for index, result in results]
+        return outputs
 
-    def _run_whole(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
-        return self._plain.run(job, window.sources, batch_size)
+    def _run_shared(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Output] | None:
+        """The output of each sequence; None if the model does not support prefix sharing."""
+        if self._engine is None:
+            return None
+        try:
+            prefixes = shared_prefixes(job.prompts)
+            if bool(prefixes.nodes) not in self._compared:
+                self._compare(self._engine, window, job, prefixes)
+                self._compared.add(bool(prefixes.nodes))
+            return self._engine.run(job, prefixes, batch_size)
+        except UnsharableError as error:
+            self._stop_sharing(error)
+            return None
 
-    def _run_shared(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Found]:
-        if self._engine is not None:
-            try:
-                planned = plan(job.prompts)
-                if bool(planned.nodes) not in self._compared:
-                    self._compare(window, job, planned)
-                    self._compared.add(bool(planned.nodes))
-                return self._engine.run(job, planned, batch_size)
-            except UnsharableError as error:
-                self._stop_sharing(error)
-        return self._run_whole(window, job, batch_size)
-
-    def _compare(self, window: PreparedRequests, job: Job, planned: Plan) -> None:
+    def _compare(self, engine: Engine, window: PreparedRequests, job: Job, prefixes: SharedPrefixes) -> None:
         """Compare the logits of two sequences with and without prefix sharing, whatever the architecture.
 
         The two sequences share a prefix if any do.
         """
-        assert self._engine is not None
-        places = planned.nodes[0].sequences() if planned.nodes else planned.singles
-        first = [replace(job.prompts[place], scored=0) for place in places[:2]]
+        indices = prefixes.nodes[0].sequences() if prefixes.nodes else prefixes.singles
+        first = [replace(job.prompts[index], scored=0) for index in indices[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
         # Outside the `try`: an error here is not caused by prefix sharing.
         expected = self._plain.run(probe, window.sources, 1)
         try:
-            found = self._engine.run(probe, plan(first), 2)
+            outputs = engine.run(probe, shared_prefixes(first), 2)
         except UnsharableError:
             raise
         # Architectures differ in more ways than can be foreseen.
@@ -228,7 +215,7 @@ class TransformersBackend(Backend):
             if is_out_of_memory(error):
                 raise
             raise UnsharableError(f"prefix sharing failed with {type(error).__name__}: {error}") from error
-        shared, plain = (np.array([row for _, row in sorted(way)]) for way in (found, expected))
+        shared, plain = (np.array([row for _, row in sorted(way)]) for way in (outputs, expected))
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
         if np.isfinite(largest) and not apart <= allowed:
@@ -249,6 +236,7 @@ class TransformersBackend(Backend):
         except UnsharableError as error:
             self._stop_sharing(error)
 
+    @property
     def _sharing(self) -> str:
         if self._unshared:
             return f"off: {self._unshared}"
@@ -262,8 +250,5 @@ class TransformersBackend(Backend):
 
 def _image_token_id(config: Any) -> int:
     """The token that represents a piece of an image in a prompt; -1 if the model's config does not name it."""
-    for name in ("image_token_id", "image_token_index"):
-        found = getattr(config, name, None)
-        if found is not None:
-            return int(found)
-    return -1
+    tokens = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return int(next((token for token in tokens if token is not None), -1))

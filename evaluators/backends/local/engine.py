@@ -1,6 +1,7 @@
 """Runs sequences on a model, each shared prefix once: text, next-token logits, losses of continuations."""
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -11,10 +12,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from eyechart.evaluators.backends.chat_options import Sampling
 from eyechart.evaluators.backends.local.features import Features, ImageFeatures
 from eyechart.evaluators.backends.local.kv_cache import KVCache
-from eyechart.evaluators.backends.local.planning import Node, Plan
-from eyechart.evaluators.backends.local.positions import Positions
+from eyechart.evaluators.backends.local.prefixes import Node, SharedPrefixes
 from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
-from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
 from eyechart.metrics.scoring.reasoning import reasoning_marks
@@ -31,7 +31,7 @@ class GeneratedText:
     """Whether the text reached the maximum length before its end."""
 
 
-Found = tuple[int, GeneratedText | list[float] | Loss]
+Output = tuple[int, GeneratedText | list[float] | Loss]
 """Index of a sequence, and its text, its logits or its loss."""
 
 
@@ -48,7 +48,7 @@ class Job:
         sampling: How texts are sampled; None takes the most probable token each time.
     """
 
-    prompts: Sequence[Prompt]
+    prompts: Sequence[RenderedPrompt]
     inputs: Mapping[str, ImageInputs]
     output_type: OutputType
     max_new_tokens: int
@@ -89,12 +89,12 @@ class Engine:
         self.ends = end_tokens(model)
         self.decode = decode
 
-    def run(self, job: Job, plan: Plan, batch_size: int) -> list[Found]:
+    def run(self, job: Job, prefixes: SharedPrefixes, batch_size: int) -> list[Output]:
         """Run a job.
 
         Args:
             job: The sequences.
-            plan: The prefixes that they share.
+            prefixes: The prefixes that they share.
             batch_size: Sequences per forward pass.
 
         Returns:
@@ -106,7 +106,7 @@ class Engine:
         narrow = restrict_lm_head(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
             runner = _Run(self, job, batch_size, bool(is_narrow))
-            return [*runner.singles(plan.singles), *runner.nodes(plan.nodes)]
+            return [*runner.singles(prefixes.singles), *runner.nodes(prefixes.nodes)]
 
 
 class _Run:
@@ -119,7 +119,7 @@ class _Run:
         self._is_narrow = is_narrow
         self._positions = [engine.positions.of(prompt, job.inputs) for prompt in job.prompts]
 
-    def singles(self, indices: Sequence[int]) -> Iterator[Found]:
+    def singles(self, indices: Sequence[int]) -> Iterator[Output]:
         """Run sequences without prefix sharing."""
         by_length = sorted(indices, key=lambda index: len(self._job.prompts[index].ids))
         for batch in _batches(by_length, self._batch_size):
@@ -127,7 +127,7 @@ class _Run:
 
     def nodes(
         self, nodes: Sequence[Node], kv_cache: KVCache | None = None, rows: Sequence[int] = ()
-    ) -> Iterator[Found]:
+    ) -> Iterator[Output]:
         """Run prefixes, each continuing a row of the cache, and all sequences that continue them."""
         # Prefixes with similar numbers of sequences are run together, so that the sequences fill their batches.
         order = sorted(range(len(nodes)), key=lambda place: (len(nodes[place].sequences()), nodes[place].end))
@@ -147,7 +147,7 @@ class _Run:
 
     def _finish(
         self, kv_cache: KVCache | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
-    ) -> Iterator[Found]:
+    ) -> Iterator[Output]:
         """Run the rest of sequences, each continuing a row of the cache."""
         indices = [index for _, index in leaves]
         prompts = [self._job.prompts[index] for index in indices]
@@ -209,6 +209,39 @@ class _Run:
         )
 
 
+class Positions:
+    """Counts positions: one per token, or three in models such as Qwen2-VL, which count rows and columns of images.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Look up how the model counts."""
+        self._index = getattr(getattr(model, "model", model), "get_rope_index", None)
+        self._named = set(inspect.signature(self._index).parameters) if self._index else set()
+
+    def of(self, prompt: RenderedPrompt, inputs: Mapping[str, ImageInputs]) -> torch.Tensor:
+        """Positions of a sequence's tokens, shape (1 or 3, tokens), on the CPU.
+
+        Args:
+            prompt: The sequence.
+            inputs: Pixels of its images, by key; not needed if every token has one position.
+        """
+        if self._index is None:
+            return torch.arange(len(prompt.ids))[None]
+        arguments = {
+            name: torch.cat([inputs[key].tensors[name] for key in prompt.images])
+            for name in ("image_grid_thw",)
+            if prompt.images and name in self._named
+        }
+        if "mm_token_type_ids" in self._named:
+            arguments["mm_token_type_ids"] = torch.as_tensor([prompt.types or [0] * len(prompt.ids)])
+        # Each sequence is counted separately, so that nothing is carried over from another one.
+        positions, _ = self._index(torch.as_tensor([prompt.ids]), **arguments)
+        return positions[:, 0]
+
+
 def end_tokens(model: PreTrainedModel) -> frozenset[int]:
     """The tokens that end a text."""
     ends = model.generation_config.eos_token_id
@@ -223,7 +256,7 @@ def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], st
     return lambda ids: tokenizer.decode([id for id in ids if id not in hidden]).strip()
 
 
-def continuation_loss(prompt: Prompt, logits: torch.Tensor) -> Loss:
+def continuation_loss(prompt: RenderedPrompt, logits: torch.Tensor) -> Loss:
     """Loss of the continuation at the end of a sequence; logits have the shape (at least scored + 1, vocabulary)."""
     before = logits[-prompt.kept : -1].float().log_softmax(dim=-1)
     tokens = torch.as_tensor(prompt.ids[-prompt.scored :], device=logits.device)

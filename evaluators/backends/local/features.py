@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from eyechart.evaluators.backends.local.errors import UnsharableError
+from eyechart.evaluators.backends.local.kv_cache import UnsharableError
 from eyechart.evaluators.backends.local.rendering import ImageInputs
 
 _KNOWN_OUTPUTS = frozenset({"last_hidden_state", "pooler_output", "hidden_states", "attentions"})

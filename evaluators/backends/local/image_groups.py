@@ -13,7 +13,7 @@ from PIL import Image
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, EyechartError
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.recovery import model_failure
-from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import OutputType, Request, Response
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
@@ -32,7 +32,7 @@ class PreparedRequests:
         failed: Error responses to requests that could not be prepared.
     """
 
-    prompts: list[Prompt] = field(default_factory=list)
+    prompts: list[RenderedPrompt] = field(default_factory=list)
     sources: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, ImageInputs] = field(default_factory=dict)
     failed: list[Response] = field(default_factory=list)
@@ -51,7 +51,7 @@ class RequestRenderer(Protocol):
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
-    ) -> list[Prompt]:
+    ) -> list[RenderedPrompt]:
         """Render a request whose images have these keys and these numbers of tokens."""
 
     def forget_images(self) -> None:
@@ -167,7 +167,7 @@ def prepare(requests: Sequence[Request], renderer: RequestRenderer) -> PreparedR
     return group
 
 
-def respond(prompt: Prompt, found: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
+def respond(prompt: RenderedPrompt, found: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
     """The response to a sequence's request.
 
     Args:

@@ -9,7 +9,9 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from eyechart.evaluators.backends.local.errors import UnsharableError
+
+class UnsharableError(Exception):
+    """The model does not support prefix sharing; its prompts are then run separately. The message gives the reason."""
 
 
 @dataclass

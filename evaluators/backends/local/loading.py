@@ -2,15 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.image_sizes import size_settings
-from eyechart.evaluators.backends.local.load_checks import check_options, loading_error
 
 if TYPE_CHECKING:
     from transformers import Pipeline, PreTrainedModel
@@ -27,6 +27,11 @@ DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "sigl
 _MAX_TEMPLATE = 1_000_000
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
 """Settings that do not change replies, or that the fingerprint covers."""
+_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_DEVICES = ("cpu", "cuda", "cuda:0", "mps")
+_DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,18 @@ class LoadOptions:
             )
 
 
+class Origin(NamedTuple):
+    """Where a model comes from."""
+
+    options: LoadOptions = LoadOptions()
+    """How it was loaded."""
+    fingerprint: str | None = None
+    """Identifies its weights; None if unknown, so that its responses are not stored."""
+
+
+UNKNOWN_ORIGIN = Origin()
+
+
 def read_template(path: str) -> str:
     """Read a chat template.
 
@@ -103,7 +120,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     """
     from transformers import pipeline
 
-    check_options(options)
+    _check_options(options)
     task = _task_of(folder, options)
     try:
         loaded = pipeline(
@@ -137,16 +154,12 @@ def check_model(folder: str, options: LoadOptions) -> None:
         UsageError: A device, dtype or attention implementation does not exist.
         ModelError: The model does not exist, or its architecture is unknown or not supported.
     """
-    check_options(options)
+    _check_options(options)
     _task_of(folder, options)
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:
-    """Load the image processor again with changed settings.
-
-    Raises:
-        UsageError: The image processor does not have a setting or refuses its value.
-    """
+    """Load the image processor again with changed settings."""
     owner = loaded if loaded.task == ZERO_SHOT else loaded.processor
     kind = type(owner.image_processor)
     known = {*owner.image_processor.to_dict(), *getattr(getattr(kind, "valid_kwargs", None), "__annotations__", ())}
@@ -160,11 +173,7 @@ def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) 
 
 
 def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
-    """Merge a PEFT adapter into a model.
-
-    Raises:
-        ModelError: PEFT is not installed, or the adapter does not fit the model.
-    """
+    """Merge a PEFT adapter into a model."""
     try:
         from peft import PeftModel
     except ImportError as error:
@@ -188,33 +197,24 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
         For a model on the Hub its commit, or None if unknown; for a folder its `files_digest`. With an adapter, both
         are combined; None for an adapter from the Hub.
     """
-    found = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
-    if adapter is None or found is None:
-        return found
-    return f"{found}+{files_digest(adapter)}" if os.path.isdir(adapter) else None
+    weights = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
+    if adapter is None or weights is None:
+        return weights
+    return f"{weights}+{files_digest(adapter)}" if os.path.isdir(adapter) else None
 
 
-def model_settings(
-    model: "PreTrainedModel", image_processor: Any, *, name: str, loaded: LoadOptions | None = None
-) -> dict[str, Any]:
-    """The settings of a local model, as part of a result.
-
-    Args:
-        model: The model.
-        image_processor: The model's image processor.
-        name: Name of the model in results.
-        loaded: How the model was loaded; None if unknown.
-    """
+def load_settings(model: "PreTrainedModel", image_processor: Any, name: str, origin: Origin) -> dict[str, Any]:
+    """The settings of a local model, as part of a result."""
     return {
         "name": name,
-        **(loaded or LoadOptions()).settings(),
+        **origin.options.settings(),
         "architecture": type(model).__name__,
         "revision": getattr(model.config, "_commit_hash", None),
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
         "quantization": _quantization(model.config),
         "device": " and ".join(sorted({value.device.type for value in model.parameters()} - {"meta"})),
-        "device_map": {part: str(place) for part, place in getattr(model, "hf_device_map", {}).items()} or None,
+        "device_map": {part: str(device) for part, device in getattr(model, "hf_device_map", {}).items()} or None,
         "attention": getattr(model.config, "_attn_implementation", None),
         "trust_remote_code": any(map(_is_remote_code, (model, image_processor))),
         "image_processor": type(image_processor).__name__,
@@ -224,8 +224,8 @@ def model_settings(
 
 def _quantization(config: Any) -> str | None:
     """The quantization method of the weights, such as "bitsandbytes"; None if they are not quantized."""
-    found = getattr(config, "quantization_config", None)
-    method = found.get("quant_method") if isinstance(found, dict) else getattr(found, "quant_method", None)
+    quantization = getattr(config, "quantization_config", None) or {}
+    method = (quantization if isinstance(quantization, dict) else vars(quantization)).get("quant_method")
     return None if method is None else str(getattr(method, "value", method))
 
 
@@ -234,17 +234,14 @@ def _is_remote_code(part: Any) -> bool:
     return type(part).__module__.split(".")[0] == "transformers_modules"
 
 
-def model_identity(settings: dict[str, Any], fingerprint: str) -> dict[str, Any]:
-    """Everything about a local model on which its replies depend.
-
-    Args:
-        settings: The backend's settings.
-        fingerprint: From `model_fingerprint`.
-    """
+def model_identity(settings: dict[str, Any], origin: Origin) -> dict[str, Any] | None:
+    """Everything about a local model on which its replies depend; None if its weights are unknown."""
+    if origin.fingerprint is None:
+        return None
     import transformers
 
     with_effect = {name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT}
-    return {**with_effect, "fingerprint": fingerprint, "transformers": transformers.__version__}
+    return {**with_effect, "fingerprint": origin.fingerprint, "transformers": transformers.__version__}
 
 
 def _task_of(folder: str, options: LoadOptions) -> str:
@@ -270,3 +267,75 @@ def _task_of(folder: str, options: LoadOptions) -> str:
         f"model '{folder}' is of type '{config.model_type}', which is not supported. Supported are {TASK} models, and "
         f"models that compare images with texts: {', '.join(DUAL_ENCODERS)}."
     )
+
+
+def _check_options(options: LoadOptions) -> None:
+    """Refuse devices, dtypes and attention implementations that do not exist.
+
+    Raises:
+        UsageError: One of them does not exist; the message lists the available ones.
+    """
+    import torch
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if options.dtype not in _DTYPES and not isinstance(getattr(torch, options.dtype, None), torch.dtype):
+        raise unknown_name("dtype", options.dtype, _DTYPES)
+    attention = ["eager", *sorted(ALL_ATTENTION_FUNCTIONS.valid_keys())]
+    # A name with a slash is a kernel on the Hub.
+    if options.attention is not None and options.attention not in attention and "/" not in options.attention:
+        raise unknown_name("attention", options.attention, attention)
+    if isinstance(options.device, str):
+        _check_device("device", options.device, _DEVICES)
+    if options.device_map is not None and options.device_map not in _DEVICE_MAPS:
+        _check_device("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
+
+
+def _check_device(option: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a device that does not exist, or that this machine does not have."""
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise unknown_name(option, name, known) from None
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    here = ["cpu", *(f"cuda:{place}" for place in range(count)), *["mps"] * torch.backends.mps.is_available()]
+    is_here = device.type in ("cpu", "mps") or (device.index or 0) < count
+    if device.type in ("cpu", "cuda", "mps") and not (is_here and any(one.startswith(device.type) for one in here)):
+        why = ", as torch finds no CUDA GPU" if device.type == "cuda" and not count else ""
+        raise UsageError(f"{option} {name!r} is not available on this machine{why}; available: {', '.join(here)}")
+
+
+def loading_error(error: Exception, folder: str) -> str:
+    """Why a model cannot be loaded, in one line, including problems with its weight files.
+
+    Args:
+        error: The error; if its text contains a traceback, only the last line is used.
+        folder: The model's folder, or its id on the Hub.
+    """
+    text = str(error).strip()
+    if isinstance(error, ImportError) and "torchvision" in text.lower():
+        return f"the image processor needs torchvision. Install it: {_torchvision_command()}"
+    last = text.splitlines()[-1] if _TRACEBACK in text else f"{type(error).__name__}: {text}"
+    return f"{' '.join(last.split()):.400}{_about_weights(folder)}"
+
+
+def _torchvision_command() -> str:
+    """The command that installs the torchvision for the installed torch (minor version + 15), without dependencies.
+
+    Any other version would replace torch, on a CPU by a build with gigabytes of CUDA.
+    """
+    import torch
+
+    major, minor, *_ = torch.__version__.split(".")
+    version = f"==0.{int(minor) + 15}.*" if major == "2" else ""
+    return f"pip install --no-deps 'torchvision{version}'"
+
+
+def _about_weights(folder: str) -> str:
+    if not os.path.isdir(folder) or any(Path(folder).glob("*.safetensors")):
+        return ""
+    pickles = sorted(path.name for path in Path(folder).iterdir() if path.suffix in _PICKLES)
+    if pickles:
+        return f". Only tensors are read from pickled weights ({pickles[0]}); save them as safetensors"
+    return ". The folder contains no weights; expected model.safetensors"

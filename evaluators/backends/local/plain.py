@@ -10,14 +10,14 @@ from transformers import LogitsProcessor, PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.engine import (
-    Found,
     GeneratedText,
     Job,
+    Output,
     continuation_loss,
     end_tokens,
     text_decoder,
 )
-from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
 
@@ -35,7 +35,7 @@ class PlainRunner:
         self._model = model
         self._processor = processor
 
-    def run(self, job: Job, sources: Mapping[str, Any], batch_size: int) -> list[Found]:
+    def run(self, job: Job, sources: Mapping[str, Any], batch_size: int) -> list[Output]:
         """Run a job.
 
         Args:
@@ -46,14 +46,14 @@ class PlainRunner:
         Returns:
             The result of each sequence, in any order.
         """
-        found: list[Found] = []
+        outputs: list[Output] = []
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):
             batch = by_length[start : start + batch_size]
             inputs = self._inputs([job.prompts[index] for index in batch], sources)
             with torch.inference_mode():
-                found += zip(batch, self._answers(job, batch, inputs), strict=True)
-        return found
+                outputs += zip(batch, self._answers(job, batch, inputs), strict=True)
+        return outputs
 
     def _answers(
         self, job: Job, batch: Sequence[int], inputs: dict[str, torch.Tensor]
@@ -84,7 +84,7 @@ class PlainRunner:
             for tokens in written.tolist()
         ]
 
-    def _inputs(self, prompts: Sequence[Prompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    def _inputs(self, prompts: Sequence[RenderedPrompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         bos = self._processor.tokenizer.bos_token
         special = {"add_special_tokens": False} if bos is not None and prompts[0].text.startswith(bos) else {}
         shown = [[decode_image(sources[key]) for key in prompt.images] for prompt in prompts]

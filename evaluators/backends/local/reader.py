@@ -14,9 +14,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from eyechart.evaluators.backends.local.errors import UnsharableError
 from eyechart.evaluators.backends.local.features import Features
-from eyechart.evaluators.backends.local.kv_cache import KVCache, check_cache
+from eyechart.evaluators.backends.local.kv_cache import KVCache, UnsharableError, check_cache
 
 
 @dataclass(frozen=True)

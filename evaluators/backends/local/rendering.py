@@ -41,7 +41,7 @@ class ImageInputs:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class RenderedPrompt:
     """A complete sequence of tokens for the model.
 
     Attributes:
@@ -126,7 +126,7 @@ class Renderer:
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
-    ) -> list[Prompt]:
+    ) -> list[RenderedPrompt]:
         """Render a request: one sequence, or one for each continuation.
 
         Args:
@@ -219,12 +219,12 @@ class Renderer:
 
     def _continued(
         self,
-        whole: Prompt,
+        whole: RenderedPrompt,
         place: int,
         images: list[Image.Image],
         keys: tuple[str, ...],
         sizes: Sequence[int],
-    ) -> Prompt:
+    ) -> RenderedPrompt:
         continuation = whole.request.continuations[place]
         text = joined(whole.text, continuation)
         prompt = self._prompt(whole.request, text, images, keys, sizes)
@@ -240,7 +240,7 @@ class Renderer:
         images: list[Image.Image],
         keys: tuple[str, ...],
         sizes: Sequence[int],
-    ) -> Prompt:
+    ) -> RenderedPrompt:
         inputs = self._inputs(text, images)
         ids = inputs["input_ids"][0].tolist()
         types = inputs.get("token_type_ids", inputs.get("mm_token_type_ids"))
@@ -251,7 +251,7 @@ class Renderer:
         elif len(places) != sum(sizes):
             raise ValueError(f"the prompt has {len(places)} image tokens, but its images need {sum(sizes)}")
         firsts = [sum(sizes[:place]) for place in range(len(sizes))]
-        return Prompt(
+        return RenderedPrompt(
             request=request,
             text=text,
             continued=text,

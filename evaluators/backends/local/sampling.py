@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from eyechart.evaluators.backends.chat_options import Sampling
-from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 
 
 class TokenSampler:
@@ -25,7 +25,7 @@ class TokenSampler:
         prompts: The sequences.
     """
 
-    def __init__(self, sampling: Sampling, prompts: Sequence[Prompt]) -> None:
+    def __init__(self, sampling: Sampling, prompts: Sequence[RenderedPrompt]) -> None:
         """Seed the generators."""
         self._sampling = sampling
         self._generators = [np.random.default_rng(_seed(sampling, prompt)) for prompt in prompts]
@@ -65,6 +65,6 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     return found.masked_fill(torch.zeros_like(found, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p), 0)
 
 
-def _seed(sampling: Sampling, prompt: Prompt) -> list[int]:
+def _seed(sampling: Sampling, prompt: RenderedPrompt) -> list[int]:
     question = hashlib.sha256(repr((prompt.ids, prompt.images)).encode()).digest()
     return [sampling.seed, prompt.request.repeat, int.from_bytes(question)]

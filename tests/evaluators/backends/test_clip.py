@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
-from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
 from eyechart.evaluators.results.results_file import read_results
@@ -245,7 +245,7 @@ def test_stored_answers_belong_to_weights_texts_and_processing(clip_folder):
     def identity(**options):
         pipe = pipeline("zero-shot-image-classification", model=str(clip_folder))
         parts = (pipe.model, pipe.tokenizer, pipe.image_processor)
-        return ClipZeroShotBackend(*parts, name="a", batch_size=1, fingerprint="f", **options).identity()
+        return ClipZeroShotBackend(*parts, name="a", batch_size=1, origin=Origin(fingerprint="f"), **options).identity()
 
     assert resolve_backend(pipeline("zero-shot-image-classification", model=str(clip_folder))).identity() is None
     first = resolve_backend(clip_folder, batch_size=2).identity()

@@ -129,7 +129,7 @@ def test_an_architecture_without_image_features_is_run_whole_and_said_once(reque
 
 
 def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alone, monkeypatch):
-    from eyechart.evaluators.backends.local.positions import Positions
+    from eyechart.evaluators.backends.local.engine import Positions
 
     model, processor = architectures.build("llava")
     backend = TransformersBackend(model, processor, name="odd", batch_size=8)

@@ -125,7 +125,7 @@ def test_losses_that_are_no_numbers_are_errors_of_their_items(llava, monkeypatch
 
 @pytest.mark.parametrize("end", [GeneratorExit, KeyboardInterrupt])
 def test_no_thread_goes_on_where_a_run_ends_early(llava, end):
-    backend = TransformersBackend(*llava, name="llava", batch_size=1, workers=3)
+    backend = TransformersBackend(*llava, name="llava", batch_size=1)
     running = backend.answer([ask(number) for number in range(12)])
     next(running)
     if end is GeneratorExit:

@@ -4,7 +4,7 @@ import torch
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.local import image_groups
 from eyechart.evaluators.backends.local.image_groups import Preparer, group_by_image
-from eyechart.evaluators.backends.local.rendering import ImageInputs, Prompt
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 
@@ -23,7 +23,7 @@ class Renderer:
         if request.id == "must not":
             raise ModelError("no two words alike")
         self._rendered.append(request.id)
-        return [Prompt(request, "", "", [1], None, keys, (0,), (1,))]
+        return [RenderedPrompt(request, "", "", [1], None, keys, (0,), (1,))]
 
     def forget_images(self):
         pass

@@ -11,8 +11,7 @@ from transformers.utils import is_torchvision_available
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.load_checks import loading_error
-from eyechart.evaluators.backends.local.loading import LoadOptions, model_settings
+from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, load_settings, loading_error
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 OWN_CODE = """
@@ -79,7 +78,7 @@ def test_two_places_for_one_model_are_refused():
 def test_the_method_of_quantisation_is_a_setting(llava, monkeypatch):
     model, processor = llava
     monkeypatch.setattr(model.config, "quantization_config", {"quant_method": "gptq"}, raising=False)
-    assert model_settings(model, processor.image_processor, name="q")["quantization"] == "gptq"
+    assert load_settings(model, processor.image_processor, "q", Origin())["quantization"] == "gptq"
 
 
 def test_code_of_a_models_own_is_run_only_if_asked_for_and_told(llava_folder, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import torch
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.loading import Origin
 from eyechart.evaluators.backends.local.sampling import TokenSampler, probabilities
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
@@ -27,7 +28,13 @@ def backend(llava, sampling=None, batch_size=4, share=True):
     model, processor = llava
     chat = ChatOptions(sampling=sampling)
     return TransformersBackend(
-        model, processor, name="test", batch_size=batch_size, share_prefixes=share, fingerprint="x", chat=chat
+        model,
+        processor,
+        name="test",
+        batch_size=batch_size,
+        share_prefixes=share,
+        origin=Origin(fingerprint="x"),
+        chat=chat,
     )
 
 

@@ -1,4 +1,4 @@
-"""Plans which sequences share which prefix: a tree over complete sequences, split at images.
+"""Which sequences share which prefix: a tree over complete sequences, split at images.
 
 Most tokens of a prompt belong to images. Sequences therefore share a prefix up to their first image if it is the same,
 then up to their second image, and so on. A prefix never ends within an image, and never contains the tokens whose
@@ -8,8 +8,9 @@ logits are wanted.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import NamedTuple
 
-from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import OutputType
 
 # A shared prefix costs one more forward pass, which is not worth it for fewer tokens than this.
@@ -39,28 +40,17 @@ class Node:
         return self.leaves + [index for child in self.children for index in child.sequences()]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How to run sequences.
-
-    Attributes:
-        nodes: Shared prefixes, each run once.
-        singles: Indices of the sequences that share nothing.
-    """
+class SharedPrefixes(NamedTuple):
+    """How to run sequences; each index is in one of the two."""
 
     nodes: list[Node]
+    """Shared prefixes, each run once."""
     singles: list[int]
+    """Indices of the sequences that share nothing."""
 
 
-def plan(prompts: Sequence[Prompt]) -> Plan:
-    """Find the prefixes that sequences share.
-
-    Args:
-        prompts: The sequences.
-
-    Returns:
-        A plan with every index once, in a node or in `singles`.
-    """
+def shared_prefixes(prompts: Sequence[RenderedPrompt]) -> SharedPrefixes:
+    """Find the prefixes that sequences share."""
     nodes, singles = [], []
     for part in _parts(prompts, range(len(prompts)), 0):
         node = _node(prompts, part, 0, 0) if len(part) > 1 else None
@@ -68,10 +58,10 @@ def plan(prompts: Sequence[Prompt]) -> Plan:
             singles += part
         else:
             nodes.append(node)
-    return Plan(nodes, singles)
+    return SharedPrefixes(nodes, singles)
 
 
-def _parts(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> list[list[int]]:
+def _parts(prompts: Sequence[RenderedPrompt], members: Sequence[int], level: int) -> list[list[int]]:
     """Members grouped by what they share up to the end of image number `level`."""
     parts: dict[Hashable, list[int]] = {}
     for index in members:
@@ -85,7 +75,7 @@ def _parts(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> lis
     return list(parts.values())
 
 
-def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int) -> Node:
+def _node(prompts: Sequence[RenderedPrompt], members: list[int], level: int, start: int) -> Node:
     """The node of members that share image number `level`, or their prompt if they have no such image."""
     deeper = any(len(prompts[index].images) > level for index in members)
     parts = _parts(prompts, members, level + 1) if deeper else [[index] for index in members]
@@ -101,7 +91,7 @@ def _node(prompts: Sequence[Prompt], members: list[int], level: int, start: int)
     return node
 
 
-def _shared_length(prompts: Sequence[Prompt], members: Sequence[int], level: int) -> int:
+def _shared_length(prompts: Sequence[RenderedPrompt], members: Sequence[int], level: int) -> int:
     """Number of leading tokens that members share, including image number `level` and no part of the next image."""
     ids = [prompts[index].ids for index in members]
     # In sorted order, the first and the last sequence have the least in common.

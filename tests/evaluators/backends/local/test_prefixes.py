@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.evaluators.backends.local.planning import Node, Plan, plan
-from eyechart.evaluators.backends.local.rendering import Prompt
+from eyechart.evaluators.backends.local.prefixes import Node, SharedPrefixes, shared_prefixes
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import Request
 
 IMAGE = 0
 SIZE = 40
 
 
-def prompt(*parts: str | list[int], request: Request | None = None, scored: int = 0) -> Prompt:
+def prompt(*parts: str | list[int], request: Request | None = None, scored: int = 0) -> RenderedPrompt:
     """A sequence of images, which are given by a letter, and text tokens."""
     ids: list[int] = []
     images, begins, ends = [], [], []
@@ -23,7 +23,7 @@ def prompt(*parts: str | list[int], request: Request | None = None, scored: int 
         else:
             ids += part
     asked = request or Request("", (), ())
-    return Prompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), None, scored)
+    return RenderedPrompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), None, scored)
 
 
 LONG = list(range(100, 150))
@@ -32,40 +32,40 @@ LONG = list(range(100, 150))
 @pytest.mark.parametrize(
     ("prompts", "expected"),
     [
-        ([], Plan([], [])),
-        ([prompt("a", [1])], Plan([], [0])),
+        ([], SharedPrefixes([], [])),
+        ([prompt("a", [1])], SharedPrefixes([], [0])),
         # Rotations of a question: image and question once.
-        ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], Plan([Node(0, 0, SIZE + 2, [0, 1])], [])),
+        ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], SharedPrefixes([Node(0, 0, SIZE + 2, [0, 1])], [])),
         # Another image, or another text before it, shares nothing.
-        ([prompt("a", [1, 2]), prompt("b", [1, 2])], Plan([], [0, 1])),
-        ([prompt([7], "a", [1]), prompt([8], "a", [1])], Plan([], [0, 1])),
+        ([prompt("a", [1, 2]), prompt("b", [1, 2])], SharedPrefixes([], [0, 1])),
+        ([prompt([7], "a", [1]), prompt([8], "a", [1])], SharedPrefixes([], [0, 1])),
         # Equal sequences keep the token that tells what comes next.
-        ([prompt("a", [1, 2]), prompt("a", [1, 2])], Plan([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        ([prompt("a", [1, 2]), prompt("a", [1, 2])], SharedPrefixes([Node(0, 0, SIZE + 1, [0, 1])], [])),
         # Pairs that begin with one image share it, and not the first tokens of others.
-        ([prompt("a", [1], "b", [2]), prompt("a", [1], "c", [2])], Plan([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        ([prompt("a", [1], "b", [2]), prompt("a", [1], "c", [2])], SharedPrefixes([Node(0, 0, SIZE + 1, [0, 1])], [])),
         # Some of the pairs share both images.
         (
             [prompt("a", "b", [1]), prompt("a", "c", [1]), prompt("a", "b", [2])],
-            Plan([Node(0, 0, SIZE, [1], [Node(0, SIZE, 2 * SIZE, [0, 2])])], []),
+            SharedPrefixes([Node(0, 0, SIZE, [1], [Node(0, SIZE, 2 * SIZE, [0, 2])])], []),
         ),
         # All of them do.
-        ([prompt("a", "b", [1]), prompt("a", "b", [2])], Plan([Node(0, 0, 2 * SIZE, [0, 1])], [])),
+        ([prompt("a", "b", [1]), prompt("a", "b", [2])], SharedPrefixes([Node(0, 0, 2 * SIZE, [0, 1])], [])),
         # Few tokens of a longer prefix do not pay for a pass of their own.
-        ([prompt("a", "b", [1]), prompt("a", [1])], Plan([Node(0, 0, SIZE, [0, 1])], [])),
+        ([prompt("a", "b", [1]), prompt("a", [1])], SharedPrefixes([Node(0, 0, SIZE, [0, 1])], [])),
         # An image at the very end cannot be cut, and without text before it nothing is left to share.
-        ([prompt("a"), prompt("a")], Plan([], [0, 1])),
-        ([prompt(LONG, "a"), prompt(LONG, "a")], Plan([Node(0, 0, 50, [0, 1])], [])),
+        ([prompt("a"), prompt("a")], SharedPrefixes([], [0, 1])),
+        ([prompt(LONG, "a"), prompt(LONG, "a")], SharedPrefixes([Node(0, 0, 50, [0, 1])], [])),
     ],
 )
 def test_what_is_shared(prompts, expected):
-    assert plan(prompts) == expected
+    assert shared_prefixes(prompts) == expected
 
 
 def test_continuations_of_a_prompt_share_it_without_an_image_too():
     first = Request("1", (), (), continuations=("x", "y"))
     second = Request("2", (), (), continuations=("x", "y"))
     prompts = [prompt(LONG, [last], request=request, scored=1) for request in (first, second) for last in (1, 2)]
-    assert plan(prompts) == Plan([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
+    assert shared_prefixes(prompts) == SharedPrefixes([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
 
 
 def test_questions_about_an_image_share_it_and_each_questions_continuations_share_the_question():
@@ -75,7 +75,7 @@ def test_questions_about_an_image_share_it_and_each_questions_continuations_shar
         for number, request in enumerate(asked)
         for last in (1, 2)
     ]
-    (root,) = plan(prompts).nodes
+    (root,) = shared_prefixes(prompts).nodes
     assert (root.start, root.end, root.leaves) == (0, SIZE, [])
     assert [(child.start, child.end, child.leaves) for child in root.children] == [(40, 90, [0, 1]), (40, 90, [2, 3])]
 
@@ -91,7 +91,7 @@ PROMPTS = st.lists(
 @given(PROMPTS)
 def test_every_sequence_is_run_once_and_on_its_own_tokens(drawn):
     prompts = [prompt(before, *(part for image in images for part in image), last) for before, images, last in drawn]
-    found = plan(prompts)
+    found = shared_prefixes(prompts)
     runs = list(found.singles)
 
     def check(node: Node, before: int, path: list[int]) -> None:
