@@ -1,9 +1,11 @@
-"""Turns requests into chat messages, the form that transformers processors and plain functions take."""
+"""Requests as chat messages, the form that transformers processors and plain functions take, and the wanted words."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from PIL import Image
 
+from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.images import open_image
 from eyechart.evaluators.requests.types import IMAGE, Request
 
@@ -20,13 +22,7 @@ def decode_image(source: Any) -> Image.Image:
 
 
 def to_messages(request: Request, images: list[Image.Image], system_prompt: str | None = None) -> list[dict[str, Any]]:
-    """One user turn with texts and images in the prompt's order, and an open assistant turn if the reply is prefilled.
-
-    Args:
-        request: The request.
-        images: Its images, decoded.
-        system_prompt: System prompt; None for none.
-    """
+    """One user turn in the prompt's order, and an open assistant turn if the reply is prefilled."""
     left = iter(images)
     content = [
         {"type": "image", "image": next(left)} if part is IMAGE else {"type": "text", "text": part}
@@ -48,3 +44,32 @@ def joined(text: str, continuation: str) -> str:
         ('The quality is good', 'Answer:\ngood')
     """
     return f"{text}{continuation}" if text[-1:].isspace() or not text else f"{text} {continuation}"
+
+
+def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *, where: str = "") -> list[str]:
+    """The words that can be distinguished by their first token.
+
+    Args:
+        tokens: The first token of each word; None if unknown, which counts as different from all others.
+        needed: Words that must be kept. Another word is left out if it shares its first token.
+        where: Beginning of an error message, such as the model's name.
+
+    Raises:
+        ModelError: A needed word begins with the same token as another needed word.
+
+    Examples:
+        >>> distinct_words({"good": "go", "poor": "po", "golden": "go"}, needed=["good", "poor"])
+        ['good', 'poor']
+    """
+    words = []
+    for word, token in tokens.items():
+        alike = [other for other in tokens if other != word and token is not None and tokens[other] == token]
+        for other in alike:
+            if word in needed and other in needed:
+                raise ModelError(
+                    f"{where}the words '{word}' and '{other}' begin with the same token {token!r}, so they have the "
+                    "same next-token logit. Choose other words."
+                )
+        if word in needed or not alike:
+            words.append(word)
+    return words

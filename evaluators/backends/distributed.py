@@ -39,20 +39,24 @@ class DistributedBackend(BackendWrapper):
         Raises:
             ModelError: Another process failed; the message gives the reason.
         """
-        places = {id(request): place for place, request in enumerate(requests)}
+        indices = {id(request): index for index, request in enumerate(requests)}
         parts = self._parts(requests)
         for start in range(0, max(map(len, parts)), _REQUESTS_PER_ROUND):
             part = parts[self._processes.rank][start : start + _REQUESTS_PER_ROUND]
-            answered = self._processes.together(partial(self._answer, part))
+            responses = self._processes.together(partial(self._answer, part))
             # Images are not sent between processes; errors are sent as text, because not every error can be pickled.
             sent = [
-                (places[id(response.request)], replace(response, request=_UNSENT, error=None), _reason(response))
-                for response in answered
+                (
+                    indices[id(response.request)],
+                    replace(response, request=_UNSENT, error=None),
+                    None if response.error is None else str(response.error),
+                )
+                for response in responses
             ]
             for of_process in self._processes.gather(sent):
-                for place, response, reason in of_process:
+                for index, response, reason in of_process:
                     error = None if reason is None else DataError(reason)
-                    yield replace(response, request=requests[place], error=error)
+                    yield replace(response, request=requests[index], error=error)
 
     def _answer(self, requests: Sequence[Request]) -> list[Response]:
         return list(self._backend.answer(requests))
@@ -63,7 +67,3 @@ class DistributedBackend(BackendWrapper):
         for group in group_by_image(requests):
             min(parts, key=len).extend(group)
         return parts
-
-
-def _reason(response: Response) -> str | None:
-    return None if response.error is None else str(response.error)

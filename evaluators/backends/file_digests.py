@@ -35,10 +35,12 @@ def files_digest(path: str | Path) -> str:
         The SHA-256 of names and contents, in hexadecimal.
     """
     root = Path(path)
-    files = {_name(file, root): file for file in sorted(root.rglob("*"))} if root.is_dir() else {"": root}
+    files = (
+        {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*"))} if root.is_dir() else {"": root}
+    )
     files = {name: file for name, file in files.items() if "/." not in f"/{name}" and file.is_file()}
     large = [file for file in files.values() if file.stat().st_size > _SMALL]
-    unread = sum(file.stat().st_size for file in large if _kept_digest(file) is None)
+    unread = sum(file.stat().st_size for file in large if _known_digest(file) is None)
     if unread > _MUCH:
         print(f"Hashing {unread / 1e9:.1f} GB of weights, once, to identify the model", file=sys.stderr, flush=True)
     # Hashing releases the GIL, so the files of large models are hashed in parallel.
@@ -50,27 +52,19 @@ def files_digest(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _name(file: Path, root: Path) -> str:
-    return file.relative_to(root).as_posix()
+def _record(status: os.stat_result) -> tuple[Path, str]:
+    """The file that keeps a digest, and the file's size and time of change, which precede the digest there."""
+    file = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
+    return file, f"{status.st_size} {status.st_ctime_ns} "
 
 
-def _place(status: os.stat_result) -> Path:
-    """The file in which a digest is kept."""
-    return eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
-
-
-def _state(status: os.stat_result) -> str:
-    """Size and time of change, which are equal as long as the contents are."""
-    return f"{status.st_size} {status.st_ctime_ns} "
-
-
-def _kept_digest(file: Path) -> str | None:
+def _known_digest(file: Path) -> str | None:
     """The kept digest of a large file; None if missing or the file has changed since."""
-    status = file.stat()
+    record, state = _record(file.stat())
     with contextlib.suppress(OSError, ValueError):
-        known = _place(status).read_text("ascii").removeprefix(_state(status))
-        if re.fullmatch("[0-9a-f]{64}", known):
-            return known
+        digest = record.read_text("ascii").removeprefix(state)
+        if re.fullmatch("[0-9a-f]{64}", digest):
+            return digest
     return None
 
 
@@ -79,14 +73,14 @@ def _content_digest(file: Path) -> str:
     started, status = time.time(), file.stat()
     if status.st_size <= _SMALL:
         return hashlib.sha256(file.read_bytes()).hexdigest()
-    known = _kept_digest(file)
-    if known is not None:
+    if (known := _known_digest(file)) is not None:
         return known
     with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
     # Do not keep the digest of a file that changed during hashing or just before it.
     if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
+        record, state = _record(status)
         with contextlib.suppress(OSError):
-            _place(status).parent.mkdir(parents=True, exist_ok=True)
-            write_whole(_place(status), _state(status) + found)
-    return found
+            record.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(record, state + digest)
+    return digest

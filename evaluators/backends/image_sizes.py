@@ -11,45 +11,22 @@ if TYPE_CHECKING:
     import torch
 
 _SETTINGS = (
-    "do_resize",
-    "size",
-    "crop_size",
-    "do_center_crop",
-    "do_pad",
-    "min_pixels",
-    "max_pixels",
-    "resample",
-    "image_grid_pinpoints",
-    "do_image_splitting",
-    "max_image_size",
-    "do_pan_and_scan",
-    "crop_to_patches",
-    "min_patches",
-    "max_patches",
-    "max_image_tiles",
-    "pan_and_scan_max_num_crops",
+    *("do_resize", "size", "crop_size", "do_center_crop", "do_pad", "min_pixels", "max_pixels", "resample"),
+    *("image_grid_pinpoints", "do_image_splitting", "max_image_size", "do_pan_and_scan", "crop_to_patches"),
+    *("min_patches", "max_patches", "max_image_tiles", "pan_and_scan_max_num_crops"),
 )
 
 
 def size_settings(image_processor: Any) -> dict[str, Any]:
     """The processor's settings of image size, those that it has, as JSON values."""
-    found = {name: _plain(getattr(image_processor, name, None)) for name in _SETTINGS}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: _plain(getattr(image_processor, name, None)) for name in _SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def count_downscaled(
     images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]", image_processor: Any
 ) -> int | None:
-    """Count the images that the processor downscaled.
-
-    Args:
-        images: The images as given to the processor.
-        inputs: The processor's output.
-        image_processor: The processor.
-
-    Returns:
-        The count; None if it cannot be determined from the output and the settings.
-    """
+    """Count the images that the processor downscaled; None if its output and settings do not show it."""
     pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
     if grid is not None:
         seen = grid.prod(dim=1) * image_processor.patch_size**2

@@ -14,7 +14,7 @@ from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Reques
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
 
-_ANSWER_FIELDS = tuple(one.name for one in fields(Response) if one.name not in ("request", "stored", "error"))
+_ANSWER_FIELDS = tuple(answer.name for answer in fields(Response) if answer.name not in ("request", "stored", "error"))
 
 _Key = bytes | tuple[str, str]
 """A key of the store, or id and pass of a request without a key because its image cannot be read."""
@@ -55,10 +55,10 @@ class StoredBackend(BackendWrapper):
             part = requests[start : start + _REQUESTS_PER_LOOKUP]
             keys.read_images(part)
             keyed = [(_key(keys, request), request) for request in part]
-            found = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
+            stored = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
             for key, request in keyed:
-                if key in found and _answers(request, found[key]):
-                    yield _response(request, found[key])
+                if key in stored and _answers(request, stored[key]):
+                    yield _response(request, stored[key])
                 else:
                     waiting.setdefault(key, []).append(request)
         if waiting:

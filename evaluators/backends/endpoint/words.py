@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.backends.distinct_words import distinct_words
+from eyechart.evaluators.backends.chat import distinct_words
 from eyechart.evaluators.requests.types import Request
 
 FirstToken = Callable[[str, Sequence[str]], Awaitable[str | None]]

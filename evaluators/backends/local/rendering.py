@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.chat import joined, to_messages
+from eyechart.evaluators.backends.chat import distinct_words, joined, to_messages
 from eyechart.evaluators.backends.chat_options import ChatOptions
-from eyechart.evaluators.backends.distinct_words import distinct_words
 from eyechart.evaluators.backends.image_sizes import count_downscaled
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
 
@@ -176,11 +175,7 @@ class Renderer:
         return {word: found[word] for word in kept}
 
     def _check_system_prompt(self) -> None:
-        """Refuse a system prompt that the chat template refuses or leaves out.
-
-        Raises:
-            ModelError: The chat template refuses the system prompt or leaves it out.
-        """
+        """Refuse a system prompt that the chat template refuses or leaves out."""
         prompt = self._chat.system_prompt
         if prompt is None:
             return
