@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.protocols import Description
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, REPEAT
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, read_predictions
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.evaluators.text_to_score.training import package_versions
 
@@ -72,7 +72,7 @@ def read_texts(path: Path, task: str | None = None) -> Texts:
 
     Raises:
         MissingFileError: The file does not exist.
-        BadAnnotationError: It is malformed, or an id appears twice.
+        DataError: It is malformed, or an id appears twice.
         UsageError: The file has another suffix, the task is not in the run, or the run has several and none is named.
     """
     file = str(path / PREDICTIONS_FILE if path.is_dir() else path)
@@ -136,18 +136,13 @@ def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
 
 def _read_answers(path: str, task: str | None) -> tuple[str, list[Row]]:
     """The task, and its first answers as rows with id and description."""
-    import pyarrow
-    from pyarrow import parquet
-
-    if not Path(path).is_file():
+    table = read_predictions(Path(path))
+    if table is None:
         raise MissingFileError("missing predictions; `eyechart run` writes them", path=path)
-    try:
-        rows = parquet.read_table(path, use_threads=False).select(["task", "id", "text", REPEAT]).to_pylist()
-    except (pyarrow.ArrowException, OSError, KeyError) as error:
-        raise BadAnnotationError(f"not the predictions of a run: {error}", path=path) from error
-    task = _choose_task(path, task, dict.fromkeys(row["task"] for row in rows))
-    answers = [(number, row) for number, row in enumerate(rows, 1) if row["task"] == task and row[REPEAT] == 1]
-    return task, [(number, {"id": row["id"], "description": row["text"] or ""}) for number, row in answers]
+    rows = list(enumerate(table.to_pylist(), 1))
+    task = _choose_task(path, task, dict.fromkeys(row["task"] for _, row in rows))
+    answers = [(number, row) for number, row in rows if row["task"] == task and row["repeat"] == 1]
+    return task, [(number, {"id": row["id"], "description": row.get("text") or ""}) for number, row in answers]
 
 
 def _choose_task(path: str, task: str | None, tasks: Iterable[str]) -> str:

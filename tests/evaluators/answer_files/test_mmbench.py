@@ -3,9 +3,9 @@ import io
 import pandas
 import pytest
 
+from eyechart.datasets_scripts.common.choice.passes import passes_of
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators.answer_files.mmbench import CELL_LIMIT, COLUMNS, mmbench_answer_file
-from eyechart.evaluators.protocols.choice.passes import passes_of
 
 ROW = {
     "id": "test-7",

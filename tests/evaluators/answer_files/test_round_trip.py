@@ -16,8 +16,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
 
@@ -92,13 +91,13 @@ def reply(messages: list[dict[str, Any]]) -> str:
     return known[place % len(known)]
 
 
-def evaluated(task: str, release: Path, limit: int | None = None, **settings: Any) -> Evaluation:
+def evaluated(task: str, release: Path, limit: int | None = None, **settings: Any) -> TaskResult:
     bound = evaluator(task, settings=settings)
     loaded = load_data(bound.definition, DataRequest(split="test", data_dir=release, limit=limit))
     return bound.run(bound.prepare_pipeline(reply), loaded)
 
 
-def write(folder: Path, made: Evaluation) -> Path:
+def write(folder: Path, made: TaskResult) -> Path:
     write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
     return folder
 

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.choice.passes import passes_of
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
@@ -16,7 +17,6 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.blind_run import read_blind_run
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.protocols.choice.passes import passes_of
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import answer, evaluated, write

@@ -13,8 +13,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.evaluation.rescoring import rescore
-from eyechart.evaluators.results.predictions import read_columns
+from eyechart.evaluators.evaluation.scoring import score_again
+from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.results_file import read_results, with_nan
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.metrics.scores import spec
@@ -215,7 +215,9 @@ def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix)
     assert sum("not the quality of each image" in warning for warning in result.warnings) == 1
     predictions = parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
     assert [row["answer"] for row in predictions[:6]] == ["first", "second", "second", "first", "", ""]
-    again = rescore(find_tasks(str(task))[0], result, predictions)
+    (definition,) = find_tasks(str(task))
+    items = read_runs([folder / "run"])[0].answers(TaskKey(result.task, result.dataset, result.split))
+    again = score_again(definition, result, items.items(definition.protocol.item_type)).scores
     assert again["accuracy_all"] == 0.5 and again["equal_quality"] == 2
     assert invoke("compare", folder / "run", run_again(folder, task), "--out", folder / "c.json").exit_code == 0
 
@@ -299,9 +301,8 @@ def evaluate(path, reply, **options):
 
 def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     path = write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 5)')
-    one = run(folder, path)[0]
+    one, rows = run(folder, path)
     found = with_nan(one.scores)
-    rows = read_columns(folder / "run", one, ["id", "own_score", "reference", "text"])
     values = [-abs(float(row["reference"]) - len(row["text"]) % 5) for row in rows]
     assert [row["own_score"] for row in rows] == values
     assert found["own_score"] == pytest.approx(sum(values) / 44) and found["own_score_range"] == [-10, 0]

@@ -1,14 +1,14 @@
 import csv
 import json
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.items import write_predictions as write_items
+from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.text_to_score.files import read_pairs, write_scores
 from eyechart.evaluators.text_to_score.regressor import TextToScore
@@ -44,10 +44,8 @@ def pairs_file(descriptions, tmp_path):
 
 def write_predictions(path, rows):
     """A predictions.parquet of (task, id, text)."""
-    names = ("task", "id", "text")
-    columns = {name: pyarrow.array([row[place] for row in rows], pyarrow.string()) for place, name in enumerate(names)}
-    columns["repeat"] = pyarrow.array([1] * len(rows))
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    results = [TaskResult(task=task, dataset="d", split="test", items=[Item(id, text=text)]) for task, id, text in rows]
+    write_items(path, results)
     return path
 
 
@@ -100,16 +98,11 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
 
 
 def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
-    from eyechart.evaluators.results.evaluation import Evaluation
-    from eyechart.evaluators.results.results_file import collect
-
     regressor.save(tmp_path / "regressor")
-    columns = ("logits", "upper_bound_words", "options", "answer", "extracted", "quality")
-    prediction = {"id": "a.png", "pass": "main", "repeat": 1, "text": "It is good.", **dict.fromkeys(columns)}
     # The first of the repeats is scored.
-    predictions = [prediction, {**prediction, "repeat": 2, "text": "It is poor."}]
-    answers = Evaluation(DESCRIPTION_TASKS[1], "lldescribe", "test", "m", None, {}, predictions=predictions)
-    write_run(tmp_path / "run", collect([answers], [], "2026-01-01T00:00:00+00:00"), [answers])
+    items = [Item("a.png", text="It is good."), Item("a.png", repeat=2, text="It is poor.")]
+    result = TaskResult(task=DESCRIPTION_TASKS[1], dataset="lldescribe", split="test", model="m", items=items)
+    write_run(tmp_path / "run", collect([result], [], "2026-01-01T00:00:00+00:00"), [result])
     out = tmp_path / "scores.csv"
     done = invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only")
     assert done.exit_code == 0, done.output
@@ -187,9 +180,7 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
     assert "row 2: duplicate id 'a'" in refused(write_predictions(tmp_path / "p.parquet", rows))
     assert "unknown task" in refused(tmp_path / "p.parquet", "--task", "q_bench/descriptions")
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
-    assert "not the predictions of a run" in refused(tmp_path / "p.parquet")
-    pyarrow.parquet.write_table(pyarrow.table({"id": ["a"]}), tmp_path / "p.parquet")
-    assert "not the predictions of a run" in refused(tmp_path / "p.parquet")
+    assert "cannot be read as predictions" in refused(tmp_path / "p.parquet")
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
     assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
     done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
