@@ -10,7 +10,7 @@ from eyechart.metrics.scores import specs_in, specs_of
 def table_scores(task: Task) -> list[ScoreSpec]:
     """The scores of the printed table that the task's metric returns, the headline first."""
     first = headline_of(task)
-    return [first, *(one for one in specs_of(task.metric) if one.in_table and one != first)]
+    return [first, *(spec for spec in specs_of(task.metric) if spec.in_table and spec != first)]
 
 
 def result_scores(result: TaskResult) -> list[ScoreSpec]:
@@ -18,5 +18,5 @@ def result_scores(result: TaskResult) -> list[ScoreSpec]:
     if (task := known_task(result.task)) is not None:
         return table_scores(task)
     first = result.headline_spec()
-    found = specs_in(with_nan(result.scores or {}))
-    return [] if first is None else [first, *(one for one in found if one.in_table and one != first)]
+    specs = specs_in(with_nan(result.scores or {}))
+    return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]

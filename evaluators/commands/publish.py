@@ -12,7 +12,7 @@ from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
-    from eyechart.hub_cards.model_card.publication import Change, Held
+    from eyechart.hub_cards.model_card.publication import Change
 
 
 def publish(
@@ -59,7 +59,7 @@ def publish(
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
 
-    def prepare() -> tuple["list[Change]", "Held", list[str]]:
+    def prepare() -> tuple["list[Change]", str, list[str]]:
         from eyechart.hub_cards.model_card.publication import changes, gaps
         from eyechart.hub_cards.model_card.selection import Consent, select
 
@@ -72,10 +72,10 @@ def publish(
         repos = _data_repos(dataset_repo or [])
         consent = Consent(allow_left_out, data_name.strip(), same_model, repos, source)
         published = select(runs, model_repo, task or [], consent)
-        held = _held(model_repo, card)
-        return changes(published, model_repo, held.files), held, gaps(published)
+        files, revision = _files(model_repo, card)
+        return changes(published, model_repo, files), revision, gaps(published)
 
-    found, held, missing = checked(prepare)
+    found, revision, missing = checked(prepare)
     for change in found:
         print(printable(change.diff()), end="")
     for line in missing:
@@ -91,14 +91,15 @@ def publish(
     if push:
         from eyechart.hub_cards.model_card.publication import push_changes
 
-        address = checked(lambda: push_changes(model_repo, found, parent=held.revision, create_pr=create_pr))
+        address = checked(lambda: push_changes(model_repo, found, parent=revision, create_pr=create_pr))
         say(f"Published: {address}")
     elif out is None:
         print("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
 
 
-def _held(repo: str, card: Path | None) -> "Held":
-    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES, Held, decoded, read_files
+def _files(repo: str, card: Path | None) -> tuple[dict[str, str], str]:
+    """The texts of the repository's files by path, and their commit."""
+    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES, decoded, read_files
 
     if card is None:
         return read_files(repo)
@@ -107,7 +108,7 @@ def _held(repo: str, card: Path | None) -> "Held":
         files = {CARD: card.read_bytes(), **({ENTRIES: entries.read_bytes()} if entries.is_file() else {})}
     except OSError as error:
         raise MissingFileError(f"cannot be read as a card: {error}", path=card) from error
-    return Held({path: decoded(content, str(card.parent / path)) for path, content in files.items()})
+    return {path: decoded(content, str(card.parent / path)) for path, content in files.items()}, ""
 
 
 def _data_repos(values: list[str]) -> dict[str, str]:

@@ -64,7 +64,7 @@ def build(
     out: Path,
     now: datetime.datetime,
     data_dirs: Mapping[str, str] | None = None,
-    own: Sequence[Board] = (),
+    task_boards: Sequence[Board] = (),
 ) -> Outcome:
     """Check entries and write the folder of the Space.
 
@@ -74,13 +74,13 @@ def build(
         now: The present, with time zone; runs that began later are rejected.
         data_dirs: Folders of releases by dataset, to compare predictions with; "" for all other datasets. Without a
             folder, predictions are compared with the downloaded release, if there is one.
-        own: Boards of task files, from `own_boards`.
+        task_boards: Boards of task files, from `own_boards`.
 
     Raises:
         MissingFileError: `folder` does not exist, or it has contents but no entry.
         UsageError: `out` contains other files, or is inside `folder`.
     """
-    paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *own)
+    paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *task_boards)
     _check_out(folder, out)
     rows: list[BoardRow] = []
     for path in paths:
@@ -169,14 +169,14 @@ def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> 
         empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
         runs.setdefault(run_file(row.entry), empty).tasks.append(row.result)
     out.mkdir(parents=True, exist_ok=True)
-    with workplace(out) as place:
+    with workplace(out) as unfinished:
         for name in PAGE:
-            (place / name).write_bytes((_PAGE / name).read_bytes())
-        notes = write_boards(accepted, place, boards)
+            (unfinished / name).write_bytes((_PAGE / name).read_bytes())
+        notes = write_boards(accepted, unfinished, boards)
         for file, results in runs.items():
-            (place / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
+            (unfinished / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
         if (out / "results").exists():
-            (out / "results").rename(place / "former")
+            (out / "results").rename(unfinished / "former")
         for name in ("results", *PAGE):
-            (place / name).replace(out / name)
+            (unfinished / name).replace(out / name)
     return notes

@@ -186,7 +186,7 @@ def _check_unpacked_size(path: Path, columns: Sequence[str]) -> None:
 
     try:
         with parquet.ParquetFile(path) as file:
-            leaves = [file.schema.column(place) for place in range(len(file.schema))]
+            leaves = [file.schema.column(index) for index in range(len(file.schema))]
             leaves = [leaf for leaf in leaves if leaf.path.split(".")[0] in columns]
             # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
             groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]

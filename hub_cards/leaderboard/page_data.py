@@ -27,8 +27,6 @@ from eyechart.metrics.scores import INTERVALS
 
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
-_OVERVIEW = ("q_bench/perception", "mmbench/en", "ql_bench/single", "aes_bench/perception", "two_afc/coarse")
-"""The boards that represent the papers' benchmarks; for other benchmarks, it is the first board."""
 _HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
@@ -206,7 +204,7 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
 
 
 def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
-    """The page's first view: all models on one board of each benchmark, or on another board of it.
+    """The page's first view: all models on the first board of each benchmark, or on another board of it.
 
     `columns` are the boards that represent the benchmarks; without benchmarks that no model has a result on, if there
     are models. `others` are the other boards that `rows` name. `rows` have one model each, with `[value, low, high]` in
@@ -217,8 +215,7 @@ def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]
     for board in (
         board for board in boards if board.main.score.higher_is_better and math.isfinite(board.main.score.high)
     ):
-        place = 0 if board.name in _OVERVIEW else len(benchmarks.get(board.benchmark, ()))
-        benchmarks.setdefault(board.benchmark, []).insert(place, board)
+        benchmarks.setdefault(board.benchmark, []).append(board)
     # The newest row of the first board that has the model.
     models: dict[str, dict[str, BoardRow]] = {}
     for benchmark, its_boards in benchmarks.items():

@@ -6,6 +6,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -65,22 +66,14 @@ def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]
         index = yaml.safe_dump({_KEY: wanted[_KEY]}, sort_keys=False, allow_unicode=True, width=float("inf"))
         lines = f"{metadata}\n" if metadata else ""
         edited = _INDEX.sub(lambda _: index, lines, count=1) if _KEY in data else lines + index
-        if _parsed(edited) != wanted:
-            # Unusual line ends survive only as escapes.
-            edited = yaml.safe_dump(wanted, sort_keys=False, width=float("inf"))
+        with suppress(yaml.YAMLError):
+            if yaml.safe_load(edited) == wanted:
+                return edited.removesuffix("\n")
+        # Unusual line ends survive only as escapes.
+        return yaml.safe_dump(wanted, sort_keys=False, width=float("inf")).removesuffix("\n")
     # A hexadecimal number can be too long for Python to write as a decimal.
     except ValueError as error:
         raise DataError(f"the card's metadata cannot be rewritten: {error}") from error
-    return edited.removesuffix("\n")
-
-
-def _parsed(text: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
 
 
 def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

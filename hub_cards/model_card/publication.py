@@ -19,16 +19,6 @@ ENTRIES = ".eval_results/eyechart.yaml"
 
 
 @dataclass(frozen=True)
-class Held:
-    """The card and the `.eval_results` of a repository."""
-
-    files: Mapping[str, str]
-    """Texts by path; files that the repository lacks are left out."""
-    revision: str = ""
-    """Their commit."""
-
-
-@dataclass(frozen=True)
 class Change:
     """One file of the repository."""
 
@@ -97,8 +87,8 @@ def write_changes(changed: Sequence[Change], folder: Path) -> None:
             raise unwritable(f"--out {folder}", error) from error
 
 
-def read_files(repo: str) -> Held:
-    """Read the card and the `.eval_results` of a model repository on the Hub.
+def read_files(repo: str) -> tuple[dict[str, str], str]:
+    """The card and the `.eval_results` of a model repository on the Hub, as texts by path, and their commit.
 
     Raises:
         UsageError: `repo` is not a valid repository name.
@@ -112,7 +102,7 @@ def read_files(repo: str) -> Held:
         info = api.model_info(repo)
         revision, names = info.sha or "main", {file.rfilename for file in info.siblings or []}
         paths = {path: api.hf_hub_download(repo, path, revision=revision) for path in (CARD, ENTRIES) if path in names}
-    return Held({path: decoded(Path(file).read_bytes(), f"{repo}/{path}") for path, file in paths.items()}, revision)
+    return {path: decoded(Path(file).read_bytes(), f"{repo}/{path}") for path, file in paths.items()}, revision
 
 
 def decoded(content: bytes, path: str) -> str:

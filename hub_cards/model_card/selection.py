@@ -187,7 +187,7 @@ def _why_not(result: TaskResult, consent: Consent) -> Iterator[str]:
     if not result.scores or limit is not None:
         return
     name = _own_name(result, consent)
-    if name and _plain(name) in {_plain(taken) for own in DATASETS for taken in (own, pretty_name(own))}:
+    if name and _plain(name) in {_plain(taken) for dataset in DATASETS for taken in (dataset, pretty_name(dataset))}:
         yield f"{name!r} is like the name of a benchmark; choose another with --data-name NAME"
     elif not name:
         yield from _not_the_release(result, left_out)
@@ -209,16 +209,16 @@ def _not_the_release(result: TaskResult, left_out: int) -> Iterator[str]:
     """Why a result does not cover the complete official release."""
     official, scored = official_items(result), scored_items(result.scores or {}) or 0
     data, source = f"{result.dataset} ({result.split})", value_at(result.settings, "data.source")
-    own = "publish it as data of your own, under a name that is not a benchmark's: --data-name NAME"
+    remedy = "publish it as data of your own, under a name that is not a benchmark's: --data-name NAME"
     if source == GIVEN and result.dataset in DATASETS:
-        yield f"the data were a `Dataset` object, which may not be {result.dataset}; {own}"
+        yield f"the data were a `Dataset` object, which may not be {result.dataset}; {remedy}"
         return
     if not official:
         # Such data are recognised as a benchmark's only by their source.
         if result.dataset in DATASETS and source != OFFICIAL:
             yield (
                 f"the data are from a folder, and the number of items of {data} is unknown; run it without --data-dir "
-                f"to download the release and verify its checksum, or {own}"
+                f"to download the release and verify its checksum, or {remedy}"
             )
         return
     # As on the leaderboard, the current release counts.
@@ -231,7 +231,7 @@ def _not_the_release(result: TaskResult, left_out: int) -> Iterator[str]:
         earlier = " of an earlier release" if scored in official else ""
         yield (
             f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}. Run the complete release, or "
-            f"{own}"
+            f"{remedy}"
         )
 
 
