@@ -63,17 +63,9 @@ def test_outside(tmp_path, name):
     ("members", "reason"),
     rows(
         REFUSED,
-        (
-            "a symbolic link to a system folder, and a file inside it",
-            [special("link", tarfile.SYMTYPE, "/etc"), ("link/passwd", b"x")],
-            "'link' is",
-        ),
+        ("a symbolic link to /etc", [special("link", tarfile.SYMTYPE, "/etc"), ("link/a", b"")], "'link' is"),
         ("a symbolic link to a parent folder", [special("a/link", tarfile.SYMTYPE, "../../..")], "'a/link' is"),
-        (
-            "a hard link to a file outside",
-            [FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")],
-            "'b' is refused: .* outside the destination",
-        ),
+        ("a hard link to outside", [FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")], "'b' is refused"),
         ("a device", [special("null", tarfile.CHRTYPE)], "'null' is refused: .* special file"),
         ("a named pipe", [special("pipe", tarfile.FIFOTYPE)], "'pipe' is refused: .* special file"),
         ("a name of 5,000 letters", [("x" * 5000, b"x")], "cannot be unpacked: File name too long"),
@@ -137,7 +129,7 @@ def test_encrypted(tmp_path):
         ("an archive of two bytes", b"PK"),
         ("a sign-in page saved as an archive", b"<html>Sign in</html>" * 100),
         ("a zip file without its list of members", b"PK\x03\x04" + bytes(600)),
-        *((f"a truncated archive, {name}", truncated(name)) for name in WRITERS),
+        *((f"a truncated archive, {name}", truncated(name)) for name in ("images.tar", "images.tar.gz", "images.zip")),
     ),
 )
 def test_no_archive(tmp_path, content):

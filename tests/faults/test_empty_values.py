@@ -28,16 +28,8 @@ PERCEPTION = ("run", "q_bench/perception")
         ("report '' would take the current folder for a run", ("report", ""), "an argument"),
         ("leaderboard build '' would take the current folder", ("leaderboard", "build", ""), "argument"),
         ("store prune --model '' would remove all answers", ("store", "prune", "--model", ""), "--model"),
-        (
-            "a setting that names a folder is empty",
-            ("run", "mmbench/en", "--mini", "--set", "exclude_blind_solved="),
-            "exclude_blind_solved",
-        ),
-        (
-            "a data option that names a folder is empty",
-            ("run", "two_afc/coarse", "--mini", "--data-option", "mm21_dir="),
-            "mm21_dir=''",
-        ),
+        ("an empty setting", (*PERCEPTION, "--mini", "--set", "blind_run="), "blind_run"),
+        ("an empty data option", ("run", "two_afc/coarse", "--mini", "--data-option", "mm21_dir="), "mm21_dir=''"),
         ("--data-dir DATASET= has no path", (*PERCEPTION, "--data-dir", "llvisionqa="), "--data-dir llvisionqa='' is"),
     ),
 )

@@ -27,6 +27,9 @@ def second(text):
     return f"{line(id='q0', text='A')}\n{text}\n"
 
 
+BOTH = line(text="A", doc_id=0, filtered_resps="A")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -52,21 +55,11 @@ def second(text):
         ),
         *rows(
             "no format is assumed; the error names both",
-            (
-                "a predictions file matches two formats",
-                "a.jsonl",
-                line(text="A", doc_id=0, filtered_resps="A"),
-                "several formats fit (eyechart, lmms-eval)",
-            ),
+            ("a predictions file matches two formats", "a.jsonl", BOTH, "(eyechart, lmms-eval)"),
         ),
         *rows(
             "neither is used; the error names both rows",
-            (
-                "two predictions of one item differ",
-                "a.jsonl",
-                second(line(id="q0", text="B")),
-                "row 2: repeats id 'q0', pass 'main' of row 1",
-            ),
+            ("an item has two predictions", "a.jsonl", second(line(id="q0", text="B")), "pass 'main' of row 1"),
         ),
         *rows(
             OF_ROW,
@@ -81,31 +74,16 @@ def second(text):
             ("a prediction's pass is a number", "a.jsonl", second(line(**{"pass": 1}, text="A")), "'pass' is 1"),
             ("a prediction has no answer", "a.jsonl", second(line()), "row 2: missing 'text', 'logits' or 'score'"),
             ("a prediction's text is a number", "a.jsonl", second(line(text=3)), "row 2: 'text' is 3"),
-            (
-                "a prediction's text contains a lone surrogate",
-                "a.jsonl",
-                second(line(text="\ud83d")),
-                "'text' is '\\ud8",
-            ),
+            ("a prediction has a lone surrogate", "a.jsonl", second(line(text="\ud83d")), "'text' is '\\ud8"),
             ("a prediction's logits are a list", "a.jsonl", second(line(logits=[1, 2])), "row 2: 'logits' is"),
             ("a prediction's logit is true", "a.jsonl", second(line(logits={"good": True})), "the logit of 'good' is"),
-            (
-                "a prediction's logit has 400 digits",
-                "a.jsonl",
-                second(line(logits={"x": 10**400})),
-                "logit of 'x' is 1000",
-            ),
+            ("a logit has 400 digits", "a.jsonl", second(line(logits={"x": 10**400})), "'x' is 1000"),
             ("a prediction's options are a single string", "a.jsonl", second(line(text="A", options="B")), "is 'B'"),
             ("a prediction's reasoning is a list", "a.jsonl", second(line(text="A", reasoning=["x"])), "is ['x']"),
             ("a released logit is a string", "a.json", [LOGITS | {"logit_poor": "high"}], "'logit_poor' is 'high'"),
             ("released logits have no image", "a.json", [LOGITS | {"img_path": " "}], "'img_path' is empty"),
             ("released logits have a list of images", "a.json", [LOGITS | {"img_path": ["a"]}], "found ['a']"),
-            (
-                "Q-Bench's options are a single string",
-                "a.json",
-                [ANSWER | {"candidates": "Yes"}],
-                "candidates' is 'Yes'",
-            ),
+            ("Q-Bench's options are a string", "a.json", [ANSWER | {"candidates": "Yes"}], "is 'Yes'"),
             ("AesBench's image has two answers", "a.json", {"1": {"AesP_response": "A", "x": "B"}}, "2 values for an"),
             ("AesBench's image has no name", "a.json", {" ": {"AesP_response": "A"}}, "'image' is empty"),
             ("AesBench's answer is a list", "a.json", {"1.jpg": {"AesP_response": ["A"]}}, "expected text, found"),
@@ -113,12 +91,7 @@ def second(text):
             ("a row of predictions lacks a column of other rows", "a.json", ROWS, "row 2: missing 'prediction'"),
             ("a quality score is nan", "a.csv", "image,score\na.png,nan\n", "row 2: 'score' is 'nan'"),
             ("a quality score has no image", "a.csv", "image,score\n,1\n", "row 2: 'image' is empty"),
-            (
-                "a row of quality scores has three fields",
-                "a.csv",
-                "image,score\na.png,1,2\n",
-                "row 2: expected 2 fields",
-            ),
+            ("a quality score has three fields", "a.csv", "image,score\na.png,1,2\n", "row 2: expected 2 fields"),
         ),
     ],
 )

@@ -18,6 +18,18 @@ MARKED = "the reason names the item and the recomputed value"
 COMPARED = "with the release, the reason names the item"
 
 
+def scored(**scores: Any) -> Any:
+    return lambda task: task["scores"].update(scores)
+
+
+def without_a_group(task: dict[str, Any]) -> None:
+    del task["scores"]["by_question_type"]["what"]
+
+
+def with_text(task: dict[str, Any]) -> None:
+    task["settings"]["max_new_tokens"] = "x"
+
+
 def mark_right(rows: list[dict[str, Any]]) -> None:
     next(row for row in rows if row["correct"] is False)["correct"] = True
 
@@ -33,53 +45,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         *rows(
             NAMED,
-            (
-                "the score that ranks is raised",
-                lambda task: task["scores"].update(accuracy=0.99),
-                None,
-                "scores.accuracy is 0.99; its predictions give 0.",
-            ),
+            ("a score is raised", scored(accuracy=0.99), None, "scores.accuracy is 0.99; "),
             (
                 "an interval is widened",
-                lambda task: task["scores"].update(accuracy_ci95=[0.2, 0.9]),
+                scored(accuracy_ci95=[0.2, 0.9]),
                 None,
                 "scores.accuracy_ci95[0] is 0.2; its pr",
             ),
-            (
-                "some items are left out of the scores",
-                lambda task: task["scores"]["by_question_type"].pop("what"),
-                None,
-                "scores.by_question_type.what is None; ",
-            ),
-            (
-                "a score is added",
-                lambda task: task["scores"].update(bonus=1.0),
-                None,
-                "scores.bonus is 1.0; its predictions give None",
-            ),
+            ("some items are left out of the scores", without_a_group, None, "scores.by_question_type.what is None; "),
+            ("a score is added", scored(bonus=1.0), None, "scores.bonus is 1.0; its predictions give None"),
             ("a reply is changed", None, put("text", "I would rather not say."), "scores.accuracy is 0."),
             ("a right answer is changed", None, lambda rows: swap_answer(rows), "scores.accuracy is 0."),
-            (
-                "a prediction is removed",
-                None,
-                lambda rows: rows.pop(0),
-                "scores.intervals.accuracy.units is 180; its predictions give 179",
-            ),
+            ("a prediction is removed", None, lambda rows: rows.pop(0), "units is 180; its predictions"),
         ),
         *rows(
             UNSCORED,
-            (
-                "a setting is text instead of a number",
-                lambda task: task["settings"].update(max_new_tokens="x"),
-                None,
-                "the scores of q_bench/perception cannot be computed from its predictions",
-            ),
-            (
-                "a right answer is a letter without an option",
-                None,
-                put("answer", "Z"),
-                "the scores of q_bench/perception cannot be computed from its predictions",
-            ),
+            ("a setting is text instead of a number", with_text, None, "cannot be computed"),
+            ("a right answer is a letter without an option", None, put("answer", "Z"), "cannot be computed"),
             ("a question has no options", None, put("options", None), "the scores of q_bench"),
         ),
         *rows(MARKED, ("a wrong reply is marked as right", None, mark_right, "item 'dev-mini")),
@@ -88,7 +70,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: str) -> None:
     (check,) = checks(changed(whole, tmp_path / "run", results, rows), task=PERCEPTION).values()
     discrepancies = check.discrepancies
-    assert any(one.startswith(reason) for one in discrepancies), discrepancies
+    assert any(reason in one for one in discrepancies), discrepancies
     assert all(len(one) < 400 for one in discrepancies) and len(discrepancies) <= 6
 
 
@@ -100,27 +82,9 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
         ("an easier right answer", PERCEPTION, "answer", "D", "has a correct answer that differs"),
         ("an item from another release", PERCEPTION, "id", "another", "is not in the release"),
         ("a missing item", PERCEPTION, "id", "another", "of the release has no prediction"),
-        (
-            "a changed opinion score",
-            "q_bench/assessment",
-            "quality",
-            1.0,
-            "has an opinion score that differs from the release",
-        ),
-        (
-            "a changed reference",
-            "q_bench/description",
-            "reference",
-            "x",
-            "has a reference that differs from the release",
-        ),
-        (
-            "changed images of a pair",
-            "two_afc/fine_mos",
-            "first_id",
-            "x",
-            "has images or opinion scores that differ from the release",
-        ),
+        ("a changed opinion score", "q_bench/assessment", "quality", 1.0, "an opinion score that differs"),
+        ("a changed reference", "q_bench/description", "reference", "x", "a reference that differs"),
+        ("changed images of a pair", "two_afc/fine_mos", "first_id", "x", "has images or opinion scores"),
     ),
 )
 def test_other_items(whole: Path, tmp_path: Path, task: str, column: str, value: Any, reason: str) -> None:

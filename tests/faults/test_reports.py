@@ -113,21 +113,17 @@ def test_other_types(tmp_path, column, values, reason):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [
-        *rows("one line reports it without waiting; exit code 1", ("a run's results are a named pipe", "pipe")),
-        *rows(
-            "one line reports it; nothing is read; exit code 1", ("a run's results are a link to /dev/zero", "device")
-        ),
-    ],
+    "make",
+    rows(
+        "one line reports it without waiting; nothing is read; exit code 1",
+        ("a run's results are a named pipe", os.mkfifo),
+        ("a run's results are a link to /dev/zero", lambda path: path.symlink_to("/dev/zero")),
+    ),
 )
-def test_results_that_never_end(tmp_path, kind):
+def test_results_that_never_end(tmp_path, make):
     file = write(tmp_path) / "results.json"
     file.unlink()
-    if kind == "pipe":
-        os.mkfifo(file)
-    else:
-        file.symlink_to("/dev/zero")
+    make(file)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 1
     assert "it is a folder, a pipe or a device; expected a regular file" in done.output

@@ -43,6 +43,10 @@ def trickle(request):
     return Response(drip(), 200, content_type="application/json")
 
 
+ZIPPED = Response(gzip.compress(bytes(10**7)), 200, {"Content-Encoding": "gzip"})
+REFUSAL = {"message": {"content": None, "refusal": "I can't."}}
+PAGE = Response("<html>Log in</html>", 200, content_type="text/html")
+SURROGATE = body('{"choices": [{"message": {"content": "\\ud800"}}]}')
 UNSTORED = "the item has an error that gives the reason; nothing is stored"
 AGAIN = "the request is repeated; then the item has an error that states what the server did"
 ONCE = "the item has an error that states the problem; the request is not repeated"
@@ -58,11 +62,7 @@ ONCE = "the item has an error that states the problem; the request is not repeat
         ("a server answers 502 without a body", Response("", 502), "answered 502 after 1 retry: no reason given"),
         ("a server promises more bytes than it sends", torn, "broke off after 1 retry: RemoteProtocolError"),
         ("a server sends an endless body", lambda request: Response(itertools.repeat(b"x" * 2**16), 200), "broke off"),
-        (
-            "a server sends a small compressed body that unpacks to a large one",
-            Response(gzip.compress(bytes(10**7)), 200, {"Content-Encoding": "gzip"}),
-            "broke off after 1 retry: ReadError",
-        ),
+        ("a server sends a small compressed body, large when unpacked", ZIPPED, "broke off after 1 retry: ReadError"),
         ("a server sends nothing for longer than --timeout", slow, "did not answer within 1 s after 1 retry"),
         ("a server sends the body byte by byte for longer than --timeout", trickle, "did not answer within 1 s after"),
     ),
@@ -104,22 +104,14 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
             ("a server answers 200 with a list", [], "not a chat completion .*it begins with '\\[\\]'"),
             ("a server answers 200 with an error", {"error": {"message": "overloaded"}}, "not a chat completion"),
             ("a reply has no message", {"choices": [{}]}, "'choices.0.message': Field required"),
-            (
-                "a reply's text contains a lone surrogate",
-                body('{"choices": [{"message": {"content": "\\ud800"}}]}'),
-                "not a chat completion .*hex",
-            ),
+            ("a reply's text contains a lone surrogate", SURROGATE, "not a chat completion .*hex"),
             ("a server returns no reply", {"choices": []}, "returned 0 replies; expected 1"),
             ("a server returns two replies", {"choices": GOOD["choices"] * 2}, "returned 2 replies; expected 1"),
             ("a reply has no text", {"choices": [{"message": {}, "finish_reason": "stop"}]}, "no text .finish_reason"),
         ),
         *rows(
             "the item has an error with the usual path of the URL",
-            (
-                "a server answers 200 with an HTML page",
-                Response("<html>Log in</html>", 200, content_type="text/html"),
-                "begins with '<html>Log in.*usually ends in",
-            ),
+            ("a server answers with a web page", PAGE, "begins with '<html>Log in.*usually ends in"),
         ),
     ],
 )
@@ -145,12 +137,7 @@ def test_retry_after_is_honoured(script, ask):
     ("choice", "text", "reason"),
     rows(
         "it is the reply, and counts as refused or empty",
-        (
-            "a server returns a refusal instead of a text",
-            {"message": {"content": None, "refusal": "I can't."}},
-            "I can't.",
-            None,
-        ),
+        ("a server returns a refusal instead of a text", REFUSAL, "I can't.", None),
         ("a content filter removes a text", {"message": {}, "finish_reason": "content_filter"}, "", "refused"),
         ("a server returns an empty text", {"message": {"content": ""}}, "", "unparseable"),
     ),

@@ -75,15 +75,10 @@ def of_served_adapter(folder):
         "it counts as a different model; no stored answer is used",
         ("a model's weights are overwritten with others of the same size and time", WEIGHTS, overwrite, of_model),
         ("a model's weights are replaced by others of the same size and time", WEIGHTS, replace, of_model),
-        ("an adapter's weights are overwritten so", "adapter_model.safetensors", overwrite, of_adapter),
-        ("a served model's file is overwritten so", "model-00001-of-00002.gguf", overwrite, of_served_file),
-        (
-            "another part of a served GGUF model is overwritten so",
-            "model-00002-of-00002.gguf",
-            overwrite,
-            of_served_file,
-        ),
-        ("a served adapter is overwritten so", "adapter_model.safetensors", overwrite, of_served_adapter),
+        ("an adapter's weights are overwritten", "adapter_model.safetensors", overwrite, of_adapter),
+        ("a served model's file is overwritten", "model-00001-of-00002.gguf", overwrite, of_served_file),
+        ("another part of a served model is overwritten", "model-00002-of-00002.gguf", overwrite, of_served_file),
+        ("a served adapter is overwritten", "adapter_model.safetensors", overwrite, of_served_adapter),
     ),
 )
 def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
