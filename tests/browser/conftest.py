@@ -78,6 +78,32 @@ def axe() -> Callable[[Chrome], list[str]]:
 
 
 @pytest.fixture
+def opened(report: Path, browser: Browser) -> Iterator[Browser]:
+    """Opens a file's `report` and, at the end, wants nothing to have gone wrong in it."""
+    drivers = []
+
+    def start(*size: int, dark: bool = False) -> Chrome:
+        drivers.append(browser(*size, dark=dark))
+        drivers[-1].get(report.as_uri())
+        return drivers[-1]
+
+    yield start
+    for driver in drivers:
+        assert _console_errors(driver) == []
+
+
+def narrow(driver: Chrome, width: int) -> bool:
+    """Whether a page is no wider than its screen."""
+    return int(driver.execute_script("return document.documentElement.scrollWidth")) <= width
+
+
+def unfolded(driver: Chrome) -> Chrome:
+    """A page with all its details open."""
+    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    return driver
+
+
+@pytest.fixture
 def screenshot(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Chrome, str], Path]:
     """Keeps what the browser shows, as `<test>_<name>.png` in the folder that EYECHART_SCREENSHOTS names."""
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
-from tests.browser.conftest import press
+from tests.browser.conftest import narrow, press, unfolded
 
 pytestmark = pytest.mark.slow
 
@@ -28,22 +28,6 @@ def report(tmp_path_factory):
     done = CliRunner().invoke(app, ["run", *TASKS, "--limit", str(LIMIT), "--out", str(folder)])
     assert done.exit_code == 0, done.output
     return folder / "report.html"
-
-
-@pytest.fixture
-def opened(report, browser, console_errors):
-    """Opens the report and, at the end, wants nothing to have gone wrong in it."""
-    drivers = []
-
-    def start(*size, dark=False):
-        driver = browser(*size, dark=dark)
-        driver.get(report.as_uri())
-        drivers.append(driver)
-        return driver
-
-    yield start
-    for driver in drivers:
-        assert console_errors(driver) == []
 
 
 def by_id(driver, id):
@@ -69,7 +53,7 @@ def choose_task(driver, title):
     tasks.select_by_index(next(place for place, option in enumerate(tasks.options) if title in option.text))
 
 
-def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
+def test_it_opens_with_scores_figures_and_samples_and_asks_no_network(opened, report, screenshot):
     driver = opened(1200, 900)
     first, *_ = json.loads(report.with_name("results.json").read_text())["tasks"]
     value, (low, high) = (first["scores"][name] for name in ("accuracy", "accuracy_ci95"))
@@ -90,6 +74,8 @@ def test_it_opens_with_scores_figures_and_samples(opened, report, screenshot):
     screenshot(driver, "top")
     driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "samples")
+    entries = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert [name for name in entries if not name.startswith(("data:", "blob:", report.parent.as_uri()))] == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -111,8 +97,7 @@ def test_links_lead_to_their_headings_at_once(opened, width):
 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_texts_of_figures_are_12_pixels_high(opened, width):
-    driver = opened(width, 900)
-    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    driver = unfolded(opened(width, 900))
     sizes = driver.execute_script(
         "return Array.from(document.querySelectorAll('figure svg')).flatMap((svg) => "
         "Array.from(svg.querySelectorAll('text')).map((text) => parseFloat(getComputedStyle(text).fontSize) * "
@@ -141,16 +126,9 @@ def test_a_paper_s_table_is_open_beside_its_figure_and_closed_below_it(opened):
 def test_axe_finds_nothing(opened, axe, screenshot, dark):
     driver = opened(1200, 900, dark=dark)
     screenshot(driver, "dark" if dark else "light")
-    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    assert axe(driver) == []
+    assert axe(unfolded(driver)) == []
     driver.execute_script("document.querySelector('#samples-table .enlarge').click()")
     assert by_id(driver, "samples-large").is_displayed() and axe(driver) == []
-
-
-def test_nothing_is_asked_of_any_network(opened, report):
-    driver = opened(1200, 900)
-    entries = driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
-    assert [name for name in entries if not name.startswith(("data:", "blob:", report.parent.as_uri()))] == []
 
 
 @pytest.mark.parametrize("kind", ["wrong", "unmatched", "judged"])
@@ -279,7 +257,7 @@ def test_images_open_large_by_mouse_and_keyboard(opened, screenshot, width):
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_narrow_screen_is_not_wider_than_itself(opened, screenshot, dark):
     driver = opened(400, 800, dark=dark)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    assert narrow(driver, 400)
     colour = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
     light = sum(int(part) for part in colour.removeprefix("rgb(").rstrip(")").split(",")[:3]) > 382
     assert light != dark

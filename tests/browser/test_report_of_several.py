@@ -12,6 +12,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.finished_runs import read_runs
+from tests.browser.conftest import narrow, unfolded
 
 pytestmark = pytest.mark.slow
 
@@ -56,20 +57,6 @@ def answers(runs):
     return {id: [of_run[id] for of_run in found] for id in found[0]}
 
 
-@pytest.fixture
-def opened(report, browser, console_errors):
-    drivers = []
-
-    def start(*size, dark=False):
-        drivers.append(browser(*size, dark=dark))
-        drivers[-1].get(report.as_uri())
-        return drivers[-1]
-
-    yield start
-    for driver in drivers:
-        assert console_errors(driver) == []
-
-
 def rows(driver):
     return driver.find_elements(By.CSS_SELECTOR, "#samples-table tbody tr")
 
@@ -112,12 +99,11 @@ def test_the_tests_of_the_runs_are_there(opened):
 def test_axe_finds_nothing(opened, axe, screenshot, dark):
     driver = opened(1280, 900, dark=dark)
     screenshot(driver, "dark" if dark else "light")
-    driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    assert axe(driver) == []
+    assert axe(unfolded(driver)) == []
 
 
 def test_a_narrow_screen_is_not_wider_than_itself(opened, screenshot):
     driver = opened(390, 800)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert narrow(driver, 390)
     driver.execute_script("document.getElementById('samples').scrollIntoView({behavior: 'instant'})")
     screenshot(driver, "narrow")

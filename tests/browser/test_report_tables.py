@@ -6,6 +6,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.tasks.q_bench import DATABASES, WORD_PAIRS
+from tests.browser.conftest import narrow, unfolded
 from tests.evaluators.finished_runs import evaluated, write
 
 CORRELATIONS = {"srcc": -0.123, "plcc": -0.456}
@@ -31,10 +32,8 @@ def report(tmp_path_factory):
 
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("dark", [False, True])
-def test_wide_tables_scroll_and_their_texts_are_whole(report, browser, screenshot, width, dark):
-    driver = browser(width, 900, dark=dark)
-    driver.get(report.as_uri())
-    driver.execute_script("document.querySelectorAll('details').forEach(part => part.open = true)")
+def test_wide_tables_scroll_and_their_texts_are_whole(opened, screenshot, width, dark):
+    driver = unfolded(opened(width, 900, dark=dark))
     tables = driver.find_elements(By.CSS_SELECTOR, ".papers-table table")
     assert len(tables) == 4
     line = tables[0].find_element(By.CSS_SELECTOR, "tbody td").size["height"]
@@ -42,16 +41,14 @@ def test_wide_tables_scroll_and_their_texts_are_whole(report, browser, screensho
         rows = table.find_elements(By.CSS_SELECTOR, "tbody tr")
         # Names may take two lines.
         assert all(row.size["height"] < 3 * line for row in rows), "a row is broken into many lines"
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    assert narrow(driver, width)
     driver.execute_script("arguments[0].scrollIntoView()", tables[-1])
     screenshot(driver, f"{width}_{'dark' if dark else 'light'}")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_names_and_the_average_stay_in_sight_when_a_table_scrolls(report, browser, width):
-    driver = browser(width, 900)
-    driver.get(report.as_uri())
-    driver.execute_script("document.querySelectorAll('details').forEach(part => part.open = true)")
+def test_names_and_the_average_stay_in_sight_when_a_table_scrolls(opened, width):
+    driver = unfolded(opened(width, 900))
     table = driver.find_element(By.CSS_SELECTOR, "[data-table$=table_4] .scroll")
     name, average = (table.find_element(By.CSS_SELECTOR, css) for css in ("tbody th", "tbody td.headline"))
     hint = "return getComputedStyle(document.querySelector(arguments[0]), '::before').content"
@@ -64,8 +61,7 @@ def test_names_and_the_average_stay_in_sight_when_a_table_scrolls(report, browse
     assert all(place == pytest.approx([left, right], abs=1) for place in places)
     assert average.text == "-0.123/-0.456"
     # Wide enough, it needs no hint.
-    driver = browser(2400, 900)
-    driver.get(report.as_uri())
+    driver = opened(2400, 900)
     driver.execute_script("document.body.style.maxWidth = 'none'")
     WebDriverWait(driver, 20).until(
         lambda _: not driver.find_elements(By.CSS_SELECTOR, "[data-table$=table_4] .scrolls")
