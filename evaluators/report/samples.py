@@ -21,10 +21,9 @@ from eyechart.metrics.scoring.choices.replies import (
 )
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
 
-EXACT = "exact"
-LOWEST_LOSS, SCORED, TEXT, UNSCORED = "lowest loss", "scored", "text", "unscored"
+_EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "unscored"
 STEPS = {
-    EXACT: "exact matching",
+    _EXACT: "exact matching",
     "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
@@ -32,14 +31,12 @@ STEPS = {
     UNFINISHED_REASONING: "unfinished reasoning",
     REFUSED: "refused",
     UNPARSEABLE: "unparseable",
-    LOWEST_LOSS: "option with the lowest loss",
-    SCORED: "numeric score",
-    TEXT: "scored as text",
-    UNSCORED: "not scored: the reference is private",
+    _LOWEST_LOSS: "option with the lowest loss",
+    _SCORED: "numeric score",
+    _TEXT: "scored as text",
+    _UNSCORED: "not scored: the reference is private",
 }
 """How the report names the step that parsed a reply."""
-RULE = "incorrect and unparsed replies first, then the rest, in dataset order"
-RULE_OF_SEVERAL = "disagreements first, then incorrect and unparsed replies, then the rest, in dataset order"
 _LONGEST = 4_000
 """Characters shown of a text; fewer if there are very many texts."""
 _SHORTER = (1_000, 400, 200, 100, 50)
@@ -49,6 +46,9 @@ _SHARED = ("question", "options", "answer", "reference", "images", "prompt")
 """Keys that a run's sample omits if the first run's sample of the same question has the same value."""
 _IN_ORDER = {"first": "image 1", "second": "image 2"}
 _SWAPPED = {"first": "image 2", "second": "image 1"}
+
+_Replies = list[tuple[int, dict[str, Any]]]
+"""The samples of one question, each with the index of its run."""
 
 
 @dataclass(frozen=True)
@@ -78,32 +78,32 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
         runs: The runs. A question is shown with the replies of all runs that have it.
         limit: Maximum number of questions per task.
     """
-    album, notes, rows = Album(), [], []
+    album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
     prompts: dict[tuple[str | int, ...], int] = {}
     shown_count, count = 0, 0
-    keys = merged_keys(runs)
-    rule = RULE_OF_SEVERAL if len(runs) > 1 else RULE
+    keys, several = merged_keys(runs), len(runs) > 1
+    rule = f"{'disagreements first, then ' if several else ''}incorrect and unparsed replies"
+    rule += f"{'' if several else ' first'}, then the rest, in dataset order"
     for number, key in enumerate(keys):
-        by_question = _by_question(key, runs) if limit else {}
-        chosen = sorted(by_question.values(), key=_rank)[:limit]
-        shown_count, count = shown_count + len(chosen), count + len(by_question)
-        if len(chosen) < len(by_question):
-            notes.append(f"{heading(key)}: {len(chosen):,} of {len(by_question):,} samples shown: {rule}.")
+        questions = _questions(key, runs) if limit else []
+        chosen = sorted(questions, key=_rank)[:limit]
+        shown_count, count = shown_count + len(chosen), count + len(questions)
+        if len(chosen) < len(questions):
+            notes.append(f"{heading(key)}: {len(chosen):,} of {len(questions):,} samples shown: {rule}.")
         # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += BUDGET // len(keys)
-        images, reason = _images(album, key, runs, list(dict.fromkeys(of_run[0][1]["id"] for of_run in chosen)))
+        images, reason = _images(album, key, runs, list(dict.fromkeys(replies[0][1]["id"] for replies in chosen)))
         if reason and chosen:
             notes.append(f"{heading(key)}: no images: {reason}.")
-        for of_run in chosen:
-            disagree = {"disagree": True} if _disagree(of_run) else {}
+        for replies in chosen:
             first: dict[str, Any] = {}
-            for place, sample in of_run:
+            for run, sample in replies:
                 shown = images.get(sample["id"])
                 row = {**sample, **({"images": shown} if shown else {})}
                 if "prompt" in row:
                     row["prompt"] = prompts.setdefault(_parts(row), len(prompts))
                 own = {name: value for name, value in row.items() if name not in _SHARED or first.get(name) != value}
-                rows.append({"run": place, "task": number, **own, **disagree})
+                rows.append({"run": run, "task": number, **own, **({"disagree": True} if _disagree(replies) else {})})
                 first = first or row
     if album.left_out:
         notes.append(
@@ -115,19 +115,16 @@ def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
         notes.append(
             f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has the full texts."
         )
-    notes += [
-        f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions."
-        for run in runs
-        if run.predictions is None
-    ]
-    what = "questions are here, disagreements" if len(runs) > 1 else "samples are here, incorrect ones"
+    without = [run for run in runs if run.predictions is None]
+    notes += [f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions." for run in without]
+    what = "questions are here, disagreements" if several else "samples are here, incorrect ones"
     part = f"{shown_count:,} of {count:,} {what} first." if shown_count < count else ""
     return Samples(rows, keys, album.uris, notes, part, of_prompts, _judged(runs, rows))
 
 
 def _judged(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
     parsed = any(row["step"] == "judge" for row in rows)
-    scored = any(row["step"] == TEXT or "judge_scores" in row for row in rows)
+    scored = any(row["step"] == _TEXT or "judge_scores" in row for row in rows)
     names = [(task.scores or {}).get("judge") for run in runs for task in run.tasks.values()]
     by = " and ".join(dict.fromkeys(name for name in names if isinstance(name, str))) or "a judge"
     what = " or ".join(name for name, is_there in (("parsed", parsed), ("scored", scored)) if is_there)
@@ -139,33 +136,37 @@ def _parts(sample: Mapping[str, Any]) -> tuple[str | int, ...]:
     texts = [sample.get("question", ""), *sample.get("options", ())]
     known = "|".join(re.escape(text) for text in sorted(filter(None, texts), key=len, reverse=True))
     parts = re.split(f"({known})", sample["prompt"]) if known else [sample["prompt"]]
-    return tuple(texts.index(part) if place % 2 else part for place, part in enumerate(parts))
+    return tuple(texts.index(part) if index % 2 else part for index, part in enumerate(parts))
 
 
-def _by_question(key: TaskKey, runs: Sequence[Run]) -> dict[tuple[str, str], list[tuple[int, dict[str, Any]]]]:
-    """The samples of each question and pass (both passes of a pair are one), each with the index of its run."""
-    found: dict[tuple[str, str], list[tuple[int, dict[str, Any]]]] = {}
-    for place, run in enumerate(runs):
+def _questions(key: TaskKey, runs: Sequence[Run]) -> list[_Replies]:
+    """The samples of each question and pass (both passes of a pair are one)."""
+    questions: dict[tuple[str, str], _Replies] = {}
+    for index, run in enumerate(runs):
         answers = run.answers(key) if key in run.tasks else None
         for sample in [] if answers is None else read_samples(answers.rows(range(len(answers)))):
-            found.setdefault((sample["id"], sample["pass"]), []).append((place, sample))
-    return found
+            questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
+    return list(questions.values())
 
 
-def _rank(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[bool, bool]:
-    return not _disagree(of_run), not any(_comes_first(sample) for _, sample in of_run)
+def _rank(replies: _Replies) -> tuple[bool, bool]:
+    return not _disagree(replies), not any(_comes_first(sample) for _, sample in replies)
 
 
-def _disagree(of_run: Sequence[tuple[int, Mapping[str, Any]]]) -> bool:
+def _disagree(replies: _Replies) -> bool:
     """Whether runs chose different options (whatever their letters), or one is correct and another incorrect."""
-    chosen = {(_chosen(one), one.get("swapped", {}).get("choice"), one.get("correct")) for _, one in of_run}
-    return len(chosen) > 1
+    return len({(_chosen(s), s.get("swapped", {}).get("choice"), s.get("correct")) for _, s in replies}) > 1
 
 
 def _chosen(sample: Mapping[str, Any]) -> str | None:
     choice, options = sample.get("choice"), sample.get("options") or []
-    place = ord(choice) - ord("A") if choice and len(choice) == 1 else -1
-    return str(options[place]) if 0 <= place < len(options) else choice
+    index = ord(choice) - ord("A") if choice and len(choice) == 1 else -1
+    return str(options[index]) if 0 <= index < len(options) else choice
+
+
+def _comes_first(sample: Mapping[str, Any]) -> bool:
+    steps = {sample["step"], sample.get("swapped", sample)["step"]}
+    return sample.get("correct") is False or sample.get("consistent") is False or not steps.isdisjoint(UNREAD)
 
 
 def _images(
@@ -182,7 +183,7 @@ def _images(
 
 
 def _shorten(rows: Sequence[dict[str, Any]], prompts: Sequence[list[str | int]]) -> int:
-    """Cut texts until all fit the page; return the characters kept of each."""
+    """Cut texts until all fit the page; return the characters that each may have."""
     longest = _LONGEST
     for shorter in _SHORTER:
         if len(json.dumps([rows, prompts], ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
@@ -190,7 +191,7 @@ def _shorten(rows: Sequence[dict[str, Any]], prompts: Sequence[list[str | int]])
         longest = shorter
         for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)):
             for name in ("question", "text", "reasoning", "reference", "error"):
-                if len(row.get(name, "")) > longest:
+                if name in row:
                     row[name] = _cut(row[name], longest)
         for parts in prompts:
             parts[:] = [part if isinstance(part, int) else _cut(part, longest) for part in parts]
@@ -210,12 +211,8 @@ def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = [defaultdict(lambda: None, row) for row in rows]
     first = {row["id"]: row for row in rows if row["pass"] == "main"}
     swapped = {row["id"]: row for row in rows if row["pass"] == "reversed"}
-    found = []
-    for row in rows:
-        if row["pass"] != "reversed":
-            sample = _sample(row, first.get(row["id"], {}))
-            found.append(sample if row["id"] not in swapped else _pair(sample, row, swapped[row["id"]]))
-    return found
+    samples = [(row, _sample(row, first.get(row["id"], {}))) for row in rows if row["pass"] != "reversed"]
+    return [_pair(sample, row, swapped[row["id"]]) if row["id"] in swapped else sample for row, sample in samples]
 
 
 def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,55 +227,39 @@ def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str,
 
 
 def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
-    choice, correct = row["choice"], row["correct"]
+    texts = ("prompt", "question", "text", "reasoning", "error")
     # Of other items, the label is shown as an option, an image or a score.
     is_text = not row["options"] and not row["first_id"] and row["quality"] is None
     sample = {
-        "id": row["id"],
-        "pass": row["pass"],
-        "prompt": _shortened(row["prompt"]),
-        "question": _shortened(row["question"]),
+        **{name: row[name] for name in ("id", "pass", "answer", "choice", "own_score")},
+        **{name: row[name] and _shortened(row[name]) for name in texts},
         "options": [_shortened(option) for option in row["options"] or ()],
-        "answer": row["answer"],
-        "text": _shortened(row["text"]),
-        "reasoning": _shortened(row["reasoning"]),
-        "error": _shortened(row["error"]),
-        "choice": choice,
-        "step": _step(row, row["step"], choice),
-        "correct": correct if row["own_score"] is None else None,
+        "step": _step(row),
+        "correct": row["correct"] if row["own_score"] is None else None,
         "outcome": main.get("outcome"),
-        "reference": _shortened(row["label"]) if is_text else None,
+        "reference": _shortened(row["label"]) if is_text and row["label"] is not None else None,
         "judge_scores": {name: row[name] for name in (*JUDGED_DIMENSIONS, "judge_score") if row[name] is not None},
-        "own_score": row["own_score"],
         "predicted": row["quality_score"],
         "human": row["quality"],
     }
     return {name: value for name, value in sample.items() if value not in (None, [], {})}
 
 
-def _step(row: Mapping[str, Any], step: str | None, choice: str | None) -> str:
+def _step(row: Mapping[str, Any]) -> str:
     if row["error"]:
         return UNPARSEABLE
     if row["losses"]:
-        return LOWEST_LOSS
+        return _LOWEST_LOSS
+    unread = why_unread(row["text"] or "", row["finish_reason"])
     if row["options"] or row["first_id"]:
         # Private questions have no step of their own.
-        return step or (EXACT if choice else why_unread(row["text"] or "", row["finish_reason"]))
-    if row["own_score"] is not None:
-        return SCORED
+        return row["step"] or (_EXACT if row["choice"] else unread)
     if row["rounds"] is not None:
-        return text_outcome(row["finish_reason"], row["empty_prediction"]) or TEXT
-    if row["quality_score"] is not None or row["logits"]:
-        return SCORED
-    return why_unread(row["text"] or "", row["finish_reason"]) if row["quality"] is not None else UNSCORED
+        return text_outcome(row["finish_reason"], row["empty_prediction"]) or _TEXT
+    if row["own_score"] is not None or row["quality_score"] is not None or row["logits"]:
+        return _SCORED
+    return unread if row["quality"] is not None else _UNSCORED
 
 
-def _comes_first(sample: Mapping[str, Any]) -> bool:
-    steps = {sample["step"], sample.get("swapped", sample)["step"]}
-    return sample.get("correct") is False or sample.get("consistent") is False or not steps.isdisjoint(UNREAD)
-
-
-def _shortened(text: str | None) -> str | None:
-    if text is None or len(text) <= _LONGEST:
-        return text
-    return f"{text[:_LONGEST]}\N{HORIZONTAL ELLIPSIS} ({len(text):,} characters in total)"
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{_cut(text, _LONGEST)} ({len(text):,} characters in total)"

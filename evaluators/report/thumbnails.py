@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL, is_mini_source
-from eyechart.evaluators.tasks import get_task, known_task
+from eyechart.evaluators.tasks import known_task
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _LARGEST_SIDE, _SMALLEST_SIDE = 512, 112
-_QUALITY = 60
 BUDGET = 1_200_000
 """Characters of all thumbnails together, so that a page of 10,000 samples stays below 5 MB."""
 NO_ROOM = -1
-"""Place of an image that was left out to keep the page small."""
+"""Index of an image that was left out to keep the page small."""
 
 
 @dataclass
@@ -35,10 +34,10 @@ class Album:
     """Characters that may still be added."""
     left_out: int = 0
     """Images for which there was no room."""
-    _places: dict[str, int] = field(default_factory=dict)
+    _indices: dict[str, int] = field(default_factory=dict)
 
     def add(self, encoded: Mapping[str, Any], share: int) -> int | None:
-        """The index of an image's thumbnail; None if the image cannot be read.
+        """The index of an image's thumbnail; None if the image cannot be read, `NO_ROOM` if it does not fit.
 
         Args:
             encoded: `{"bytes", "path"}`.
@@ -49,7 +48,10 @@ class Album:
 
         content = encoded["bytes"]
         key = encoded["path"] if content is None else hashlib.sha256(content).hexdigest()
-        if key not in self._places:
+        if key not in self._indices:
+            if self.room <= 0:
+                self.left_out += 1
+                return NO_ROOM
             try:
                 image = open_image(encoded)
             except DataError:
@@ -59,17 +61,17 @@ class Album:
                 # Smaller images need more bytes per pixel.
                 side = max(image.size) * math.sqrt(0.8 * share / len(uri))
                 uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
-            self._places[key] = len(self.uris)
+            self._indices[key] = len(self.uris)
             self.uris.append(uri)
             self.room -= len(uri)
-        return self._places[key]
+        return self._indices[key]
 
 
 def _encoded(image: "Image", side: int) -> str:
     """The image as a `data:` address, with at most this side."""
     image.thumbnail((side, side))
     buffer = io.BytesIO()
-    image.save(buffer, format="WEBP", quality=_QUALITY, method=0)
+    image.save(buffer, format="WEBP", quality=60, method=0)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
@@ -78,21 +80,13 @@ def add_images(
 ) -> tuple[dict[str, list[int | None]], str]:
     """Put the images of some items into an album.
 
-    Args:
-        album: Receives the images.
-        key: The task.
-        result: The task's result; its settings name the data.
-        ids: The items' ids.
-
     Returns:
-        The indices of each item's images (None for an unreadable image, `NO_ROOM` for one that did not fit), and the
-        reason if there are no images, else "".
+        What `Album.add` returned for each item's images, and the reason if there are no images, else "".
     """
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
     settings = result.settings.get("data")
-    settings = settings if isinstance(settings, dict) else {}
-    source = settings.get("source")
+    source = settings.get("source") if isinstance(settings, dict) else None
     if not isinstance(source, str):
         return {}, "the run's settings do not name the data"
     if source != OFFICIAL and not is_mini_source(source) and not Path(source).exists():
@@ -101,23 +95,15 @@ def add_images(
         with without_progress_bars():
             dataset = _load(key, settings)
         wanted = set(ids)
-        places = [place for place, id in enumerate(dataset["id"]) if id in wanted]
-        rows = undecoded_rows(dataset.select(places))
-        of_id = {row["id"]: row for row in rows}
+        chosen = dataset.select([index for index, id in enumerate(dataset["id"]) if id in wanted])
+        of_id = {row["id"]: row for row in undecoded_rows(chosen)}
         # In the order of the samples, because the album may become full.
         images = {id: _images(of_id[id]) for id in ids if id in of_id}
         share = album.room // max(1, sum(map(len, images.values())))
-        return {id: [_added(album, image, share) for image in of_row] for id, of_row in images.items()}, ""
+        return {id: [album.add(image.read(), share) for image in of_row] for id, of_row in images.items()}, ""
     # The files or the dataset may have changed since the run; the report is then written without images.
     except Exception as error:
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
-
-
-def _added(album: Album, image: Any, share: int) -> int | None:
-    if album.room <= 0:
-        album.left_out += 1
-        return NO_ROOM
-    return album.add(image.read(), share)
 
 
 def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
@@ -125,12 +111,12 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.own_data import load_own
     from eyechart.evaluators.evaluation.data import DataRequest, load_data
 
-    source, options = settings["source"], settings.get("options") or {}
-    if known_task(key.task) is None:
+    source, options, task = settings["source"], settings.get("options") or {}, known_task(key.task)
+    if task is None:
         own = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
         return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
     if source == OFFICIAL:
-        return prepared_dataset(key.dataset, get_task(key.task).data.config, split=key.split, options=options)
+        return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
     is_mini = is_mini_source(source)
     request = DataRequest(
         dataset=key.dataset,
@@ -142,7 +128,7 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         skip_missing=True,
         skip_bad=True,
     )
-    return load_data(get_task(key.task), request).dataset
+    return load_data(task, request).dataset
 
 
 def _images(row: Mapping[str, Any]) -> list[Any]:
