@@ -8,7 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import SCORES
@@ -44,10 +44,10 @@ class TableColumn(_Strict):
     """Scores that are subtracted."""
     variant: str = ""
     """The alternative scoring that has the score; "" for the result's own scores."""
-    digits: int | None = None
-    """Decimals, if they differ from the table's."""
-    unit: str = ""
-    """The unit, if it differs from the table's."""
+    digits: int
+    """Decimals; by default the table's."""
+    unit: str
+    """"percent" or "score"; by default the table's."""
     is_headline: bool = False
     """Whether it stands for a headline score whose path it does not have."""
 
@@ -55,6 +55,16 @@ class TableColumn(_Strict):
     def spec(self) -> ScoreSpec | None:
         """The declaration of its score; None for a sum, a difference, or a score that is not declared."""
         return spec_at(self.path[0]) if len(self.path) == 1 and not self.minus else None
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether its numbers are percentages."""
+        return self.unit == PERCENT and (self.spec is None or self.spec.unit in (Unit.FRACTION, Unit.PERCENT))
+
+    @property
+    def factor(self) -> int:
+        """What turns a score into its number."""
+        return 100 if self.is_percent and not (self.spec and self.spec.unit is Unit.PERCENT) else 1
 
 
 class TableRow(_Strict):
@@ -123,11 +133,19 @@ class PublishedTable(_Strict):
     set_apart: str = ""
     """Why the rows must not be compared with those of the board; empty if they can be."""
     note: str = ""
-    """A remark below the table of runs; a path in braces stands for a value in their results."""
+    """A remark below the table of runs; a path in braces stands for a value in their results, `variant:path` for one in
+    an alternative scoring."""
     columns: list[TableColumn]
     rows: list[TableRow] = []
     corrections: list[Correction] = []
     notes: list[str] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, table: Any) -> Any:
+        """Each column with the table's decimals and unit, if it has none of its own."""
+        shared = {name: table[name] for name in ("digits", "unit")}
+        return {**table, "columns": [shared | column for column in table["columns"]]}
 
     @property
     def labels(self) -> list[str]:
@@ -137,15 +155,6 @@ class PublishedTable(_Strict):
             f"{column.group} {column.label}" if labels.count(column.label) > 1 else column.label
             for column in self.columns
         ]
-
-    def is_percent(self, column: TableColumn) -> bool:
-        """Whether the numbers of a column are percentages."""
-        is_share = column.spec is None or column.spec.unit in (Unit.FRACTION, Unit.PERCENT)
-        return (column.unit or self.unit) == PERCENT and is_share
-
-    def factor(self, column: TableColumn) -> int:
-        """What turns a score into the number in a column."""
-        return 100 if self.is_percent(column) and not (column.spec and column.spec.unit is Unit.PERCENT) else 1
 
 
 class Best(NamedTuple):

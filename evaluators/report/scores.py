@@ -107,11 +107,11 @@ def interval(scores: Any, *path: str, factor: float = 1) -> tuple[float, float] 
 
 
 def texts_of(results: Results, name: str) -> Iterator[str]:
-    """The different values of a setting, a score or a diagnostic, in which dots lead into mappings."""
-    seen: dict[str, None] = {}
+    """The different values of a score, diagnostic or setting; dots lead into mappings, `:` out of a variant."""
+    variant, _, name = name.rpartition(":")
+    values: dict[str, None] = {}
     for _, result in results:
-        for values in (result.scores, result.diagnostics, result.settings):
-            if (value := at(values, name.split("."))) is not None:
-                seen[str(value)] = None
-                break
-    yield from seen
+        places = [result.variants.get(variant)] if variant else [result.scores, result.diagnostics, result.settings]
+        texts = [str(value) for place in places if (value := at(place, name.split("."))) is not None]
+        values |= dict.fromkeys(texts[:1])
+    yield from values

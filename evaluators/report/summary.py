@@ -49,7 +49,8 @@ class TaskSummary:
         return title_of_data(self.key)
 
 
-class LeftOutItems(NamedTuple):
+@dataclass(frozen=True)
+class LeftOutItems:
     """Items that are not in the scores of one task of one run."""
 
     title: str

@@ -158,25 +158,26 @@ def _stacked(lines: Sequence[str], place: str) -> str:
 
 
 def _is_wide(table: PaperTable) -> bool:
-    labels = [max(len(row.labels[place]) for row in table.rows) for place in range(len(table.corner))]
-    cells = [
-        max(len(row.cells[place].interval) * 0.7 or len(row.cells[place].text) for row in table.rows)
-        for place in range(len(table.heads))
+    """Whether the table is wider than a column of a paper, by its characters."""
+    columns = zip(*(row.labels + row.cells for row in table.rows), strict=True)
+    widths = [
+        max(0.7 * len(c.interval) or len(c.text) if isinstance(c, Cell) else len(c) for c in column)
+        for column in columns
     ]
-    return sum(labels) + sum(max(cell, 6) + 2 for cell in cells) > _WIDE
+    return sum(max(width, 6) + 2 for width in widths) > _WIDE
 
 
 def _remarks(table: PaperTable, tests: RunDifferences | None) -> list[str]:
     """What the brackets and the asterisks mean."""
     cells = [cell for row in table.rows for cell in row.cells]
     remarks = ["In brackets: 95 % intervals."] if any(cell.interval for cell in cells) else []
-    by_test: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        if tests is not None and cell.score in tests.against_best:
-            by_test.setdefault(tests.against_best[cell.score], {})[spec(cell.score.score).label] = None
-    if tests is None or not by_test:
+    tested = [cell.score for cell in cells if tests is not None and cell.score in tests.against_best]
+    if tests is None or not tested:
         return remarks
-    is_any_lower = any(cell.score in tests.lower for cell in cells)
+    by_test: dict[str, dict[str, None]] = {}
+    for score in filter(None, tested):
+        by_test.setdefault(tests.against_best[score], {})[spec(score.score).label] = None
+    is_any_lower = not tests.lower.isdisjoint(tested)
     begin = "*: lower" if is_any_lower else "No score is significantly lower"
     names = "; ".join(f"{', '.join(labels)} by {test}" for test, labels in by_test.items())
     adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""

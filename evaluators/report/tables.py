@@ -5,12 +5,12 @@ What a table looks like is in its JSON file (`published`). A task of your own ha
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import compress, groupby
 from typing import Any, NamedTuple
 
-from eyechart.evaluators.published import PERCENT, PublishedTable, TableColumn, published_tables, spec_at
+from eyechart.evaluators.published import PERCENT, PublishedTable, TableColumn, TableRow, published_tables
 from eyechart.evaluators.report.scores import (
     Results,
     at,
@@ -159,100 +159,43 @@ def paper_tables(runs: Sequence[Run]) -> list[PaperTable]:
     tables = []
     for key in dict.fromkeys(keys):
         results = scored_results(key, runs)
-        for name, layout in _layouts(key, results):
-            table = _filled(name, layout, key, results)
-            tables += [table] if table is not None else []
+        own = _own_layouts(results) if known_task(key.task) is None else ()
+        for name, layout in (*own, *sorted(published_tables().items(), key=_order)):
+            is_here = key.task in (layout.tasks or [key.task]) and key.split in (layout.splits or [key.split])
+            if results and is_here and key.dataset == (layout.dataset or key.dataset):
+                shown = [(label, result) for label, result in results if _belongs(layout, result)]
+                tables += _filled(layout, (layout.table or name).lower(), key, shown)
     return tables
 
 
-def _layouts(key: TaskKey, results: Results) -> Iterator[tuple[str, PublishedTable]]:
-    """The tables that a result stands in, each with its name in files."""
-    if results and known_task(key.task) is None:
-        yield from _own_layouts(results)
-    for name, table in sorted(published_tables().items(), key=lambda item: _in_paper(item[0])):
-        if (
-            key.task in (table.tasks or [key.task])
-            and key.dataset == (table.dataset or key.dataset)
-            and key.split in (table.splits or [key.split])
-        ):
-            yield table.table or name, table
-
-
-def _in_paper(name: str) -> tuple[bool, list[tuple[int, str]]]:
-    """The order of tables: those of papers first, numbers in them in their order."""
-    parts = re.findall(r"\d+|\D+", name)
-    return "table" not in name, [(int(part) if part.isdigit() else 0, part) for part in parts]
+def _order(item: tuple[str, PublishedTable]) -> tuple[bool, list[tuple[int, str]]]:
+    """Tables of papers first, numbers in their names in order."""
+    parts = re.findall(r"\d+|\D+", item[0])
+    return not item[1].paper, [(int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def _own_layouts(results: Results) -> Iterator[tuple[str, PublishedTable]]:
     """All scores of a task of your own, then its headline by each group."""
-    specs = [spec for spec in specs_in(with_nan(results[0][1].scores)) if spec.in_table]
-    yield "scores", _own_layout("Scores", [(spec.label, (), spec) for spec in specs])
-    if (headline := results[0][1].headline_spec()) is not None:
+
+    def layout(title: str, columns: Iterable[tuple[str, tuple[str, ...], ScoreSpec]]) -> PublishedTable:
+        described = [
+            {
+                "label": label,
+                "path": ((*part, *spec.key.split(".")),),
+                "digits": 2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3,
+            }
+            for label, part, spec in columns
+        ]
+        return PublishedTable.model_validate(
+            {"tasks": [], "title": title, "unit": PERCENT, "digits": 2, "columns": described}
+        )
+
+    specs = [spec for spec in specs_in(with_nan(results[0][1].scores)) if spec.in_table] if results else []
+    yield "scores", layout("Scores", ((spec.label, (), spec) for spec in specs))
+    if results and (headline := results[0][1].headline_spec()) is not None:
         for group, values in group_values(results).items():
             columns = [(value, (f"by_{group}", value), headline) for value in values]
-            yield f"scores_by_{group}", _own_layout(f"{headline.label} by {group}", columns)
-
-
-def _own_layout(title: str, columns: Sequence[tuple[str, tuple[str, ...], ScoreSpec]]) -> PublishedTable:
-    return PublishedTable(
-        tasks=[],
-        title=title,
-        unit=PERCENT,
-        digits=2,
-        columns=[
-            TableColumn(
-                label=label,
-                path=((*part, *spec.key.split(".")),),
-                digits=2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3,
-            )
-            for label, part, spec in columns
-        ],
-    )
-
-
-def _filled(name: str, layout: PublishedTable, key: TaskKey, results: Results) -> PaperTable | None:
-    """A table with the runs' rows; None if no run has a score in it."""
-    results = [(_label(label, result), label, result) for label, result in results if _belongs(layout, result)]
-    columns = _expanded(layout.columns, [result for *_, result in results])
-    rows = [row for shown, label, result in results for row in _rows(layout, columns, key, (shown, label, result))]
-    if not rows:
-        return None
-    if not layout.rows:
-        has_value = [any(math.isfinite(row.cells[place].value) for row in rows) for place in range(len(columns))]
-        columns = [column for column, keep in zip(columns, has_value, strict=True) if keep]
-        rows = [
-            row._replace(cells=tuple(c for c, keep in zip(row.cells, has_value, strict=True) if keep)) for row in rows
-        ]
-    if layout.chance_row:
-        levels = {_chance_row(layout, columns, result) for *_, result in results}
-        rows = [*(levels if len(levels) == 1 else ()), *rows]
-    whole = [place for place, column in enumerate(columns) if len(column.path[0]) == 1]
-    best = max(whole, key=lambda place: (_is_headline(columns[place]), place), default=None)
-    table = PaperTable(
-        key=key.file_name(name.lower()),
-        title=f"{layout.paper.partition(' (')[0]}, {layout.table}: {layout.title}" if layout.paper else layout.title,
-        corner=(layout.corner, layout.row_variants.head) if layout.row_variants else (layout.corner,),
-        heads=tuple(
-            Head(
-                column.group,
-                column.label + (" (%)" if layout.is_percent(column) and not column.minus else ""),
-                is_headline=place == best,
-            )
-            for place, column in enumerate(columns)
-        ),
-        rows=tuple(rows),
-        note=_note(layout, [(label, result) for label, _, result in results]),
-        task=key,
-    )
-    if layout.rows and layout.tasks[0] == key.task:
-        table = _with_published(table, layout, columns, [result for *_, result in results])
-    table = _ranked(table, [bool(column.spec and column.spec.higher_is_better) for column in columns])
-    return _across(table) if layout.across else table
-
-
-def _label(label: str, result: TaskResult) -> str:
-    return f"{label} (without images)" if result.settings.get("blind") is True else label
+            yield f"scores_by_{group}", layout(f"{headline.label} by {group}", columns)
 
 
 def _belongs(layout: PublishedTable, result: TaskResult) -> bool:
@@ -260,165 +203,155 @@ def _belongs(layout: PublishedTable, result: TaskResult) -> bool:
     return has_all and not any(result.settings.get(name) == value for name, value in layout.unless.items())
 
 
-def _expanded(columns: Sequence[TableColumn], results: Sequence[TaskResult]) -> list[TableColumn]:
-    """The columns, with one for each key that a star stands for."""
-    expanded = []
-    for column in columns:
-        before, star, after = _around_star(column.path[0])
-        if not star:
-            expanded.append(column)
-            continue
-        parts = [at(_root(result, column.variant), before) for result in results]
-        for name in sorted({name for part in parts if isinstance(part, Mapping) for name in part}):
-            expanded.append(column.model_copy(update={"label": name, "path": ((*before, name, *after),)}))
-    return expanded
+def _filled(layout: PublishedTable, name: str, key: TaskKey, results: Results) -> list[PaperTable]:
+    """A table with the runs' rows; none if no run has a score in it."""
+    columns = [own for column in layout.columns for own in _expanded(column, results)]
+    rows = [row for label, result in results for row in _rows(layout, columns, key, label, result)]
+    if not layout.rows:
+        columns, rows = _without_empty(columns, rows)
+    if not rows:
+        return []
+    if layout.chance_row:
+        guesses = [column.model_copy(update={"path": (_chance_path(column),)}) for column in columns]
+        levels = {tuple(_cell(column, key, "", result) for column in guesses) for _, result in results}
+        texts = {tuple(cell.text for cell in cells): cells for cells in levels}
+        guess = [Row((CHANCE,), tuple(map(_plain, cells)), is_model=False) for cells in texts.values()]
+        rows = [*(guess if len(guess) == 1 else ()), *rows]
+    published = layout.rows if layout.tasks[:1] == [key.task] else []
+    rows += [_published_row(layout, columns, row) for row in published]
+    other = "" if layout.split == key.split else f" (split: {layout.split}; the runs use {key.split})"
+    is_part = any(is_mini(r) or r.settings.get("limit") or r.settings.get("sample") for _, r in results)
+    whole = [
+        (column.spec is not None and column.spec.headline, column) for column in columns if len(column.path[0]) == 1
+    ]
+    headline = max(enumerate(whole), key=lambda item: (item[1][0], item[0]), default=(0, (False, None)))[1][1]
+    is_comparable = bool(published) and layout.split == key.split and not is_part
+    ranked = [bool(column.spec and column.spec.higher_is_better) for column in columns]
+    table = PaperTable(
+        key=key.file_name(name),
+        title=f"{layout.paper.partition(' (')[0]}, {layout.table}: {layout.title}" if layout.paper else layout.title,
+        corner=(layout.corner, layout.row_variants.head) if layout.row_variants else (layout.corner,),
+        heads=tuple(
+            Head(c.group, c.label + (" (%)" if c.is_percent and not c.minus else ""), is_headline=c is headline)
+            for c in columns
+        ),
+        rows=_ranked(rows, ranked, is_comparable),
+        note=re.sub(r"\{([\w.: ]+)\}", lambda name: " or ".join(texts_of(results, name[1])) or "unknown", layout.note),
+        source=f"Published values: {layout.paper}, {layout.table}{other}." if published else "",
+        is_comparable=is_comparable,
+        task=key,
+    )
+    return [_across(table) if layout.across else table]
 
 
-def _around_star(path: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    place = path.index("*") if "*" in path else len(path)
-    return path[:place], place < len(path), path[place + 1 :]
+def _expanded(column: TableColumn, results: Results) -> Iterator[TableColumn]:
+    """The column, or one for each key that a star stands for."""
+    path = column.path[0]
+    if "*" not in path:
+        yield column
+        return
+    place = path.index("*")
+    parts = [at(_root(result, column.variant), path[:place]) for _, result in results]
+    for name in sorted({name for part in parts if isinstance(part, Mapping) for name in part}):
+        yield column.model_copy(update={"label": name, "path": ((*path[:place], name, *path[place + 1 :]),)})
 
 
-def _root(result: TaskResult, variant: str) -> dict[str, Any]:
-    scores = result.variants.get(variant) if variant else result.scores
-    return {**(scores or {}), **({} if variant else {"diagnostics": result.diagnostics})}
+def _root(result: TaskResult, variant: str) -> Mapping[str, Any]:
+    if variant:
+        return result.variants.get(variant, {})
+    return {**(result.scores or {}), "diagnostics": result.diagnostics}
+
+
+def _without_empty(columns: list[TableColumn], rows: list[Row]) -> tuple[list[TableColumn], list[Row]]:
+    """Columns in which any row has a number, and the rows in them."""
+    filled = [any(math.isfinite(row.cells[place].value) for row in rows) for place in range(len(columns))]
+    rows = [row._replace(cells=tuple(compress(row.cells, filled))) for row in rows]
+    return list(compress(columns, filled)), rows
 
 
 def _rows(
-    layout: PublishedTable, columns: Sequence[TableColumn], key: TaskKey, run: tuple[str, str, TaskResult]
+    layout: PublishedTable, columns: Sequence[TableColumn], key: TaskKey, label: str, result: TaskResult
 ) -> list[Row]:
     """The rows of a run; none if it has no scores, or too few variants to compare."""
-    shown, label, result = run
+    name = f"{label} (without images)" if result.settings.get("blind") is True else label
     variants = layout.row_variants
-    if variants is None:
-        rows = [Row((shown,), tuple(_cell(layout, column, key, label, result) for column in columns))]
-    else:
-        own = next(texts_of([(label, result)], variants.setting), "") if variants.setting else ""
-        rows = []
-        for name, variant in variants.rows.items():
-            chosen = [column.model_copy(update={"variant": "" if variant == own else variant}) for column in columns]
-            rows.append(Row((shown, name), tuple(_cell(layout, column, key, label, result) for column in chosen)))
+    own = next(texts_of([(label, result)], variants.setting), "") if variants and variants.setting else ""
+    rows = []
+    for text, variant in variants.rows.items() if variants else [("", "")]:
+        update = {"variant": "" if variant == own else variant}
+        chosen = [column.model_copy(update=update) for column in columns] if variants else columns
+        cells = tuple(_cell(column, key, label, result) for column in chosen)
+        rows.append(Row((name, text) if variants else (name,), cells))
     # The other columns of a table of an alternative scoring are there to compare with.
     counted = [place for place, column in enumerate(columns) if column.variant] or range(len(columns))
     count = sum(any(math.isfinite(row.cells[place].value) for place in counted) for row in rows)
-    return rows if count >= (1 if variants is None else 2) else []
+    return rows if count >= (2 if variants else 1) else []
 
 
-def _cell(layout: PublishedTable, column: TableColumn, key: TaskKey, label: str, result: TaskResult) -> Cell:
-    root, factor = _root(result, column.variant), layout.factor(column)
+def _cell(column: TableColumn, key: TaskKey, label: str, result: TaskResult) -> Cell:
+    root, spec, path = _root(result, column.variant), column.spec, column.path[0]
     value = sum(number(root, *path) for path in column.path) - sum(number(root, *path) for path in column.minus)
-    digits = layout.digits if column.digits is None else column.digits
-    spec, path = column.spec, column.path[0]
+    # Without what binary fractions add, as in 100 * 0.3794.
+    value = round(column.factor * value, 9)
     if spec is None:
-        return Cell(factor * value, digits)
-    ends = interval(root, *path, factor=factor) if spec.has_interval else None
+        return Cell(value, column.digits)
+    ends = interval(root, *path, factor=column.factor) if spec.has_interval else None
     part = path[: len(path) - len(spec.key.split("."))]
     # A database of an average is a result of its own.
     task = key._replace(dataset=part[1]) if len(part) == 2 and key.dataset == AVERAGE else None if part else key
-    return Cell(
-        factor * value, digits, "", ends, ScoreId(label, task, spec.key) if task and not column.variant else None
-    )
+    score = ScoreId(label, task, spec.key) if task is not None and not column.variant else None
+    return Cell(value, column.digits, "", ends, score)
 
 
-def _chance_row(layout: PublishedTable, columns: Sequence[TableColumn], result: TaskResult) -> Row:
-    cells = []
-    for column in columns:
-        spec, root = spec_at(column.path[0]), _root(result, column.variant)
-        part = at(root, column.path[0][:-1]) if spec else None
-        level = spec.chance_level(part) if spec and isinstance(part, Mapping) else None
-        value = float(level) if isinstance(level, int | float) else math.nan
-        cells.append(
-            Cell(round(layout.factor(column) * value, 9), layout.digits if column.digits is None else column.digits)
-        )
-    return Row((CHANCE,), tuple(cells), is_model=False)
+def _chance_path(column: TableColumn) -> tuple[str, ...]:
+    chance = column.spec.chance if column.spec else None
+    return (*column.path[0][:-1], chance if isinstance(chance, str) else "")
 
 
-def _is_headline(column: TableColumn) -> bool:
-    return column.spec is not None and column.spec.headline
+def _plain(cell: Cell) -> Cell:
+    return Cell(cell.value, cell.digits)
 
 
-def _note(layout: PublishedTable, results: Results) -> str:
-    """The remark below a table, with the runs' values in place of their names."""
-    variants = [column.variant for column in layout.columns if column.variant]
-    of_variants = [
-        (label, result.model_copy(update={"scores": {**(result.scores or {}), **result.variants.get(name, {})}}))
-        for label, result in results
-        for name in variants[:1] or [""]
-    ]
-
-    def value(name: re.Match[str]) -> str:
-        return " or ".join(texts_of(of_variants, name[1])) or "unknown"
-
-    return re.sub(r"\{([\w.]+)\}", value, layout.note)
+def _published_row(layout: PublishedTable, columns: Sequence[TableColumn], row: TableRow) -> Row:
+    # The names of rows with variants end in the variant's.
+    model, _, variant = row.model.rpartition(", ") if layout.row_variants else (row.model, "", "")
+    labels = (model, variant.replace("/", "\N{LEFT RIGHT ARROW}")) if layout.row_variants else (model,)
+    values = (math.nan if value is None else value for value in row.values)
+    cells = tuple(Cell(value, column.digits) for value, column in zip(values, columns, strict=True))
+    return Row(labels, cells, is_published=True, is_model=row.is_model)
 
 
-def _with_published(
-    table: PaperTable, layout: PublishedTable, columns: Sequence[TableColumn], results: Sequence[TaskResult]
-) -> PaperTable:
-    """The table with the paper's rows, and where they are from."""
-    rows = []
-    for row in layout.rows:
-        # The names of rows with variants end in the variant's.
-        model, _, variant = row.model.rpartition(", ") if layout.row_variants else (row.model, "", "")
-        labels = (model, variant.replace("/", "\N{LEFT RIGHT ARROW}")) if layout.row_variants else (model,)
-        cells = (
-            Cell(math.nan if value is None else value, layout.digits if column.digits is None else column.digits)
-            for value, column in zip(row.values, columns, strict=True)
-        )
-        rows.append(Row(labels, tuple(cells), is_published=True, is_model=row.is_model))
-    split = table.task.split if table.task else ""
-    other = "" if layout.split == split else f" (split: {layout.split}; the runs use {split})"
-    is_part = any(is_mini(r) or r.settings.get("limit") or r.settings.get("sample") for r in results)
-    return replace(
-        table,
-        rows=(*table.rows, *rows),
-        source=f"Published values: {layout.paper}, {layout.table}{other}.",
-        is_comparable=layout.split == split and not is_part,
-    )
-
-
-def _ranked(table: PaperTable, is_ranked: Sequence[bool]) -> PaperTable:
-    """The table with marks at the best and second-best numbers of each column.
+def _ranked(rows: Sequence[Row], columns: Sequence[bool], is_comparable: bool) -> tuple[Row, ...]:
+    """The rows with marks at the best and second-best numbers of some columns, as they are printed.
 
     The runs are ranked together with the paper's models if comparable, otherwise separately. A model alone has no rank.
     """
-    marks: dict[tuple[int, int], str] = {}
-    groups = (None,) if table.is_comparable else (False, True)
-    for column in (place for place, has_rank in enumerate(is_ranked) if has_rank):
-        for group in groups:
-            values = {
-                place: row.cells[column].value
-                for place, row in enumerate(table.rows)
-                if row.is_model and math.isfinite(row.cells[column].value) and group in (None, row.is_published)
-            }
-            # As they are printed.
-            texts = {place: float(table.rows[place].cells[column].text) for place in values}
-            order = sorted(set(texts.values()), reverse=True)[:2]
-            if len(texts) > 1:
-                marks |= {(p, column): (BEST, SECOND)[order.index(v)] for p, v in texts.items() if v in order}
-    rows = (
-        row._replace(cells=tuple(replace(c, mark=marks.get((place, column), "")) for column, c in enumerate(row.cells)))
-        for place, row in enumerate(table.rows)
-    )
-    return replace(table, rows=tuple(rows))
+    best: dict[tuple[int, bool], list[str]] = {}
+    for column in compress(range(len(columns)), columns):
+        for is_published in (False, True):
+            group = [row for row in rows if row.is_model and (is_comparable or row.is_published == is_published)]
+            texts = [row.cells[column].text for row in group if math.isfinite(row.cells[column].value)]
+            order = sorted(dict.fromkeys(texts), key=float, reverse=True)
+            best[column, is_published] = order[:2] if len(texts) > 1 else []
+
+    def marked(row: Row, column: int, cell: Cell) -> Cell:
+        order = best.get((column, row.is_published), []) if row.is_model else []
+        return replace(cell, mark=(BEST, SECOND)[order.index(cell.text)]) if cell.text in order else cell
+
+    return tuple(row._replace(cells=tuple(marked(row, *item) for item in enumerate(row.cells))) for row in rows)
 
 
 def _across(table: PaperTable) -> PaperTable:
     """The table with models side by side: a row for each group of columns, or for each column without one."""
-    parts = dict.fromkeys(head.group or head.text for head in table.heads)
-    texts = list(dict.fromkeys(head.text if head.group else "" for head in table.heads))
-    places = {(head.group or head.text, head.text if head.group else ""): i for i, head in enumerate(table.heads)}
+    names = [(head.group or head.text, head.text if head.group else "") for head in table.heads]
+    texts = list(dict.fromkeys(text for _, text in names))
     heads = [
         Head(row.labels[0] if any(texts) else "", text or row.labels[0], row.is_published)
         for row in table.rows
         for text in texts
     ]
-    empty = Cell(math.nan, 0)
     rows = [
-        Row(
-            (part,),
-            tuple(r.cells[places[part, t]] if (part, t) in places else empty for r in table.rows for t in texts),
-        )
-        for part in parts
+        Row((part,), tuple(row.cells[names.index((part, text))] for row in table.rows for text in texts))
+        for part in dict.fromkeys(part for part, _ in names)
     ]
     return replace(table, heads=tuple(heads), rows=tuple(rows))

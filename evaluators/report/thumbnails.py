@@ -85,8 +85,9 @@ def add_images(
     """
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
-    settings = result.settings.get("data")
-    source = settings.get("source") if isinstance(settings, dict) else None
+    data = result.settings.get("data")
+    settings = data if isinstance(data, dict) else {}
+    source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the run's settings do not name the data"
     if source != OFFICIAL and not is_mini_source(source) and not Path(source).exists():
