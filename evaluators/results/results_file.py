@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SkipValidation, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetPydanticSchema, SkipValidation, ValidationError
 from pydantic_core import PydanticCustomError, from_json
+from typing_extensions import TypedDict
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
@@ -43,6 +44,72 @@ VARIANT_WARNING = "variant "
 """How a warning about an alternative scoring begins."""
 
 
+def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:
+    """Refuse scores that no metric returns."""
+    misfit = next(misfits(scores, ""), "")
+    if misfit:
+        raise PydanticCustomError(_MISFIT, "{misfit}", {"misfit": misfit})
+    return scores
+
+
+Scores = Annotated[dict[str, Any], AfterValidator(_check_scores)]
+"""Exactly what a metric returned. Undefined values are nan, and null in files."""
+
+
+class Average(TypedDict):
+    """The average of rows of a paper's table, with its scores."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    over: list[str]
+    weights: str
+
+
+class Agreement(TypedDict):
+    """How often the parsed letter is the one that people read."""
+
+    agreement: float | None
+    agreement_ci95: NotRequired[list[float | None]]
+    n: int
+
+
+class Agreements(TypedDict):
+    """The same for all labelled replies, and for those after exact matching."""
+
+    all: Agreement | None
+    after_exact: Agreement | None
+    unused: NotRequired[int]
+
+
+class Convergence(TypedDict):
+    """Scores of images ranked from ever more rounds of pairs."""
+
+    curve: list[Scores]
+    upper_bound: list[Scores]
+    limit: NotRequired[Scores]
+
+
+class Repeats(TypedDict):
+    """All repeats of a task together."""
+
+    count: Annotated[int, Field(ge=2)]
+    mean: dict[str, float | None]
+    standard_deviation: dict[str, float | None]
+    choices: NotRequired[Scores]
+
+
+class Diagnostics(TypedDict, total=False):
+    """Further numbers about the answers; those that reports read are named here."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    table: dict[str, Scores]
+    averages: list[Annotated[Average, AfterValidator(_check_scores)]]
+    convergence: Convergence
+    extractor_agreement: Agreements
+    exclude_blind_solved: dict[str, Any]
+    multimodal_gain: Scores
+    repeats: Repeats
+
+
 class LeftOut(BaseModel):
     """One item that the scores do not include."""
 
@@ -64,13 +131,13 @@ class TaskResult(BaseModel):
     dataset: str = ""
     split: str = ""
     model: str = ""
-    scores: dict[str, Any] | None = None
-    """Exactly what the metric returned; None if the labels are private. Undefined values are nan, and null in files."""
+    scores: Scores | None = None
+    """None if the labels are private."""
     settings: dict[str, Any] = {}
-    variants: dict[str, dict[str, Any]] = {}
-    """Alternative scorings of the same answers by name; each is exactly what a metric returned."""
-    diagnostics: dict[str, Any] = {}
-    """Further numbers about the answers, such as the prompt-failure rate."""
+    variants: dict[str, Scores] = {}
+    """Alternative scorings of the same answers by name."""
+    diagnostics: Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(Diagnostics))] = {}
+    """Further numbers about the answers: `Diagnostics`."""
     left_out: list[LeftOut] = []
     timings: dict[str, float] = {}
     """Seconds, items per second, and the number of answers from the store, which took no time."""
@@ -122,73 +189,6 @@ class Results(BaseModel):
     """The suite file that the run followed."""
     tasks: list[TaskResult]
     failed: list[FailedTask] = []
-
-
-def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:
-    """Refuse scores that no metric returns."""
-    misfit = next(misfits(scores, ""), "")
-    if misfit:
-        raise PydanticCustomError(_MISFIT, "{misfit}", {"misfit": misfit})
-    return scores
-
-
-_Scores = Annotated[dict[str, Any], AfterValidator(_check_scores)]
-
-
-class _Average(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-    over: list[str]
-    weights: str
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        _check_scores(self.model_extra or {})
-        return self
-
-
-class _Agreement(BaseModel):
-    agreement: float | None
-    agreement_ci95: tuple[float | None, float | None] | None
-    n: int
-
-
-class _Agreements(BaseModel):
-    all: _Agreement | None
-    after_exact: _Agreement | None
-
-
-class _Convergence(BaseModel):
-    curve: list[_Scores]
-    upper_bound: list[_Scores]
-    limit: _Scores = {}
-
-
-class _Repeats(BaseModel):
-    count: Annotated[int, Field(ge=2)]
-    mean: dict[str, float | None]
-    standard_deviation: dict[str, float | None]
-    choices: _Scores = {}
-
-
-class _Diagnostics(BaseModel):
-    """The diagnostics that reports read."""
-
-    table: dict[str, _Scores] = {}
-    averages: list[_Average] = []
-    convergence: _Convergence = _Convergence(curve=[], upper_bound=[])
-    extractor_agreement: _Agreements = _Agreements(all=None, after_exact=None)
-    exclude_blind_solved: dict[str, Any] = {}
-    multimodal_gain: _Scores = {}
-    repeats: _Repeats | None = None
-
-
-class _Numbers(BaseModel):
-    """The parts of a task that are computed with, in the form that metrics and protocols write."""
-
-    scores: _Scores | None
-    variants: dict[str, _Scores]
-    diagnostics: _Diagnostics
 
 
 def collect(
@@ -246,10 +246,6 @@ def read_results(path: str | Path) -> Results:
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:
             raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")
-        try:
-            _Numbers.model_validate(task.model_dump(include={"scores", "variants", "diagnostics"}))
-        except ValidationError as error:
-            raise _bad(file, _first_misfit(error, f"tasks[{number}].")) from error
         task.scores, task.variants, task.diagnostics = map(with_nan, (task.scores, task.variants, task.diagnostics))
     return results
 
@@ -272,11 +268,11 @@ def _bad(file: Path, reason: str) -> BadResultsError:
     return error
 
 
-def _first_misfit(error: ValidationError, where: str = "") -> str:
+def _first_misfit(error: ValidationError) -> str:
     """The first place where a file is malformed, what is expected there, and the number of other places."""
     first, *others = error.errors(include_url=False, include_context=False)
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-    key = where + key.removeprefix(".")
+    key = key.removeprefix(".")
     if first["type"] == _MISFIT:
         return f"key {key}{first['msg']}"
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
