@@ -148,7 +148,8 @@ def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
 def _score(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None; rounded to the shown digits."""
     digits = column.digits + (2 if column.scale == 100 else 0)
-    return [None if value is None else round(value, digits) for value in column.of(row.result.scores or {})]
+    values = column.of(row.result.scores or {})
+    return [None if value is None or math.isnan(value) else round(value, digits) for value in values]
 
 
 def _facets(row: BoardRow) -> dict[str, Any]:
