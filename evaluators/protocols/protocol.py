@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Response, Row
-from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.notes import Note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.own_scores import own_scores
@@ -170,13 +170,13 @@ class Protocol(ABC):
         return []
 
     def score(self, items: Sequence[Any]) -> TaskResult:
-        """Score parsed items of one repeat, including private ones: the mean of their `own_score`.
+        """Score parsed items of one repeat, including private ones: the mean `own_score` of the first passes.
 
         Returns:
             Everything that follows from the items: scores, variants, diagnostics and notes, and the items with what
             follows from several items of a row.
         """
-        public = [item for item in items if item.own_score is not None]
+        public = [item for item in items if item.pass_name == MAIN and item.own_score is not None]
         scores = None
         if public:
             limits = (0.0, 1.0) if self.scorer is None else (self.scorer.low, self.scorer.high)

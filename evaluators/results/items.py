@@ -52,7 +52,7 @@ class Item:
     label: str | None = None
     """The row's label as a text that does not depend on how it was asked, such as the right option; None if private."""
     own_score: float | None = None
-    """What the task's own scoring function returned."""
+    """In the first pass: the row's score from the task's scoring function, or from a protocol without a metric."""
 
     @classmethod
     @cache
