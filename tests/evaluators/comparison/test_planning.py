@@ -121,11 +121,6 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
     assert plan.effective_units == pytest.approx(4 * 29**2 / (28 * 4 + 2))
 
 
-def test_as_many_pairs_as_images_are_not_independent() -> None:
-    design = PairedDesign(60, 60.0, 0.3, 0.3, is_clustered=True)
-    assert not design.is_exact and replace(design, is_clustered=False).is_exact
-
-
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     human = np.arange(200.0)

@@ -13,87 +13,69 @@ CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effectiv
 DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
 CONSTANT = "No interval, as the score is the same without any of the items"
 FEW = "No interval, as there are fewer than 20 units or the score is undefined"
-
-
-def scores(**about: Any) -> dict[str, Any]:
-    return {"circular_accuracy": 0.5, "vanilla_accuracy": 0.75, "n_questions": 60, "n_vanilla": 60, "intervals": about}
+UNREAD = (
+    "95 % Wilson score interval of a mean between two ends; images were not read, so texts about the same image count "
+    "as independent"
+)
 
 
 def kind(name: str, units: int = 51) -> dict[str, Any]:
     return {"kind": name, "units": units}
 
 
-@pytest.mark.parametrize("plain", ["wilson", "mean", "bootstrap"])
-def test_plain_intervals_need_no_line(plain: str) -> None:
-    assert interval_notes([("a", scores(circular_accuracy=kind(plain)))]) == []
+def choices(**about: Any) -> dict[str, Any]:
+    return {"circular_accuracy": 0.5, "vanilla_accuracy": 0.75, "n_questions": 60, "n_vanilla": 60, "intervals": about}
 
 
-def test_scores_of_one_kind_and_size_share_a_place_and_tasks_a_line() -> None:
-    both = scores(circular_accuracy=kind("wilson-clustered"), vanilla_accuracy=kind("wilson-clustered"))
-    other = scores(circular_accuracy=kind("wilson-clustered", 1180), vanilla_accuracy=kind("wilson"))
-    assert interval_notes([("mmbench/en", both), ("own", other)]) == [
-        f"{CLUSTERED}: mmbench/en: CircularEval / VanillaEval (51 clusters); own: CircularEval (1,180 clusters)."
-    ]
-    assert interval_notes([("", other)]) == [f"{CLUSTERED}: CircularEval (1,180 clusters)."]
+def quality(name: str, units: int = 12, srcc: float = 0.5) -> dict[str, Any]:
+    about = {"srcc": kind(name, units), "plcc": kind("bootstrap", units)}
+    return {"srcc": srcc, "plcc": 0.5, "n": units, "intervals": about}
 
 
-def test_pairs_rest_on_images() -> None:
-    about = {"consistency": kind("dyadic", 60)}
-    assert interval_notes([("", {"consistency": 0.5, "n_pairs": 348, "intervals": about})]) == [
-        f"{DYADIC}: consistency (60 images)."
-    ]
-
-
-@pytest.mark.parametrize(("name", "words"), [("none", FEW), ("constant", CONSTANT)])
-def test_why_there_is_no_interval(name: str, words: str) -> None:
-    about = {"srcc": kind(name, 12), "plcc": kind("bootstrap", 12)}
-    assert interval_notes([("", {"srcc": 0.5, "plcc": 0.5, "n": 12, "intervals": about})]) == [
-        f"{words}: SRCC (12 units)."
-    ]
-    assert interval_notes([("", {"srcc": math.nan, "n": 12, "intervals": {"srcc": kind(name, 12)}})]) == []
-
-
-def test_scores_that_never_have_one() -> None:
-    fitted = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
-    (note,) = interval_notes([("two_afc/coarse", fitted)])
-    assert note == "No interval, as the logistic is not refitted on every resample: two_afc/coarse: PLCC, fitted."
-    unread = {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}}
-    (note,) = interval_notes([("", unread)])
-    assert note.startswith("No interval, as they only describe the replies") and "cut" not in note
-
-
-def test_one_unit_is_one() -> None:
-    about = {"srcc": kind("none", 1)}
-    assert interval_notes([("", {"srcc": 0.5, "n": 1, "intervals": about})]) == [f"{FEW}: SRCC (1 unit)."]
-
-
-def test_names_keep_their_capitals() -> None:
-    found = {"gain": 0.5, "n": 60, "intervals": {"gain": kind("paired-unread", 60)}}
-    (note,) = interval_notes([("own", found)])
-    assert note.startswith("Bonett and Price's interval; images were not read")
-    (note,) = interval_notes([("", {"gain": 0.1, "n": 40, "intervals": {"gain": kind("paired-clustered")}})])
-    assert note.startswith("Bonett and Price's interval with a cluster-robust variance")
+BOTH = choices(circular_accuracy=kind("wilson-clustered"), vanilla_accuracy=kind("wilson-clustered"))
+OTHER = choices(circular_accuracy=kind("wilson-clustered", 1180), vanilla_accuracy=kind("wilson"))
+PAIRS = {"consistency": 0.5, "n_pairs": 348, "intervals": {"consistency": kind("dyadic", 60)}}
+JUDGED = {"mean": 1.5, "n": 60, "intervals": {"mean": kind("bounded-unread", 30)}}
+FITTED = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "units"),
+    ("results", "expected"),
     [
-        ("bounded-unread", "95 % Wilson score interval of a mean between two ends; images were not read", "30 items"),
-        ("bounded-clustered", "95 % Wilson score interval of a mean between two ends, with a cluster", "30 clusters"),
+        *(([("a", choices(circular_accuracy=kind(plain)))], []) for plain in ("wilson", "mean", "bootstrap")),
+        # Scores of one kind and size share a place, and tasks a line.
+        (
+            [("mmbench/en", BOTH), ("own", OTHER)],
+            [f"{CLUSTERED}: mmbench/en: CircularEval / VanillaEval (51 clusters); own: CircularEval (1,180 clusters)."],
+        ),
+        ([("", OTHER)], [f"{CLUSTERED}: CircularEval (1,180 clusters)."]),
+        ([("", PAIRS)], [f"{DYADIC}: consistency (60 images)."]),
+        ([("", quality("none"))], [f"{FEW}: SRCC (12 units)."]),
+        ([("", quality("none", 1))], [f"{FEW}: SRCC (1 unit)."]),
+        ([("", quality("constant"))], [f"{CONSTANT}: SRCC (12 units)."]),
+        ([("", quality("none", srcc=math.nan))], []),
+        ([("own", JUDGED)], [f"{UNREAD}: own: mean (0 to 2) (30 items)."]),
+        # Scores that never have an interval.
+        (
+            [("two_afc/coarse", FITTED)],
+            ["No interval, as the logistic is not refitted on every resample: two_afc/coarse: PLCC, fitted."],
+        ),
     ],
 )
-def test_judged_texts_name_what_they_share(name: str, words: str, units: str) -> None:
-    (note,) = interval_notes([("own", {"mean": 1.5, "n": 60, "intervals": {"mean": kind(name, 30)}})])
-    assert note.startswith(words) and note.endswith(f": own: mean (0 to 2) ({units}).")
+def test_intervals_that_are_not_plain_have_a_line(results: Any, expected: list[str]) -> None:
+    assert interval_notes(results) == expected
 
 
-def test_results_of_earlier_versions_say_nothing() -> None:
-    assert interval_notes([("", {"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 40})]) == []
+def test_names_keep_their_capitals_and_shares_of_replies_their_reason() -> None:
+    (note,) = interval_notes([("own", {"gain": 0.5, "n": 60, "intervals": {"gain": kind("paired-unread", 60)}})])
+    assert note.startswith("Bonett and Price's interval; images were not read")
+    (note,) = interval_notes([("", {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}})])
+    assert note.startswith("No interval, as they only describe the replies") and "cut" not in note
 
 
 @pytest.mark.parametrize(
     ("interval", "is_above"),
-    [([0.51, 0.7], True), ([0.4, 0.6], False), ([0.1, 0.3], False), ([float("nan")] * 2, None), (None, None)],
+    [([0.51, 0.7], True), ([0.4, 0.6], False), ([0.1, 0.3], False), ([math.nan] * 2, None), (None, None)],
 )
 def test_a_score_is_above_chance_if_its_interval_is(interval: list[float] | None, is_above: bool | None) -> None:
     scores = {"accuracy": 0.5, "accuracy_ci95": interval, "random_guess": 0.5, "n": 40}
