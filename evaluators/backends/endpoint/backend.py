@@ -142,11 +142,12 @@ class OpenAIBackend(Backend):
         try:
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
-            question = _Question(client, request, messages)
+            prefill = None
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
-                    question = _Question(client, request, messages, await self._prefill(client, request, messages))
+                    prefill = await self._prefill(client, request, messages)
+            question = _Question(client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)
             if request.continuations:
@@ -204,7 +205,7 @@ class _Question:
     client: ChatClient
     request: Request
     messages: Messages
-    prefill: Prefill | None = None
+    prefill: Prefill | None
 
     async def ask(
         self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None, **extra: Any

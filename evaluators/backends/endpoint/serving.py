@@ -133,12 +133,15 @@ class Server:
         if self._process is None:
             return
         process, self._process = self._process, None
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             _signal_group(process.pid, signal.SIGTERM)
             process.wait(_STOP_TIMEOUT)
-        # Worker processes may outlive the server, especially after a crash.
-        _signal_group(process.pid, signal.SIGKILL)
-        process.wait()
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            # Worker processes may outlive the server, especially after a crash.
+            _signal_group(process.pid, signal.SIGKILL)
+            process.wait()
 
     def _lines(self) -> list[str]:
         """The end of the log, without empty lines."""

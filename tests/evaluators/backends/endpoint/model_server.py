@@ -33,8 +33,6 @@ class ModelServer:
     """The name with which the server signs its list of models, as vLLM and llama.cpp do; "" for no list."""
     tokenizes: str | None = None
     """Whose form `/tokenize` has: "vllm", "llama.cpp"; None refuses it."""
-    most_choices: int = 100
-    """Smaller values of `n` are taken without a word."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
 
@@ -64,7 +62,7 @@ class ModelServer:
         inputs = self._inputs(body)
         temperature = body.get("temperature")
         sampled = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {}
-        count = min(body.get("n", 1), self.most_choices)
+        count = body.get("n", 1)
         output = self.model.generate(
             **inputs,
             **(sampled or {"do_sample": False}),

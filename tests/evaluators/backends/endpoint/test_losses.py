@@ -55,9 +55,9 @@ def test_closed_set_inference_gives_the_scores_of_the_model_run_here(model_serve
     task = evaluator("q_bench/perception", settings={"inference": "closed-set"})
     served, local = (task.run(model, loaded) for model in (backend(), here))
     assert served.scores == local.scores
-    assert [line["choice"] for line in served.predictions] == [line["choice"] for line in local.predictions]
-    for ours, theirs in zip(served.predictions, local.predictions, strict=True):
-        assert ours["losses"] == pytest.approx(theirs["losses"], abs=1e-3)
+    assert [item.choice for item in served.items] == [item.choice for item in local.items]
+    for ours, theirs in zip(served.items, local.items, strict=True):
+        assert ours.losses == pytest.approx(theirs.losses, abs=1e-3)
 
 
 def test_a_server_that_passes_over_the_field_is_refused(model_server, backend, make_picture):

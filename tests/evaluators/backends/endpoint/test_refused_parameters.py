@@ -8,9 +8,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators import providers
@@ -148,20 +146,6 @@ def test_null_removes_a_parameter_and_is_part_of_the_identity(script, backend):
             EndpointOptions(extra_body=allowed)
     with pytest.raises(UsageError, match="temperature, which eyechart sets itself"):
         EndpointOptions(chat=SAMPLED, extra_body={"temperature": None})
-
-
-def test_stored_answers_say_how_they_were_asked(script, backend, tmp_path):
-    """Answers without a temperature and with one differ in what they carry, not in their key."""
-    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
-        script.say(provider(*providers.GPT_5))
-        first = list(StoredBackend(backend(concurrency=1), store).answer(questions()))
-        count = len(script.bodies)
-        again = list(StoredBackend(backend(), store).answer(questions()))
-        assert len(script.bodies) == count and all(response.stored for response in again)
-        assert [one.response_metadata for one in again] == [one.response_metadata for one in first]
-        list(StoredBackend(backend(extra_body={"temperature": None}), store).answer(questions(1)))
-        list(StoredBackend(backend(chat=SAMPLED), store).answer(questions(1)))
-        assert len(script.bodies) > count, "answers to another request are asked for"
 
 
 def run(*arguments):

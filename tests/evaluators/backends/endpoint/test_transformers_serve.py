@@ -1,13 +1,12 @@
 """A real server: `transformers serve` with the tiny model, compared with the tiny model run here."""
 
 import base64
-import shutil
 from itertools import pairwise
 
 import pytest
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
+from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint import backend
@@ -69,13 +68,6 @@ def test_a_prefilled_reply_is_continued_as_the_template_leaves_it_open(on_server
     assert on_server.settings()["prefill"] == ["last assistant message"]
 
 
-def test_scores_are_refused_as_the_server_returns_no_logprobs(on_server, make_picture):
-    words = ("good", "poor")
-    request = Request("x", ("Rate.\n", IMAGE), (make_picture(0),), prefill="The quality is", words=words)
-    with pytest.raises(ModelError, match="returned no log-probabilities, although"):
-        list(on_server.answer([request]))
-
-
 def test_a_bad_image_is_an_error_of_its_item_and_the_server_goes_on(on_server, monkeypatch):
     rubbish = f"data:image/png;base64,{base64.b64encode(b'rubbish').decode()}"
     monkeypatch.setattr(backend, "_data_url", lambda source: rubbish)
@@ -114,19 +106,3 @@ def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_p
     (response,) = model.answer([Request("x", (QUESTION, IMAGE), (make_picture(0),))])
     with pytest.raises(EndpointError, match=r"answered 400: Server is pinned to .*requested 'another/model'"):
         raise response.error
-
-
-def test_a_template_that_closes_the_prefilled_turn_is_refused(tmp_path, make_picture):
-    folder = tmp_path / "closing"
-    shutil.copytree(tiny_vlm.folder(), folder)
-    template = folder / "chat_template.jinja"
-    text = template.read_text()
-    for old, new in (("if not loop.last", "if true"), ("and messages[-1]['role'] != 'assistant'", "")):
-        assert old in text
-        text = text.replace(old, new)
-    template.write_text(text)
-    with serve(folder, tmp_path / "log.txt") as url:
-        model = resolve_backend(str(folder), endpoint=EndpointOptions(base_url=url))
-        request = Request("x", (QUESTION, IMAGE), (make_picture(0, 64),), prefill="White")
-        with pytest.raises(ModelError, match="does not continue a prefilled reply"):
-            list(model.answer([request]))
