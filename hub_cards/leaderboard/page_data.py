@@ -14,6 +14,7 @@ from statistics import mode
 from typing import Any
 
 from eyechart.evaluators.published import PublishedTable
+from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_line
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -148,8 +149,7 @@ def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
 def _score(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None; rounded to the shown digits."""
     digits = column.digits + (2 if column.scale == 100 else 0)
-    values = column.of(row.result.scores or {})
-    return [None if value is None or math.isnan(value) else round(value, digits) for value in values]
+    return [round(value, digits) if is_number(value) else None for value in column.of(row.result.scores or {})]
 
 
 def _facets(row: BoardRow) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
     It comes from the entries, which answer the same questions; on a board without entries, from the paper.
     """
     levels = [board.main.score.chance_level(row.result.scores or {}) for row in rows]
-    if known := [level for level in levels if level is not None]:
+    if known := [level for level in levels if is_number(level)]:
         # Recomputed entries agree; one that was not recomputed may contain any value.
         return round(mode(known), 6)
     if isinstance(board.main.score.chance, float):

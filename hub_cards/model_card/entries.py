@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.evaluation.sampling import SAMPLE
-from eyechart.evaluators.requests.values import is_number
+from eyechart.evaluators.requests.values import is_number, without_nan
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
@@ -99,7 +99,7 @@ def _eval_results(entry: Published) -> "list[EvalResult]":
             metric_type=spec.key,
             metric_name=spec.label,
             metric_value=spec.value(scores),
-            metric_args={"n": spec.n(scores), "ci95": spec.bounds(scores)},
+            metric_args=without_nan({"n": spec.n(scores), "ci95": spec.bounds(scores)}),
             source_url=entry.source,
             source_name=entry.source and "eyechart",
         )

@@ -19,12 +19,13 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import load_data, undecoded_rows
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.model_card.publication import ENTRIES
 from eyechart.hub_cards.model_card.section import markdown
-from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
+from tests.evaluators.finished_runs import ACCURACY, MODEL, evaluated, item, write
 from tests.hub_stand_in import TOKEN, StandIn
 
 CARD = """\
@@ -52,6 +53,7 @@ CIRCULAR = {
     "n_vanilla": 1164,
 }
 QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
+PRIVATE = {"is_private": True, "dataset": "llvisionqa", "split": "dev", "items": 3, "advice": ""}
 LEFT_OUT = {"id": "x", "path": None, "reason": "no image"}
 LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org/run")
 
@@ -302,16 +304,19 @@ def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> No
         (evaluated(settings={"data": {}}, data={"is_mini": None}), "the settings do not describe the data"),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
         (evaluated(settings={"blind": True}), "the questions were asked without the images; repeat the run without"),
-        (evaluated(scores=None, caveats=["The answers are private."]), "no score: The answers are private."),
+        (
+            evaluated(scores=None, notes=[note("private", **PRIVATE)]),
+            "no score: The answers of llvisionqa (dev) are private",
+        ),
         (evaluated(scores={}), "no score; results files must not be edited"),
-        (evaluated(complete=False, caveats=["1 of 12 answers cannot be scored."]), "incomplete: 1 of 12 answers"),
+        (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
         (evaluated(scores={**ACCURACY, "n": 400}), "the result is on 400 items, but llvisionqa (dev) has 1,495. Run"),
         (evaluated(scores={**ACCURACY, "n": 1496}), "the result is on 1,496 items, but llvisionqa (dev) has 1,495. "),
         (evaluated(data={"source": "given"}), "the data were a `Dataset` object, which may not be llvisionqa"),
         (with_model(**SERVED, served_name=None), f"the server answered as 'else.gguf', but '{MODEL}' was requested"),
-        (evaluated(predictions=[answer("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
+        (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
 )
 def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) -> None:
@@ -361,7 +366,10 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
 def test_texts_of_a_run_stay_texts(publish: Publish) -> None:
     evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
     settings = {"judge": {"name": evil}, "extraction": "/home/me/secret/file.csv"}
-    made = publish([evaluated(caveats=[evil], settings=settings)], packages={"eyechart": evil})
+    made = publish(
+        [evaluated(notes=[note("average_missing", of=7, missing=[evil])], settings=settings)],
+        packages={"eyechart": evil},
+    )
     text = made.card.text
     assert "<script" not in text and text.count("<!-- eyechart: end -->") == 1 and "/home/me" not in text
     assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in made.shown + text
@@ -404,7 +412,7 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
 def predicted(task: str, folder: Path, data: Path, **options: Any) -> Any:
     """A result of a letter for every request that the rows make."""
     own = evaluator(task)
-    loaded = load_data(own.definition, data_dir=data, options=options, images="skip")
+    loaded = load_data(own.definition, DataRequest(data_dir=data, options=options, images="skip"))
     lines = [
         json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
         for row in undecoded_rows(loaded.dataset)
