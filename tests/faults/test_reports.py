@@ -1,6 +1,5 @@
 """Reports: untrusted or edited results and replies."""
 
-import dataclasses
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
-from tests.evaluators.report.conftest import PERCEPTION, Page, choice
+from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
@@ -34,12 +33,12 @@ def page_of(folder, **options):
 
 @fault("the model's name, replies, settings and data contain scripts and images", "the report shows them as text")
 def test_markup(tmp_path):
-    evaluation = dataclasses.replace(
+    evaluation = replaced(
         PERCEPTION,
         model=EVIL,
         scores={**PERCEPTION.scores, "by_concern": {EVIL: PERCEPTION.scores["by_concern"]["other"]}},
         settings={EVIL: EVIL, "data": {"source": EVIL, "is_mini": False}},
-        predictions=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
+        items=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
         left_out=[{"id": EVIL, "path": None, "reason": EVIL}],
         warnings=[EVIL],
         caveats=[EVIL],
@@ -56,7 +55,7 @@ def test_markup(tmp_path):
 
 @fault("a model's name contains a script", "the figures' descriptions contain it as text")
 def test_descriptions(tmp_path):
-    page = page_of(write(tmp_path, dataclasses.replace(PERCEPTION, model=EVIL)), files=False)
+    page = page_of(write(tmp_path, replaced(PERCEPTION, model=EVIL)), files=False)
     descriptions = re.findall(r"<desc [^>]*>(.*?)</desc>", page.text)
     assert descriptions
     for description in descriptions:
@@ -147,7 +146,7 @@ def test_edited_list(tmp_path):
     (files / "own_notes.md").write_text("mine")
     with (files / "written_by_eyechart.txt").open("a") as names:
         names.write("../results.json\n..\n.\n\n\x00\nnever_there.svg\n")
-    write(tmp_path, dataclasses.replace(PERCEPTION, scores=None))
+    write(tmp_path, replaced(PERCEPTION, scores=None))
     write_report([tmp_path])
     assert [path.name for path in files.iterdir()] == ["own_notes.md"]
     (files / "own_notes.md").unlink()

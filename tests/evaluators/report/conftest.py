@@ -1,5 +1,6 @@
 """Small runs with known scores and answers, written as `eyechart run` writes them."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +19,10 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.tables import PaperTable, paper_tables
 from eyechart.evaluators.report.task_charts import charts_of
-from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import Run, merged_keys, read_runs
-from eyechart.evaluators.results.results_file import collect
+from eyechart.evaluators.results.results_file import LeftOut, TaskResult, collect
 from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.finished_runs import item
 
 NONE = "\N{EN DASH}"
 """Stands where a run has no score."""
@@ -81,18 +82,23 @@ def read_page() -> Callable[[Path], Page]:
     return lambda path: Page(path.read_text(encoding="utf-8"))
 
 
-def choice(id: str, text: str | None, answer: str = "A", choice: str | None = None, **columns: Any) -> dict[str, Any]:
+def choice(id: str, text: str | None, answer: str = "A", choice: str | None = None, **fields: Any) -> Any:
     """An answer to a question with two options, read by exact matching."""
-    own = {"id": id, "pass": "main", "question": f"Is {id} sharp?", "text": text, "logits": None}
     read = {"step": "exact" if choice else "unparseable", "correct": choice == answer} if answer else {}
-    return {**own, "options": ["Yes", "No"], "answer": answer, "choice": choice, **read, **columns}
+    own = {"question": f"Is {id} sharp?", "text": text, "options": ["Yes", "No"], "answer": answer, "choice": choice}
+    return item(id, **own | read | fields)
+
+
+def replaced(made: Any, **fields: Any) -> Any:
+    """A result, a run or a chart with other fields."""
+    return made.model_copy(update=fields) if isinstance(made, TaskResult) else dataclasses.replace(made, **fields)
 
 
 def part(accuracy: float, guess: float = 0.5, n: int = 4) -> dict[str, Any]:
     return {"accuracy": accuracy, "accuracy_ci95": [accuracy - 0.1, accuracy + 0.1], "random_guess": guess, "n": n}
 
 
-PERCEPTION = Evaluation(
+PERCEPTION = TaskResult(
     task="q_bench/perception",
     dataset="llvisionqa",
     split="dev",
@@ -109,14 +115,14 @@ PERCEPTION = Evaluation(
         "seed": 0,
         "data": {"source": "given", "is_mini": False},
     },
-    predictions=[
+    items=[
         choice("right", "A", choice="A"),
         choice("wrong", "B", choice="B"),
         choice("unmatched", "Perhaps."),
         choice("judged", "The first one.", choice="A", step="judge", correct=True),
     ],
     timings={"model_seconds": 1.0},
-    left_out=[{"id": "gone", "path": None, "reason": "the image is empty"}],
+    left_out=[LeftOut(id="gone", reason="the image is empty")],
 )
 
 
@@ -124,7 +130,7 @@ PERCEPTION = Evaluation(
 def make_run(tmp_path: Path) -> Callable[..., Path]:
     """Writes a run and returns its folder."""
 
-    def write(*evaluations: Evaluation, name: str = "run") -> Path:
+    def write(*evaluations: TaskResult, name: str = "run") -> Path:
         folder = tmp_path / name
         write_run(folder, collect(evaluations, [], "2026-01-01T00:00:00+00:00"), evaluations)
         return folder
@@ -136,7 +142,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
     """The papers' tables of a run with some results, and of others side by side."""
 
-    def make(*evaluations: Evaluation, **others: Evaluation) -> list[PaperTable]:
+    def make(*evaluations: TaskResult, **others: TaskResult) -> list[PaperTable]:
         folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
         return paper_tables(read_runs(folders))
 
@@ -155,7 +161,7 @@ def shown(table: PaperTable, *, published: bool = False) -> list[tuple[str, ...]
     return [(*row.labels, *(cell.text for cell in row.cells)) for row in rows]
 
 
-def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: Any) -> Evaluation:
+def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: Any) -> TaskResult:
     """A result with given scores and nothing else."""
     values = {
         "task": task,
@@ -165,7 +171,7 @@ def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: An
         "scores": scores,
         "settings": {},
     }
-    return Evaluation(**values | changes)
+    return TaskResult(**values | changes)
 
 
 def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[float]) -> dict[str, dict[str, Any]]:

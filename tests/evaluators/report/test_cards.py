@@ -1,6 +1,5 @@
 """The head of a report: one card a paper."""
 
-import dataclasses
 import math
 
 import pytest
@@ -9,7 +8,7 @@ from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.cards import Strip, against_chance, cards
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import evaluated
-from tests.evaluators.report.conftest import PERCEPTION, scored
+from tests.evaluators.report.conftest import PERCEPTION, replaced, scored
 
 MINI = {"data": {"source": "synthetic demo data", "is_mini": True}}
 SYNTHETIC = "Synthetic demo data"
@@ -123,7 +122,7 @@ def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page)
 
 
 def test_each_of_several_runs_is_compared_with_chance(make_run):
-    other = dataclasses.replace(PERCEPTION, model="other")
+    other = replaced(PERCEPTION, model="other")
     runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
     assert against_chance(cards(runs)) == [
         "some/model: Better than chance: 1 of 2 scores with a chance level. "
@@ -144,7 +143,7 @@ def test_the_legend_of_the_cards_is_above_them(make_run):
 
 
 def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
-    mini = dataclasses.replace(PERCEPTION, settings=MINI)
+    mini = replaced(PERCEPTION, settings=MINI)
     page = read_page(write_report([make_run(mini)], files=False))
     # The row of the data's source, in the settings, says it too.
     found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]

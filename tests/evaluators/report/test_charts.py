@@ -1,6 +1,5 @@
 """Charts from known numbers: what is drawn, said and tabulated. The paths in the SVG are read back into values."""
 
-import dataclasses
 import json
 import math
 import os
@@ -17,7 +16,7 @@ from eyechart.evaluators.report.charts import Chart, Series
 from eyechart.evaluators.report.drawing import draw, inline_svg
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import dimension, evaluated, write
-from tests.evaluators.report.conftest import PERCEPTION, answers, run_mmbench, scored, task_charts
+from tests.evaluators.report.conftest import PERCEPTION, answers, replaced, run_mmbench, scored, task_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 CSS = Path(evaluators.__file__).parent / "report" / "templates" / "report.css"
@@ -60,7 +59,7 @@ def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
 
 def test_two_runs_are_two_series_and_a_group_that_one_lacks_is_undefined(charts):
     scores = PERCEPTION.scores | {"by_concern": {}}
-    other = dataclasses.replace(PERCEPTION, model="other/model", scores=scores)
+    other = replaced(PERCEPTION, model="other/model", scores=scores)
     dots, chart = charts(PERCEPTION, other=other)
     assert [series.name for series in chart.series] == ["some/model", "other/model"]
     assert chart.series[1].values[:3] == pytest.approx((40, -5, 16.67))
@@ -134,7 +133,7 @@ def test_2afc_has_the_shares_of_pairs(charts):
 
 def test_figure_4_has_the_letters_of_replies_and_of_right_answers(charts, judged, three_questions):
     unread = run_mmbench(answers, three_questions)
-    chart = by_title(charts(judged, unread=dataclasses.replace(unread, model="unread")))["choice distribution"]
+    chart = by_title(charts(judged, unread=replaced(unread, model="unread")))["choice distribution"]
     assert chart.labels == ("A", "B", "C", "D", "none")
     truth, first, second = chart.series
     # Right, in order of the passes: q2 B, A; q3 A, C, B; q4 C, B, A, D.
@@ -150,7 +149,7 @@ def test_figure_4_of_other_questions_has_right_answers_for_each_run(charts, judg
     other = scored(
         "mmbench/en", "mmbench", {"circular_accuracy": 0.5, "choice_distribution": shares}, split="dev", model="other"
     )
-    chart = by_title(charts(dataclasses.replace(judged, model="judged"), other=other))["choice distribution"]
+    chart = by_title(charts(replaced(judged, model="judged"), other=other))["choice distribution"]
     assert [series.name for series in chart.series] == [
         *("judged: right answers", "other: right answers"),
         *("judged", "other"),
@@ -204,11 +203,11 @@ def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
 def test_one_upper_bound_stands_for_runs_that_have_the_same(charts):
     scores = {"consistency": 0.8}
     one = scored("two_afc/coarse", "two_afc", scores, diagnostics=curve(0.5, 0.75))
-    other = dataclasses.replace(one, model="other", diagnostics=curve(0.4, 0.5, 0.6, bound=(0.8, 0.9, 0.9)))
+    other = replaced(one, model="other", diagnostics=curve(0.4, 0.5, 0.6, bound=(0.8, 0.9, 0.9)))
     (chart,) = charts(one, other=other)
     assert [series.name for series in chart.series][2:4] == ["LLaVA-v1.5: upper bound", "other: upper bound"]
     assert math.isnan(chart.series[0].values[2])
-    same = dataclasses.replace(one, model="other")
+    same = replaced(one, model="other")
     assert [series.name for series in charts(one, same=same)[0].series][2:] == ["upper bound", "limit of the scores"]
 
 
@@ -246,8 +245,8 @@ def test_every_kind_is_drawn_with_undefined_and_negative_values(chart):
 )
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
 def test_any_name_is_drawn_as_text(chart, name, drawn):
-    series = dataclasses.replace(chart.series[0], name=name)
-    svg = draw(dataclasses.replace(chart, labels=(name, "b", "c"), series=(series,)), files=True).svg
+    series = replaced(chart.series[0], name=name)
+    svg = draw(replaced(chart, labels=(name, "b", "c"), series=(series,)), files=True).svg
     texts = [element.text.strip("\u200b") for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
     # As the first label of its axis, and in the legend.
     first = texts.index("b") - 1
@@ -264,7 +263,7 @@ def test_texts_are_12_pixels_high_where_a_page_shows_the_figure(chart):
 
 
 def test_chance_levels_are_drawn_where_they_are_known():
-    chart = dataclasses.replace(CHARTS[2], chance=(0.5, math.nan, 1.0))
+    chart = replaced(CHARTS[2], chance=(0.5, math.nan, 1.0))
     assert [row[-1] for row in chart.rows] == ["0.5", "", "1"]
     root = ElementTree.fromstring(draw(chart, files=False).svg)
     (levels,) = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
@@ -278,7 +277,7 @@ def test_the_same_chart_is_the_same_drawing():
 
 def test_series_differ_in_more_than_colour():
     values = tuple(Series(f"m{place}", (1.0, 2.0, 3.0)) for place in range(8))
-    lines = draw(dataclasses.replace(CHARTS[1], series=values), files=False).svg
+    lines = draw(replaced(CHARTS[1], series=values), files=False).svg
     assert len(set(re.findall(r"stroke-dasharray: ([^;]*);", lines))) >= 7
 
 

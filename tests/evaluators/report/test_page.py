@@ -1,4 +1,3 @@
-import dataclasses
 import hashlib
 import math
 import re
@@ -13,11 +12,12 @@ from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.finished_runs import read_runs
-from tests.evaluators.report.conftest import PERCEPTION, choice
+from eyechart.evaluators.results.notes import note
+from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
 
 def changed(**changes):
-    return dataclasses.replace(PERCEPTION, **changes)
+    return replaced(PERCEPTION, **changes)
 
 
 def test_the_page_is_one_file_that_asks_nothing_of_any_network(make_run, read_page):
@@ -114,11 +114,9 @@ def test_a_run_without_a_task_has_a_report(make_run, read_page):
 
 
 def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
-    private = changed(
-        scores=None, caveats=["All 2 answers are private."], predictions=[choice("a", "A", answer="", choice="A")]
-    )
+    private = changed(scores=None, notes=[note("blind")], items=[choice("a", "A", answer="", choice="A")])
     page = read_page(write_report([make_run(private)]))
-    assert page.holds("All 2 answers are private.")
+    assert page.holds(note("blind").text)
     (sample,) = page.samples["samples"]
     assert "correct" not in sample
     assert page.all("figure") == []
@@ -154,7 +152,7 @@ def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
     folder = make_run(PERCEPTION)
     table = pyarrow.parquet.read_table(folder / "predictions.parquet")
     table = table.drop_columns("text").append_column("text", pyarrow.array(range(77_001, 77_001 + len(table))))
-    pyarrow.parquet.write_table(table.drop_columns("losses"), folder / "predictions.parquet")
+    pyarrow.parquet.write_table(table, folder / "predictions.parquet")
     assert "77001" in read_page(write_report([folder])).text
 
 
@@ -183,7 +181,7 @@ def test_the_command_says_where_the_report_is(make_run):
 
 def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page):
     predictions = [choice(f"{i:05}", "A" * 200, choice="A") for i in range(10_000)]
-    folder = make_run(changed(predictions=predictions))
+    folder = make_run(changed(items=predictions))
     page = read_page(write_report([folder], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000
     assert len(page.text) < 5e6
@@ -191,7 +189,7 @@ def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page)
 
 def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
     predictions = [choice(f"{i:05}", "A" * 3_000, choice="A") for i in range(10_000)]
-    page = read_page(write_report([make_run(changed(predictions=predictions))], samples=10_000, files=False))
+    page = read_page(write_report([make_run(changed(items=predictions))], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000 and len(page.text) < 5e6
     assert page.holds(
         "Texts are cut after 100 characters to keep the page small; predictions.parquet has the full texts."
@@ -208,7 +206,7 @@ def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monk
     ids = loaded.dataset["id"][:40]
     settings = {"data": loaded.describe()}
     predictions = [choice(id, "A", choice="A") for id in ids]
-    page = read_page(write_report([make_run(changed(predictions=predictions, settings=settings))], files=False))
+    page = read_page(write_report([make_run(changed(items=predictions, settings=settings))], files=False))
     places = [place for sample in page.samples["samples"] for place in sample["images"]]
     shown = len(page.samples["images"])
     assert 0 < shown < 40 and places == [*range(shown), *[-1] * (40 - shown)]
@@ -236,7 +234,7 @@ def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path, sourc
     ids = loaded.dataset["id"][:3]
     predictions = [choice(id, "A", choice="A") for id in [*ids, "unknown"]]
     settings = {"data": {**loaded.describe(), "source": source}}
-    page = read_page(write_report([make_run(changed(predictions=predictions, settings=settings))], files=False))
+    page = read_page(write_report([make_run(changed(items=predictions, settings=settings))], files=False))
     samples = {sample["id"]: sample for sample in page.samples["samples"]}
     assert [samples[id]["images"] for id in ids] == [[0], [1], [2]]
     assert "images" not in samples["unknown"]

@@ -1,6 +1,5 @@
 """Which samples are shown, and how each is said to have been read."""
 
-import dataclasses
 import io
 from base64 import b64decode
 
@@ -10,9 +9,10 @@ from PIL import Image
 
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.report.thumbnails import Album
-from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.finished_runs import read_runs
-from tests.evaluators.report.conftest import PERCEPTION, choice
+from eyechart.evaluators.results.results_file import TaskResult
+from tests.evaluators.finished_runs import item
+from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def verdicts(samples):
 
 
 def changed(*predictions, **settings):
-    return dataclasses.replace(PERCEPTION, predictions=list(predictions), settings=settings)
+    return replaced(PERCEPTION, items=list(predictions), settings=settings)
 
 
 def test_the_step_and_the_verdict_are_those_of_the_run(samples):
@@ -69,23 +69,23 @@ def test_the_option_of_the_lowest_loss_is_said_to_be_that(samples):
     assert verdicts(found) == {"a": ("lowest loss", False)}
 
 
-def plain(**columns):
-    return {"id": "a", "pass": "main", "text": "Sharp.", **columns}
+def plain(id="a", **fields):
+    return item(id, **{"text": "Sharp.", "question": None} | fields)
 
 
 @pytest.mark.parametrize(
     ("columns", "step"),
     [
-        ({"reference": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
-        ({"reference": "Blurry.", "rounds": [[2]], "completeness": 2.0, "finish_reason": "length"}, "cut_off"),
-        ({"reference": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
-        ({"reference": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
-        ({"reference": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
-        ({"reference": ""}, "unscored"),
-        ({"reference": "2", "own_score": 0.5}, "scored"),
-        ({"reference": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
+        ({"label": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
+        ({"label": "Blurry.", "rounds": [[2]], "completeness": 2.0, "finish_reason": "length"}, "cut_off"),
+        ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
+        ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
+        ({"label": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
+        ({"label": ""}, "unscored"),
+        ({"label": "2", "own_score": 0.5}, "scored"),
+        ({"label": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
         ({"quality": 3.0, "quality_score": 4.0}, "scored"),
-        ({"quality": None, "logits": {"good": 1.0, "poor": 0.0}}, "scored"),
+        ({"logits": {"good": 1.0, "poor": 0.0}}, "scored"),
         ({"quality": 3.0}, "unparseable"),
     ],
 )
@@ -99,16 +99,18 @@ def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):
 def test_a_pair_is_one_sample_with_both_orders(samples):
     """The choices name the images as the first order shows them."""
 
-    def pair(id, **columns):
-        own = plain(id=id, first_id="x", second_id="y", answer="first", **columns)
-        return [own, plain(id=id, first_id="y", second_id="x", answer="second") | {"pass": "reversed", "text": "Both."}]
+    def pair(id, choice, other, **fields):
+        step = "unparseable" if other is None else "exact"
+        first = plain(id=id, first_id="x", second_id="y", answer="first", choice=choice, step="exact", **fields)
+        second = {"first_id": "y", "second_id": "x", "answer": "second", "choice": other, "step": step, "text": "Both."}
+        return [first, plain(id=id, pass_name="reversed", **second)]
 
     rows = samples(
         changed(
-            *pair("same", choice="first", reversed_choice="second", correct=True, consistent=True),
-            *pair("unread", choice="first", reversed_choice=None, correct=False, consistent=False),
-            *pair("flipped", choice="second", reversed_choice="second", correct=False, consistent=False),
-            *pair("equal", choice="first", reversed_choice="first", consistent=False),
+            *pair("same", "first", "second", correct=True, consistent=True),
+            *pair("unread", "first", None, correct=False, consistent=False),
+            *pair("flipped", "second", "second", correct=False, consistent=False),
+            *pair("equal", "first", "first", consistent=False),
         )
     ).rows
     found = {row["id"]: (row["choice"], row["swapped"].get("choice"), row.get("consistent")) for row in rows}
@@ -134,7 +136,7 @@ def test_prompts_are_whole_and_shared_by_samples_that_differ_in_question_and_opt
     found = samples(changed(*(choice(id, "A", prompt=one) for id, one in zip("ab", prompts, strict=True))))
     assert [shown_prompt(found, row) for row in found.rows] == prompts and len(found.prompts) == 1
     pair = {"first_id": "x", "second_id": "y", "prompt": "Which is better?"}
-    found = samples(changed(plain(**pair), plain(**pair) | {"pass": "reversed"}, plain(id="b", prompt=None)))
+    found = samples(changed(plain(**pair), plain(**pair, pass_name="reversed"), plain(id="b", prompt=None)))
     assert shown_prompt(found, found.rows[0]) == "Which is better?" and "prompt" not in found.rows[1]
 
 
@@ -143,16 +145,16 @@ def test_prompts_are_whole_and_shared_by_samples_that_differ_in_question_and_opt
     [
         ([choice("a", "A", choice="A")], "gpt-4", ""),
         ([choice("a", "Hm", choice="A", step="judge")], "gpt-4", "parsed by gpt-4"),
-        ([plain(reference="Blurry.", rounds=[[2]])], "lexical", "scored by lexical"),
+        ([plain(label="Blurry.", rounds=[[2]])], "lexical", "scored by lexical"),
     ],
 )
 def test_the_filter_names_who_judged(samples, predictions, judge, judged):
-    assert samples(dataclasses.replace(changed(*predictions), scores={"judge": judge})).judged == judged
+    assert samples(replaced(changed(*predictions), scores={"judge": judge})).judged == judged
 
 
 def test_a_refused_question_says_what_came_of_it(samples):
-    first = choice("a", "C", choice="C", outcome="right refusal", forced_step="judge")
-    rows = samples(changed(first, choice("a", "Perhaps.", **{"pass": "forced", "step": None, "correct": None}))).rows
+    first = choice("a", "C", choice="C", outcome="right refusal")
+    rows = samples(changed(first, choice("a", "Perhaps.", pass_name="forced", step="judge", correct=None))).rows
     assert [(row["pass"], row["step"], row["outcome"]) for row in rows] == [
         ("main", "exact", "right refusal"),
         ("forced", "judge", "right refusal"),
@@ -172,18 +174,18 @@ def test_both_images_of_a_pair_are_shown_once(samples):
     loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
     row = loaded.dataset[0]
     ids = [row["first_id"], row["second_id"]]
-    predictions = [
-        {"id": row["id"], "pass": name, "text": "A", "logits": None, "first_id": first, "second_id": second}
+    items = [
+        item(row["id"], pass_name=name, text="A", first_id=first, second_id=second)
         for name, (first, second) in (("main", ids), ("reversed", ids[::-1]))
     ]
-    run = Evaluation(
+    run = TaskResult(
         task="two_afc/coarse",
         dataset="two_afc",
         split="test",
         model="m",
         scores=None,
         settings={"data": loaded.describe()},
-        predictions=predictions,
+        items=items,
     )
     found = samples(run)
     assert [sample["images"] for sample in found.rows] == [[0, 1]]
@@ -205,7 +207,7 @@ def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
 
 
 def test_results_that_share_their_answers_show_none(make_run):
-    run = read_runs([make_run(PERCEPTION, dataclasses.replace(PERCEPTION, scores=None))])
+    run = read_runs([make_run(PERCEPTION, replaced(PERCEPTION, scores=None))])
     assert [key.repeat for key in run[0].tasks] == [0, 1]
     assert len(collect_samples(run, 100).rows) == 0
 

@@ -1,7 +1,5 @@
 """Reports of several runs: names, tests between them, and their answers side by side."""
 
-import dataclasses
-
 import pytest
 from typer.testing import CliRunner
 
@@ -14,14 +12,15 @@ from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.report.table_formats import to_latex
 from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
-from tests.evaluators.report.conftest import PERCEPTION, choice
+from eyechart.evaluators.results.notes import note
+from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
 
 def answers(right, name, **changes):
     """A run that answers some of 40 questions right."""
     predictions = [choice(f"q{i}", "A" if i < right else "B", choice="A" if i < right else "B") for i in range(40)]
     scores = {**PERCEPTION.scores, "accuracy": right / 40}
-    return dataclasses.replace(PERCEPTION, model=name, predictions=predictions, scores=scores, **changes)
+    return replaced(PERCEPTION, model=name, items=predictions, scores=scores, **changes)
 
 
 @pytest.fixture
@@ -62,10 +61,10 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
     def both(right, name):
         first = answers(right, name)
         others = ("q_bench/perception_pairs", "llvisionqa_pairs"), ("mine", "mine")
-        return [first, *(dataclasses.replace(first, task=task, dataset=dataset) for task, dataset in others)]
+        return [first, *(replaced(first, task=task, dataset=dataset) for task, dataset in others)]
 
     good, poor = both(36, "good"), both(36, "poor")
-    poor[2] = dataclasses.replace(answers(10, "poor"), task="mine", dataset="mine")
+    poor[2] = replaced(answers(10, "poor"), task="mine", dataset="mine")
     found = compare_runs(read_runs([make_run(*good), make_run(*poor, name="poor")]))
     assert {text: len(tasks) for text, tasks in found.verdicts.items()} == {
         "good scored higher than poor (p < 0.0001)": 1,
@@ -74,10 +73,10 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
 
 
 def test_caveats_of_all_runs_are_said_once(make_run):
-    one = dataclasses.replace(PERCEPTION, caveats=["Both."])
-    other = dataclasses.replace(PERCEPTION, model="other", caveats=["Both.", "One."])
+    one = replaced(PERCEPTION, notes=[note("blind")])
+    other = replaced(PERCEPTION, model="other", notes=[note("blind"), note("average_incomplete")])
     (summary,) = summarise(read_runs([make_run(one), make_run(other, name="other")]))
-    assert summary.caveats[0] == "Both." and "other: One." in summary.caveats
+    assert summary.caveats == [note("blind").text, f"other: {note('average_incomplete').text}"]
 
 
 def test_runs_under_other_settings_are_not_compared(make_run):
@@ -97,7 +96,7 @@ def test_the_runs_without_a_difference_are_named_if_others_were_not_compared(mak
 
 
 def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, read_page, tmp_path):
-    other = dataclasses.replace(PERCEPTION, task="q_bench/perception_pairs", dataset="llvisionqa_pairs")
+    other = replaced(PERCEPTION, task="q_bench/perception_pairs", dataset="llvisionqa_pairs")
     page = read_page(
         write_report([make_run(PERCEPTION), make_run(other, name="other")], tmp_path / "both", files=False)
     )
@@ -115,7 +114,7 @@ def test_answers_to_a_question_stand_together_and_disagreements_come_first(three
 def test_options_in_another_order_are_the_same_choice(make_run):
     same = [choice("a", "A", choice="A"), choice("b", "A", choice="A")]
     turned = [choice("a", "B", choice="B", answer="B", options=["No", "Yes"]), choice("b", "B", choice="B")]
-    both = [dataclasses.replace(PERCEPTION, predictions=rows) for rows in (same, turned)]
+    both = [replaced(PERCEPTION, items=rows) for rows in (same, turned)]
     runs = [make_run(one, name=name) for one, name in zip(both, ("same", "turned"), strict=True)]
     rows = collect_samples(read_runs(runs), 9).rows
     assert {row["id"]: bool(row.get("disagree")) for row in rows} == {"a": False, "b": True}

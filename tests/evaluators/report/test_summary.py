@@ -1,23 +1,21 @@
 """What stands side by side in the page's tables."""
 
-import dataclasses
-
 import pytest
 
 from eyechart.evaluators.report.summary import settings_of
 from eyechart.evaluators.results.finished_runs import read_runs
-from tests.evaluators.report.conftest import PERCEPTION
+from tests.evaluators.report.conftest import PERCEPTION, replaced
 
 SINGLE, PAIRS = "Q-Bench A1 Perception (LLVisionQA, dev)", "Q-Bench A1 Perception of pairs (LLVisionQA, dev)"
 NONE = "\N{EN DASH}"
 
 
 def single(**settings):
-    return dataclasses.replace(PERCEPTION, settings=settings)
+    return replaced(PERCEPTION, settings=settings)
 
 
 def pairs(**settings):
-    return dataclasses.replace(PERCEPTION, task="q_bench/perception_pairs", settings=settings)
+    return replaced(PERCEPTION, task="q_bench/perception_pairs", settings=settings)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The papers' tables: rows of the papers from scores that would give them, and real runs against other computations."""
 
-import dataclasses
 import json
 import math
 import shutil
@@ -18,7 +17,17 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report.tables import BEST, SECOND
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import dimension
-from tests.evaluators.report.conftest import NONE, PERCEPTION, accuracies, answers, asked, run_mmbench, scored, shown
+from tests.evaluators.report.conftest import (
+    NONE,
+    PERCEPTION,
+    accuracies,
+    answers,
+    asked,
+    replaced,
+    run_mmbench,
+    scored,
+    shown,
+)
 
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k", "average")
 HEADS = ("KonIQ-10k", "SPAQ", "LIVE-FB", "LIVE-itw", "CGIQA-6K", "AGIQA-3K", "KADID-10k", "Average")
@@ -47,7 +56,7 @@ def perception(**changes):
             [37.10, 38.50, 37.24, 39.13],
         ),
     }
-    return dataclasses.replace(scored("q_bench/perception", "llvisionqa", scores), **changes)
+    return replaced(scored("q_bench/perception", "llvisionqa", scores), **changes)
 
 
 def test_q_bench_table_2(tables):
@@ -115,7 +124,7 @@ def test_q_bench_table_3(tables):
 def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
     """A model that always says A, against counts from the release; the paper's chance level is truncated."""
     rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
-    data = load_data(get_task("q_bench/perception"), data_dir=reference / "llvisionqa", images="skip")
+    data = load_data(get_task("q_bench/perception"), DataRequest(data_dir=reference / "llvisionqa", images="skip"))
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": id, "text": "A"}) + "\n" for id in data.dataset["id"]))
     done = evaluator("q_bench/perception").run(PredictionsFileBackend(answers), data)
@@ -235,9 +244,11 @@ def test_the_tables_of_a_real_run_are_those_of_scipy(tables):
         return values
 
     for database in ("spaq", "kadid10k"):
-        data = load_data(get_task("q_bench/assessment"), dataset=database, data_dir=mini.release(database))
-        seen[database], human[database] = [], data.dataset["quality"][:40]
-        found.append(evaluator("q_bench/assessment").run(FunctionBackend(logits), data, limit=40))
+        data = load_data(
+            get_task("q_bench/assessment"), DataRequest(dataset=database, data_dir=mini.release(database), limit=40)
+        )
+        seen[database], human[database] = [], data.dataset["quality"]
+        found.append(evaluator("q_bench/assessment").run(FunctionBackend(logits), data))
     fourth, ninth, tenth, eleventh = map(shown, tables(*with_averages(found)))
 
     def cells(database, positive, negative, strategy="softmax"):
@@ -266,7 +277,8 @@ def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, refer
     found = []
     for file, database in (("livec", "live_itw"), ("agi", "agiqa3k")):
         data = load_data(
-            get_task("q_bench/assessment"), dataset=database, data_dir=reference / "q-bench-a3", images="skip"
+            get_task("q_bench/assessment"),
+            DataRequest(dataset=database, data_dir=reference / "q-bench-a3", images="skip"),
         )
         answers = tmp_path / f"{file}.jsonl"
         answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))
@@ -299,7 +311,7 @@ def mmbench(**changes):
         "by_l2_category": {name: {"circular_accuracy": value} for name, value in l2.items()},
         "by_category": {"image style": {"circular_accuracy": 0.377}, "OCR": {"circular_accuracy": 0.5}},
     }
-    return dataclasses.replace(scored("mmbench/en", "mmbench", scores, split="dev"), **changes)
+    return replaced(scored("mmbench/en", "mmbench", scores, split="dev"), **changes)
 
 
 def test_mmbench_tables(tables):
@@ -378,9 +390,9 @@ def test_a_real_blind_run_and_one_without_what_it_solved_fill_both_tables(tables
     def answer(other):
         return lambda messages: answers(messages) if asked(messages)[0] == "q2" else other
 
-    blind = dataclasses.replace(run_mmbench(answer("B"), three_questions, blind=True), model="blind model")
+    blind = replaced(run_mmbench(answer("B"), three_questions, blind=True), model="blind model")
     seeing = run_mmbench(answer("A"), three_questions, exclude_blind_solved=make_run(blind, name="solved"))
-    found = by_number(tables(dataclasses.replace(seeing, model="seeing"), blind=blind))
+    found = by_number(tables(replaced(seeing, model="seeing"), blind=blind))
     # Blind and seeing, q2 alone is right, of two questions on fine-grained perception and one on coarse.
     (first,) = shown(found["Appendix B, first table"])
     assert first == ("blind model (without images)", "33.33", "0.00", "50.00", NONE, NONE, NONE, NONE)
@@ -517,7 +529,7 @@ def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
         "averages": [{"over": ["fnoise", "AWGN"], "weights": "equal", **pair_row(0.4, 0.2, 0.5)}],
     }
     one = scored("two_afc/fine_levels", "two_afc", {"consistency": 0.4}, diagnostics=extras)
-    other = dataclasses.replace(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
+    other = replaced(one, model="GPT-4V", diagnostics={"table": {"AWGN": pair_row(0.219, 0.219, 0.815)}})
     third, fourth = tables(one, other=other)
     names = ["Type", f"LLaVA-v1.5: {KAPPA}", f"LLaVA-v1.5: {ALPHA}", f"GPT-4V: {KAPPA}", f"GPT-4V: {ALPHA}"]
     assert third.columns[:5] == names and third.columns[-1] == f"Single subject: {ALPHA}"
@@ -538,7 +550,7 @@ def test_a_task_of_ones_own_has_tables_of_all_scores_and_of_the_headline_by_grou
 
     groups = {"by_category": {"maths": part(0.75), "logic": part(0.25)}}
     one = scored("mmstar", "mmstar", {**part(0.5), "vanilla_accuracy": 0.625, "n_vanilla": 8, **groups}, split="val")
-    whole, by_category = tables(one, other=dataclasses.replace(one, model="other"))
+    whole, by_category = tables(one, other=replaced(one, model="other"))
     assert whole.whole_title == "Scores (val)" and whole.columns == ["Model", "CircularEval (%)", "VanillaEval (%)"]
     assert [row[1:] for row in shown(whole)] == [("50.00", "62.50")] * 2
     assert [head.whole for head in whole.heads if head.is_headline] == ["CircularEval (%)"]
@@ -554,7 +566,7 @@ def test_the_own_tables_of_quality_have_three_decimals(tables):
 
 
 def test_tasks_without_scores_have_no_table(tables):
-    assert tables(dataclasses.replace(PERCEPTION, scores=None)) == []
+    assert tables(replaced(PERCEPTION, scores=None)) == []
 
 
 def marks(table, column=-1):
@@ -568,7 +580,7 @@ def test_the_paper_s_rows_are_ranked_with_the_runs_where_they_are_comparable(tab
     # Chance levels and people have no rank.
     best = {"some/model": BEST, "InternLM-XComposer-VL (InternLM)": SECOND}
     assert marks(table) == best
-    limited, *_ = tables(dataclasses.replace(PERCEPTION, settings={**PERCEPTION.settings, "limit": 9}))
+    limited, *_ = tables(replaced(PERCEPTION, settings={**PERCEPTION.settings, "limit": 9}))
     assert not limited.is_comparable
     assert marks(limited) == {
         "InternLM-XComposer-VL (InternLM)": BEST,
