@@ -210,7 +210,6 @@ class Model:
         ({"tokenizer": "x"}, "tokenizer"),
         ({"label_mapping": {"A": 0}}, "label_mapping"),
     ],
-    ids=str,
 )
 def test_arguments_that_cannot_hold_are_refused(questions, arguments, message):
     with pytest.raises(UsageError, match=message):
