@@ -14,11 +14,12 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.hub_cards.model_card.card import merged_card
-from tests.evaluators.finished_runs import ACCURACY, answer, evaluated, write
+from tests.evaluators.finished_runs import ACCURACY, evaluated, item, write
 from tests.faults.fault import fault, rows
 
 REFUSED = "one line names the value and what to do; exit code 2"
@@ -91,12 +92,12 @@ def test_arguments(arguments, message):
         ("a key that is a list", "? [a]\n: b", "found unhashable key"),
         ("a duplicate key", "note: x\nnote: y", "found the key 'note' a second time"),
         ("aliases that expand to millions of values", "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
-        ("a self-referencing alias", "note: &a [*a]", "found the alias 'a' inside an anchored value"),
+        ("a self-referencing alias", "note: &a [*a]", "found the alias 'a'"),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
         ("lists nested 5,000 times", "groups: " + "[" * 5_000, "nested too deeply"),
         ("a binary file", "note: \xff\xfe", "cannot be read"),
-        ("a task's description of 1 MB", f"description: {'x' * 10**6}", "has 1,000,000 characters; at most"),
-        ("a lone surrogate in a task file", 'note: "\\ud800"', "contains invalid Unicode (a lone surrogate)"),
+        ("a task's description of 1 MB", f"description: {'x' * 10**6}", "description: "),
+        ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),
     ),
 )
 def test_task_files(tmp_path, text, message):
@@ -248,8 +249,10 @@ def test_path(tmp_path):
 
 @fault("a reply and a model's name reverse the text direction", "the report shows these characters escaped")
 def test_report(tmp_path):
-    reply = answer("1", text="\u202eA\r\nB", options=["x", "y"], answer="A", question="Which?\u2066")
-    folder = write(tmp_path / "run", [evaluated(scores=ACCURACY, predictions=[reply], caveats=["\u2067caveat"])])
+    reply = item("1", text="\u202eA\r\nB", options=["x", "y"], answer="A", question="Which?\u2066")
+    folder = write(
+        tmp_path / "run", [evaluated(items=[reply], notes=[note("average_missing", of=7, missing=["\u2067caveat"])])]
+    )
     text = write_report([folder]).read_text(encoding="utf-8")
     assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(text)
     assert "\\\\u202eA\\nB" in text and "\\u2067caveat" in text
