@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.scores import heading
 from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
@@ -144,7 +145,12 @@ def _questions(key: TaskKey, runs: Sequence[Run]) -> list[_Replies]:
     questions: dict[tuple[str, str], _Replies] = {}
     for index, run in enumerate(runs):
         answers = run.answers(key) if key in run.tasks else None
-        for sample in [] if answers is None else read_samples(answers.rows(range(len(answers)))):
+        if answers is None:
+            continue
+        protocol = PROTOCOLS.get(str(run.tasks[key].settings.get("protocol")))
+        # Without its protocol, a result's columns are as they are in the file.
+        items = None if protocol is None else [item.record() for item in answers.items(protocol.item_type)]
+        for sample in read_samples(answers.rows(range(len(answers))) if items is None else items):
             questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
     return list(questions.values())
 

