@@ -137,7 +137,7 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
 @pytest.mark.parametrize("task", ["q_bench/perception", "q_bench/perception_pairs"])
 def test_letters_are_those_of_the_releases_order(releases: Any, task: str, tmp_path: Path) -> None:
     held, private = releases(task)
-    ((name, content),) = evaluated(task, private, shuffle_seed=5).files.items()
+    ((name, content),) = evaluated(task, private, shuffle_seed=5).contents.items()
     (tmp_path / name).write_bytes(content)
     score(task, tmp_path / name, held, tmp_path / "out")
     (found,) = read_results(tmp_path / "out").tasks
@@ -147,7 +147,7 @@ def test_letters_are_those_of_the_releases_order(releases: Any, task: str, tmp_p
 
 def test_the_parts_of_aesbench_are_told_apart(releases: Any, tmp_path: Path) -> None:
     held, private = releases("aes_bench/perception")
-    ((name, content),) = evaluated("aes_bench/perception", private).files.items()
+    ((name, content),) = evaluated("aes_bench/perception", private).contents.items()
     (tmp_path / name).write_bytes(content)
     shown = score("aes_bench/empathy", tmp_path / name, held, tmp_path / "out", code=2)
     assert "has predictions for the configuration 'perception', not for that of aes_bench/empathy" in shown
@@ -163,7 +163,7 @@ def test_a_second_question_about_an_image_is_another_one(releases: Any, tmp_path
             if rows[number]["question"] != rows[number - 1]["question"]:
                 rows[number]["img_path"] = rows[number - 1]["img_path"]
         path.write_text(json.dumps(rows))
-    ((name, content),) = evaluated("q_bench/perception", private).files.items()
+    ((name, content),) = evaluated("q_bench/perception", private).contents.items()
     (tmp_path / name).write_bytes(content)
     score("q_bench/perception", tmp_path / name, held, tmp_path / "out")
     (found,) = read_results(tmp_path / "out").tasks

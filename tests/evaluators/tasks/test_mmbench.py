@@ -19,7 +19,7 @@ from eyechart.evaluators.protocols.choice.blind_run import read_blind_run
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.finished_runs import answer, evaluated, write
+from tests.evaluators.finished_runs import evaluated, item, write
 from tests.evaluators.scripted_server import PATH, completion, json_response
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
@@ -142,7 +142,7 @@ def test_precomputed_predictions_are_scored(tmp_path):
 def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path):
     how = {"blind": True, "protocol": "circular_eval"}
     made = [
-        evaluated(name, "mmbench", settings=how, predictions=[answer("dev-1", circular_correct=is_solved)])
+        evaluated(name, "mmbench", settings=how, items=[item("dev-1", circular_correct=is_solved)])
         for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
     ]
     found = read_blind_run(write(tmp_path / "blind", made))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 
 import datasets
 import pytest
@@ -211,7 +212,7 @@ def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix)
     assert (scores["consistency"], scores["accuracy_all"], scores["accuracy_consistent"]) == (0.5, 0.5, 1.0)
     assert (scores["equal_quality"], scores["n_pairs"], scores["n_images"]) == (2, 6, 6)
     # The model's own ranking is known, a ranking to correlate it with is not.
-    assert scores["scores"]["2.png"] == 100.0 and scores["srcc"] is None and scores["plcc_fitted"] is None
+    assert scores["scores"]["2.png"] == 100.0 and math.isnan(scores["srcc"]) and math.isnan(scores["plcc_fitted"])
     assert sum("not the quality of each image" in warning for warning in result.warnings) == 1
     predictions = parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
     assert [row["answer"] for row in predictions[:6]] == ["first", "second", "second", "first", "", ""]
@@ -303,7 +304,7 @@ def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     path = write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 5)')
     one, rows = run(folder, path)
     found = with_nan(one.scores)
-    values = [-abs(float(row["reference"]) - len(row["text"]) % 5) for row in rows]
+    values = [-abs(float(row["label"]) - len(row["text"]) % 5) for row in rows]
     assert [row["own_score"] for row in rows] == values
     assert found["own_score"] == pytest.approx(sum(values) / 44) and found["own_score_range"] == [-10, 0]
     assert found["by_camera"].keys() == {"a", "b"} and found["n"] == 44
@@ -353,7 +354,7 @@ def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
         assert text in str(raised.value)
     found = evaluate(path, "three", skip_bad=True)
     assert found.scores["n"] == 43 and found.scores["own_score"] == -1
-    assert [item["id"] for item in found.left_out] == ["7"] and named[0] in found.left_out[0]["reason"]
+    assert [item.id for item in found.left_out] == ["7"] and named[0] in found.left_out[0].reason
 
 
 @pytest.mark.parametrize(
