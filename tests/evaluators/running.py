@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset, Image, List
+
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
@@ -22,6 +24,14 @@ _OPTIONS = ("judge", "seed", "skip_bad", "repeats", "as_published")
 def loaded(dataset: Any) -> LoadedData:
     """Data of one's own."""
     return dataset if isinstance(dataset, LoadedData) else LoadedData(dataset, "own data", "given", "given")
+
+
+def dataset(rows: Iterable[Mapping[str, Any]]) -> Dataset:
+    """Rows with pictures in the column `image` or `images`."""
+    data = Dataset.from_list(list(rows))
+    for name, feature in (("image", Image()), ("images", List(Image()))):
+        data = data.cast_column(name, feature) if name in data.column_names else data
+    return data
 
 
 def run(task: str, model: Any, data: Any, progress: Any = None, **given: Any) -> TaskResult:

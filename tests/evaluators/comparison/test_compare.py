@@ -65,6 +65,12 @@ def qualities(logits: Sequence[Sequence[float]], human: Sequence[float], **field
     return evaluated("q_bench/assessment", "koniq10k", "test", **{**made, **fields})
 
 
+def noisy(noise: float, n: int, rng: np.random.Generator, **fields: Any) -> Any:
+    """Predicted qualities of `n` images that differ from their opinion scores by noise."""
+    human = np.arange(float(n))
+    return qualities(np.column_stack([human + rng.normal(0, noise, n), np.zeros(n)]).tolist(), human.tolist(), **fields)
+
+
 def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], clusters: Sequence[str] = (), **changes: Any) -> Any:
     """Descriptions with a judge's scores in each round of each dimension, and what they share."""
     columns = {"rounds": [list(one) for one in rounds], "empty_prediction": [False] * len(rounds)}
@@ -235,17 +241,18 @@ def test_equal_predictions_do_not_differ(compared: Any, n: int) -> None:
         assert (np.isnan(one.p_holm) and "fewer than 20 units" in one.note) if n == 10 else one.p_holm == 1.0
 
 
+def flagged(task: str, scores: dict[str, Any], *rows: dict[str, Any], first: int = 0) -> Any:
+    """A result of items with these fields; a second pass over each has no part in what is compared."""
+    items = [item(f"q{first + number}", **fields) for number, fields in enumerate(rows)]
+    items += [replace(one, pass_name="again", **dict.fromkeys(rows[0].keys() - {"answer"}, None)) for one in items]
+    return evaluated(task, "own", items=items, scores=scores, settings={"protocol": task})
+
+
 def test_rotations(compared: Any) -> None:
     def run(*marks: str) -> Any:
-        rows = [
-            item(f"q{row}", options=OPTIONS, answer="A", correct=one[0] == "1", circular_correct="0" not in one)
-            for row, one in enumerate(marks)
-        ]
-        # Further passes hold what the first does of the question, and have no part in what is compared.
-        rows += [replace(row, pass_name="rotation:1", correct=False) for row in rows]
-        settings = {"protocol": "circular_eval"}
-        scores = {"circular_accuracy": 0.5, "vanilla_accuracy": 0.5, "n_questions": 4, "n_vanilla": 4}
-        return evaluated("mmbench/en", "mmbench", items=rows, scores=scores, settings=settings)
+        rows = [{"answer": "A", "correct": one[0] == "1", "circular_correct": "0" not in one} for one in marks]
+        shares = {"circular_accuracy": 0.5, "vanilla_accuracy": 0.5, "n_questions": 4, "n_vanilla": 4}
+        return flagged("mmbench/en", shares, *rows)
 
     circular, vanilla = compared([run("111", "111", "10", "0")], [run("110", "111", "111", "000")]).differences
     assert (circular.score, circular.first, circular.second) == ("CircularEval", 0.5, 0.5)
@@ -254,53 +261,32 @@ def test_rotations(compared: Any) -> None:
 
 
 def test_refusals(compared: Any) -> None:
-    def run(*outcomes: str) -> Any:
-        rows = [
-            item(
-                f"q{row}",
-                options=["Good", "Fair", "?"],
-                answer="A",
-                outcome=outcome,
-                self_aware=outcome in ("right answer", "right refusal"),
-            )
-            for row, outcome in enumerate(outcomes)
-        ]
-        settings = {"protocol": "self_awareness"}
-        return evaluated(
-            "ql_bench/single", "llsavisionqa", items=rows, scores={"score_sa": 40.0, "n": 5}, settings=settings
-        )
-
-    first = run("right answer", "right refusal", "wrong refusal", "unreadable", "wrong answer")
-    second = run("wrong answer", "right answer", "right refusal", "right refusal", "wrong answer")
+    first, second = (
+        flagged("ql_bench/single", {"score_sa": 40.0, "n": 5}, *({"self_aware": mark == "1"} for mark in marks))
+        for marks in ("11000", "01110")
+    )
     (one,) = compared([first], [second]).differences
     assert (one.score, one.first, one.second) == ("self-awareness", 40.0, 60.0)
     assert one.only_first == ("q0",) and one.only_second == ("q2", "q3")
 
 
 def test_pairs(compared: Any) -> None:
-    def run(*marks: str, first: int = 0) -> Any:
-        """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e"."""
+    def run(marks: str, first: int = 0) -> Any:
+        """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e" or "x"."""
         verdicts = {"1": (True, True), "0": (True, False), "-": (False, False), "e": (True, None), "x": (False, None)}
         rows = [
-            item(
-                f"p{first + row}",
-                first_id=f"i{first + row}",
-                second_id=f"i{first + row + 1}",
-                consistent=verdicts[mark][0],
-                correct=verdicts[mark][1],
-            )
-            for row, mark in enumerate(marks)
+            {**dict(zip(("consistent", "correct"), verdicts[mark], strict=True)), "first_id": f"i{row}"}
+            | {"second_id": f"i{row + 1}"}
+            for row, mark in enumerate(marks, first)
         ]
-        rows += [item(row.id, pass_name="reversed", first_id="x") for row in rows]
-        settings, scores = {"protocol": "paired_comparison"}, {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}
-        return evaluated("two_afc/coarse", "two_afc", "test", items=rows, scores=scores, settings=settings)
+        return flagged("two_afc/coarse", {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}, *rows, first=first)
 
-    consistent, right = compared([run("1", "0", "-", "e")], [run("1", "1", "-", "x")]).differences
-    assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("p3",))
+    consistent, right = compared([run("10-e")], [run("11-x")]).differences
+    assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("q3",))
     assert consistent.note == ""
-    assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("p1",))
+    assert (right.first, right.second, right.n, right.only_second) == (1 / 3, 2 / 3, 3, ("q1",))
     # The one pair that both have is of equal quality, of which neither image is the right one.
-    (consistent,) = compared([run("1", "e")], [run("e", "1", first=1)], common=True).differences
+    (consistent,) = compared([run("1e")], [run("e1", first=1)], common=True).differences
     assert (consistent.key, consistent.n) == ("consistency", 1) and "at least 3 images; there are 2" in consistent.note
 
 
@@ -385,6 +371,27 @@ def test_settings_that_do_not(compared: Any) -> None:
     assert len(compared([choices("1100", settings={"judge": {"cost": 2}})], [second]).differences) == 1
 
 
+def test_other_settings_are_named_by_what_they_affect(compared: Any) -> None:
+    first = choices("1100", settings={"extraction": "strict"})
+    model = {"backend": "function", "sampling": {"temperature": 0.7}}
+    second = choices("1010", settings={"prompt_id": "other/1", "extraction": "declared", "repeats": 2, "model": model})
+    plain = choices("1010", settings={"extraction": "strict"})
+    assert compared([first], [plain]).also_differ == ()
+    (differ,) = compared([first], [second], allowed=["extraction", "prompt_id"]).also_differ
+    assert all(words in differ for words in ("the parsing of replies", "the prompt", "the sampling"))
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_another_system_prompt_is_named_even_if_the_scores_agree(tmp_path: Path, runs: int) -> None:
+    prompts = {"a": None, "b": "Be short.", "c": None}
+    models = {name: {"backend": "function", "system_prompt": prompt} for name, prompt in prompts.items()}
+    made = [write(tmp_path / name, [choices("10", settings={"model": models[name]}, model=name)]) for name in prompts]
+    shown = call(*made[:runs])
+    for pair in ("a and b", "b and c")[: runs - 1]:
+        assert f"{pair} also differ in the system prompt, which can change scores." in shown
+    assert "a and c also" not in shown
+
+
 def test_other_items(compared: Any) -> None:
     runs = [choices("110011")], [choices("1010", first=2)]
     (refused,) = compared(*runs).refused
@@ -425,7 +432,7 @@ def test_descriptions_by_a_judges_scores(compared: Any) -> None:
 
 @pytest.mark.parametrize("task", ["q_bench/description", "aes_bench/interpretation"])
 def test_failed_rounds_weigh_in_a_comparison_as_in_the_results(tmp_path: Path, task: str) -> None:
-    """A round is a vote (Q-Bench, Table 3): an image with one readable round of five weighs a fifth of the others."""
+    """Each image weighs the same, however many of its rounds are readable."""
     made = []
     for name, dark in (("a", 0), ("b", 1)):
         replies = itertools.cycle([["2"] * 5, [str(dark), "", "?", "", ""], [""] * 5])

@@ -16,7 +16,7 @@ from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
 from eyechart.metrics.scoring.statistics.significance import holm
-from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_compare import choices, descriptions, noisy, qualities
 from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
 
@@ -30,6 +30,8 @@ def folders(root: Path, *runs: Any) -> list[Path]:
 
 def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
+    with pytest.raises(DataError, match=r"two shares cannot differ by 1.5; the largest --difference is 1"):
+        plan_runs(both, difference=-1.5)
     (plan,) = plan_runs(both).plans
     assert (plan.n, plan.units, plan.at, plan.key) == (100, 100, 100, "accuracy")
     assert plan.difference == pytest.approx(0.1)
@@ -40,6 +42,9 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     assert mcnemar_power(0.05, 0.1, plan.needed) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1)
     assert plan.detectable is not None
     assert mcnemar_power(plan.detectable, 0.1, 1000) == pytest.approx(0.8, abs=0.01)
+    # Equal runs show nothing.
+    (plan,) = plan_runs(folders(tmp_path / "equal", choices(FIRST), choices(FIRST))).plans
+    assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
 
 
 def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path) -> None:
@@ -123,11 +128,7 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
 
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    human = np.arange(200.0)
-    runs = [
-        qualities(np.column_stack([human + rng.normal(0, noise, 200), np.zeros(200)]).tolist(), human.tolist())
-        for noise in (40, 60)
-    ]
+    runs = [noisy(noise, 200, rng) for noise in (40, 60)]
     (plan,) = plan_runs(folders(tmp_path, *runs), difference=0.05).plans
     assert plan.key == "srcc" and plan.needed is not None and plan.detectable is not None
     (more,) = plan_runs(folders(tmp_path / "more", *runs), difference=0.025).plans
@@ -169,11 +170,6 @@ def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> N
         plan_runs(run, **arguments)
 
 
-def test_equal_runs_show_nothing(tmp_path: Path) -> None:
-    (plan,) = plan_runs(folders(tmp_path, choices(FIRST), choices(FIRST))).plans
-    assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
-
-
 def test_what_is_supposed_is_said(tmp_path: Path) -> None:
     """One run: how often the other disagrees. Two that agree: that all items which tell them apart go one way."""
     one, alike, other = map(str, folders(tmp_path, choices(FIRST), choices(FIRST), choices(SECOND)))
@@ -192,11 +188,8 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
 
 def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:
     """As in a comparison, which resamples no fewer than 20 items."""
-    rng, human = np.random.default_rng(0), np.arange(100.0)
-    runs = [
-        qualities(np.column_stack([human + rng.normal(0, noise, 100), np.zeros(100)]).tolist(), human.tolist())
-        for noise in (5, 500)
-    ]
+    rng = np.random.default_rng(0)
+    runs = [noisy(noise, 100, rng) for noise in (5, 500)]
     both = folders(tmp_path, *runs)
     (plan,) = plan_runs(both).plans
     assert plan.needed == 20 and plan.power > 0.99
@@ -208,12 +201,6 @@ def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
     alike = [descriptions([[[score, score]] * 3] * 30) for score in (2, 1)]
     with pytest.raises(DataError, match="the difference is the same in all resamples"):
         plan_runs(folders(tmp_path, *alike))
-
-
-def test_no_two_shares_differ_by_more_than_1(tmp_path: Path) -> None:
-    both = folders(tmp_path, choices(FIRST), choices(SECOND))
-    with pytest.raises(DataError, match=r"two shares cannot differ by 1.5; the largest --difference is 1"):
-        plan_runs(both, difference=-1.5)
 
 
 def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
@@ -234,10 +221,7 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     found = plan_runs([first, second])
     assert [plan.task for plan in found.plans] == ["q_bench/perception"]
     assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in found.passed_over] == [
-        (
-            "q_bench/perception on llvisionqa (test)",
-            "no score, as the answers are private",
-        ),
+        ("q_bench/perception on llvisionqa (test)", "no score, as the answers are private"),
         ("q_bench/assessment on average (test)", "it is an average over datasets, which are planned separately"),
         ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
     ]
@@ -255,13 +239,10 @@ def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> N
     assert plan.n == 100
     with pytest.raises(UsageError, match="promptid"):
         plan_runs(both, allowed=["promptid"])
-
-
-def test_right_answers_of_two_runs_must_agree(tmp_path: Path) -> None:
-    changed = choices(SECOND)
-    changed.items[3] = replace(changed.items[3], label="Poor")
-    with pytest.raises(DataError, match=r"labels of 1 items? differ \(first: 'q3'\)"):
-        plan_runs(folders(tmp_path, choices(FIRST), changed))
+    first = choices(FIRST)
+    changed = choices(FIRST, items=[replace(first.items[0], label="Poor"), *first.items[1:]])
+    with pytest.raises(DataError, match=r"labels of .* differ \(first: 'q0'\)"):
+        plan_runs(folders(tmp_path / "labels", first, changed))
 
 
 def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from eyechart.evaluators.comparison.item_scores import ItemScores
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
-from tests.evaluators.comparison.test_compare import call, choices, descriptions, qualities
+from tests.evaluators.comparison.test_compare import call, choices, descriptions, noisy
 from tests.evaluators.finished_runs import evaluated, item, write
 
 RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
@@ -55,12 +55,8 @@ def test_p_values_are_adjusted_over_all_pairs(three: list[Path]) -> None:
 
 def test_correlations_of_many_runs_are_told_apart(tmp_path: Path) -> None:
     """Eight runs are 28 pairs: p-values that the number of resamples bounds at 0.002 would leave no difference."""
-    rng, human = np.random.default_rng(4), np.arange(300.0)
-    noise = {f"m{place}": 20 * 2**place for place in range(8)}
-    runs = {
-        name: qualities(np.column_stack([human + rng.normal(0, own, 300), np.zeros(300)]).tolist(), human, model=name)
-        for name, own in noise.items()
-    }
+    rng = np.random.default_rng(4)
+    runs = {f"m{model}": noisy(20 * 2**model, 300, rng, model=f"m{model}") for model in range(8)}
     (ranking,) = compare_many(folders(tmp_path, runs)).rankings
     assert [(run.run, run.place) for run in ranking.runs[:4]] == [("m0", 1), ("m1", 2), ("m2", 3), ("m3", 4)]
 
@@ -122,11 +118,7 @@ def test_questions_about_one_image_are_drawn_together(tmp_path: Path) -> None:
 
 def test_qualities_by_their_correlation(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    human = np.arange(80.0)
-    runs = {
-        name: qualities(np.column_stack([human + rng.normal(0, noise, 80), np.zeros(80)]).tolist(), human, model=name)
-        for name, noise in (("poor", 300), ("good", 5), ("also", 6))
-    }
+    runs = {name: noisy(noise, 80, rng, model=name) for name, noise in (("poor", 300), ("good", 5), ("also", 6))}
     (ranking,) = compare_many(folders(tmp_path, runs)).rankings
     assert ranking.key == "srcc" and [run.run for run in ranking.runs][2] == "poor"
     assert [run.place for run in ranking.runs] == [1, 1, 3]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from datasets import Dataset, Features, Image, Sequence, Value
 from pyarrow import parquet
 from typer.testing import CliRunner
 
@@ -77,18 +76,19 @@ def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_p
 
 
 def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
-    rows = {
-        "id": [f"q{number}" for number in range(120)],
-        "images": [[picture(number // 2, 8)] for number in range(120)],
-        "question": [f"Question {number}?" for number in range(120)],
-        "options": [["Good", "Fair", "Poor"]] * 120,
-        "answer": ["A", "A", "B", "B", "C", "C"] * 20,
-        "question_type": ["how", "what"] * 60,
-        "concern": ["other"] * 120,
-    }
-    types = {name: Value("string") for name in ("id", "question", "answer", "question_type", "concern")}
-    features = Features({**types, "images": Sequence(Image()), "options": Sequence(Value("string"))})
-    dataset = Dataset.from_dict(rows, features=features)
+    rows = (
+        {
+            "id": f"q{number}",
+            "images": [picture(number // 2, 8)],
+            "question": f"Question {number}?",
+            "options": ["Good", "Fair", "Poor"],
+            "answer": "AABBCC"[number % 6],
+            "question_type": ("how", "what")[number % 2],
+            "concern": "other",
+        }
+        for number in range(120)
+    )
+    dataset = running.dataset(rows)
     scores = evaluator("q_bench/perception").compute(lambda messages: "A", dataset)
     # The same letter is right about both questions of an image: the interval is that of 60 answers.
     assert scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
@@ -195,7 +195,7 @@ def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -
         {"id": f"q{row}", "images": shown, "question": "Which?", "options": ["First", "Second"], "answer": "A"}
         for row, shown in enumerate(images)
     ]
-    data = Dataset.from_list(rows).cast_column("images", Sequence(Image()))
+    data = running.dataset(rows)
     one, same, other = (item.cluster for item in running.run("q_bench/perception_pairs", reply, data).items)
     assert one == same is not None and one != other
 

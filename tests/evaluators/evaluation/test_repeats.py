@@ -2,7 +2,6 @@
 
 import statistics
 
-import datasets
 import pytest
 from pyarrow import parquet
 
@@ -66,8 +65,7 @@ def loaded(make_picture):
         for i in range(4)
     ]
     rows = [{**row, "images": [make_picture(i)], "question_type": "how"} for i, row in enumerate(rows)]
-    data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
-    return data
+    return running.dataset(rows)
 
 
 def run(model, data, repeats=3, task="q_bench/perception", progress=None, **given):
@@ -190,7 +188,7 @@ def test_circular_eval_votes_on_each_pass(make_picture):
     # The right option is "Sharp", first A, then B. The repeats are right in both passes, in one, in one.
     rows = [{"id": "q", "images": [make_picture(1)], "question": "How?", "hint": "", "options": ["Sharp", "Blurry"]}]
     rows = [{**rows[0], "answer": "A", "category": "c", "l2_category": "l", "passes": []}]
-    data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
+    data = running.dataset(rows)
     turned = {"main": "AAB", "rotation:1": "BAB"}
     model = Drawn(lambda request: turned[request.pass_name][request.repeat - 1])
     model.billed_per_request = True
@@ -207,7 +205,7 @@ def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
     options = ["Good", "Fair", "Poor", "I don't know"]
     row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
     row |= {"refusal": "D", "question_type": "how", "concern": "other"}
-    data = datasets.Dataset.from_list([row]).cast_column("images", datasets.List(datasets.Image()))
+    data = running.dataset([row])
     # Refused and then wrong, refused and then wrong, wrong: a refusal is right where the forced answer is wrong.
     turns = {"main": "DBD", "forced": "B-A"}
     model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
@@ -225,7 +223,7 @@ def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
 
 def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):
     rows = [{"id": "d", "image": make_picture(1), "description": "It is dark."}]
-    data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
+    data = running.dataset(rows)
     model = Drawn(lambda request: ["It is dark.", "It is bright."][request.repeat - 1])
     found = run(model, data, 2, "q_bench/description")
     together = found.diagnostics["repeats"]

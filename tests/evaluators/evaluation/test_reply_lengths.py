@@ -1,6 +1,5 @@
 """How long replies may be, and what is said of those that were cut off, refused or reasoned."""
 
-import datasets
 import numpy as np
 import pytest
 from pyarrow import parquet
@@ -71,8 +70,7 @@ def ask(make_picture):
 
     def run(model, ids=("q",), **settings):
         rows = [QUESTION | {"id": id, "images": [make_picture(1)]} for id in ids]
-        data = datasets.Dataset.from_list(rows).cast_column("images", datasets.List(datasets.Image()))
-        return running.run("q_bench/perception", model, data, **settings)
+        return running.run("q_bench/perception", model, running.dataset(rows), **settings)
 
     return run
 
@@ -82,8 +80,7 @@ def describe(make_picture):
     def run(model, ids=("d",), private="", **settings):
         texts = {id: "" if id in private else "It is dark." for id in ids}
         rows = [{"id": id, "image": make_picture(1), "description": text} for id, text in texts.items()]
-        data = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image())
-        return running.run("q_bench/description", model, data, **settings)
+        return running.run("q_bench/description", model, running.dataset(rows), **settings)
 
     return run
 

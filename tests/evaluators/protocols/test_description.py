@@ -1,6 +1,5 @@
 """Descriptions on judges whose scores are known."""
 
-import datasets
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -16,15 +15,8 @@ GOLDEN = ["The image is dark and noisy.", "A sharp image with vivid colors.", "I
 @pytest.fixture
 def described(make_picture):
     """Four pictures, three with a golden text."""
-    features = datasets.Features(
-        {"id": datasets.Value("string"), "image": datasets.Image(), "description": datasets.Value("string")}
-    )
-    rows = {
-        "id": [f"d{i}" for i in range(4)],
-        "image": [make_picture(i) for i in range(4)],
-        "description": GOLDEN,
-    }
-    return datasets.Dataset.from_dict(rows, features=features)
+    rows = ({"id": f"d{i}", "image": make_picture(i), "description": text} for i, text in enumerate(GOLDEN))
+    return running.dataset(rows)
 
 
 def run(dataset, model=lambda messages: "It is dark.", **given):

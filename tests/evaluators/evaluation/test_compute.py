@@ -1,0 +1,189 @@
+"""What `compute` takes, returns and refuses, by the same checks as `eyechart run`."""
+
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import datasets
+import pytest
+from typer.testing import CliRunner
+
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import (
+    DataError,
+    EyechartError,
+    MiniDataWarning,
+    MissingFileError,
+    UsageError,
+)
+from eyechart.datasets_scripts.export import export
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.cli import app
+from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.tasks import get_task
+from eyechart.metrics.scoring.errors import LeftOutWarning
+from tests.evaluators.tasks.own_data import N_QUESTIONS, write_questions
+
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+DATA = "data: {path: my_questions.tsv}"
+
+
+def always_b(messages):
+    return "B"
+
+
+@pytest.fixture(scope="module")
+def computed():
+    with pytest.warns(MiniDataWarning):
+        return evaluator("q_bench/perception").compute(always_b, "mini", limit=20)
+
+
+def test_a_limit_is_kept_and_in_the_result(computed):
+    assert computed["n"] == 20 and computed["limit"] == 20
+
+
+def test_the_result_is_a_dict_that_shows_a_small_table(computed):
+    assert isinstance(computed, dict) and dict(computed)["accuracy"] == computed["accuracy"]
+    title, head, first, *_ = repr(computed).splitlines()
+    assert title == "q_bench/perception on llvisionqa (dev, synthetic)"
+    assert head.split("  ")[0] == "score" and first.startswith("accuracy ") and first.endswith("  20")
+    assert f"{100 * computed['accuracy']:.2f} %" in first
+    assert max(map(len, repr(computed).splitlines())) <= 80
+
+
+def test_what_no_table_knows_is_shown_as_a_dict():
+    assert repr(ComputedScores({"a": 1}, "title")) == "{'a': 1}"
+
+
+def test_a_copy_shows_the_same(computed):
+    assert repr(pickle.loads(pickle.dumps(computed))) == repr(computed)
+
+
+def test_bad_items_can_be_left_out(questions):
+    bad = questions.map(lambda row: {"images": [] if row["id"] == "q1" else row["images"]})
+    with pytest.raises(DataError, match="'q1'"):
+        evaluator("q_bench/perception").compute(always_b, bad)
+    with pytest.warns(LeftOutWarning, match="1 row is left out; the first: 'q1'"):
+        assert evaluator("q_bench/perception").compute(always_b, bad, skip_bad=True)["n"] == 5
+
+
+def test_progress_is_shown_where_somebody_looks(monkeypatch, capsys):
+    # A run without a terminal, as in other tests, turns all bars off.
+    datasets.enable_progress_bars()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("eyechart.evaluators.evaluation.computed._DELAY", 0)
+    with progress_bar("own") as show:
+        show(1, 4)
+        show(4, 8)
+    shown = capsys.readouterr().err
+    assert "own" in shown and "4/8" in shown
+
+
+def test_a_log_file_gets_no_progress(capsys):
+    with progress_bar("own") as show:
+        show(8, 8)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """Tasks beside the data that they name, or do not."""
+    folder = tmp_path_factory.mktemp("own")
+    for name in ("circular_tsv.yaml", "own_prompt.py"):
+        shutil.copy(EXAMPLES / name, folder)
+    text = (EXAMPLES / "circular_tsv.yaml").read_text(encoding="utf-8")
+    assert DATA in text
+    (folder / "named.yaml").write_text(text.replace(DATA, "data: {path: my_questions.tsv, split: val}"))
+    (folder / "absent.yaml").write_text(text.replace(DATA, "data: {path: absent.tsv}"))
+    write_questions(folder)
+    return folder
+
+
+def compute(file, **arguments):
+    return evaluator(str(file)).compute(always_b, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("file", "subset", "split", "message"),
+    [
+        ("circular_tsv.yaml", "photos", None, "dataset 'photos' of my_questions; available: my_questions"),
+        ("circular_tsv.yaml", None, "tset", "unknown split 'tset' of my_questions; did you mean 'test'?"),
+        ("own_prompt.py", None, "train", "unknown split 'train' of my_prompt; available: test"),
+        ("named.yaml", None, "test", "unknown split 'test' of my_questions; available: val"),
+        ("circular_tsv.yaml", None, "test[:3]", "unknown split 'test[:3]' of my_questions"),
+        ("absent.yaml", None, None, "absent.tsv: the file does not exist"),
+    ],
+)
+def test_what_own_data_lack_is_refused_in_the_words_of_a_run(own, file, subset, split, message):
+    with pytest.raises(EyechartError) as refused:
+        compute(own / file, subset=subset, split=split)
+    assert message in str(refused.value)
+    options = [text for name, value in (("--dataset", subset), ("--split", split)) if value for text in (name, value)]
+    done = CliRunner().invoke(app, ["run", str(own / file), *options, "--out", str(own / "none")])
+    # Among several tasks, it says nothing of one of them.
+    assert message.replace("'photos' of my_questions", "'photos'") in " ".join(done.output.split())
+    assert done.exit_code != 0 and not (own / "none").exists()
+
+
+@pytest.mark.parametrize("data", ["mini", "mini:llvisionqa"])
+def test_own_data_have_no_synthetic_ones(own, data):
+    with pytest.raises(UsageError, match="'mini' is not available for your own task my_questions; leave it out"):
+        compute(own / "circular_tsv.yaml", data=data)
+
+
+@pytest.mark.parametrize(
+    "names", [{}, {"subset": "my_questions"}, {"data": "my_questions"}, {"split": "test"}], ids=str
+)
+def test_the_names_of_own_data_are_taken(own, names):
+    found = compute(own / "circular_tsv.yaml", **names)
+    assert found["n_questions"] == N_QUESTIONS and found["is_mini"] is False
+
+
+def test_another_file_may_be_another_split(own):
+    (planned,) = make_plan(
+        [str(own / "named.yaml")], DataRequest(split="test"), data_dirs=[str(own / "my_questions.tsv")]
+    )
+    assert planned.data.split == "test"
+
+
+def test_a_run_as_published_is_of_a_papers_task(own):
+    with pytest.raises(UsageError, match=r"as_published is only for tasks from papers; .* your own task my_questions"):
+        evaluator(str(own / "circular_tsv.yaml"), as_published=True)
+
+
+def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Path) -> None:
+    task, folder = get_task("mmbench/cc"), mini.release("mmbench")
+    copied = Path(shutil.copytree(folder, tmp_path / "copied"))
+    told = [load_data(task, DataRequest(data_dir=place, images="skip")).is_mini for place in (folder, copied)]
+    assert told == [True, False] and load_data(task, DataRequest(is_mini=True, images="skip")).is_mini
+
+
+def test_synthetic_data_come_by_our_names_alone() -> None:
+    with pytest.raises(UsageError, match=r"unknown dataset 'me/photos' after 'mini:'"):
+        load_data(get_task("q_bench/perception"), DataRequest("mini:me/photos"))
+
+
+def test_compute_takes_the_folder_of_a_release_as_data_dir_does(tmp_path: Path) -> None:
+    perception, folder = evaluator("Q-Bench/perception"), shutil.copytree(mini.release("llvisionqa"), tmp_path / "real")
+    for data in (folder, str(folder)):
+        scores = perception.compute(lambda messages: "A", data, limit=4)
+        assert (scores["n"], scores["is_mini"]) == (4, False)
+    koniq = mini.release("koniq10k")
+    loaded = load_data(get_task("q_bench/assessment"), DataRequest(f"koniq10k={koniq}", images="skip"))
+    assert (loaded.name, loaded.source) == ("koniq10k", str(koniq))
+    with pytest.raises(MissingFileError, match="none: data_dir is not an existing folder"):
+        perception.compute(lambda messages: "A", str(tmp_path / "none"))
+    # A folder without the release's files names them; `datasets` would make it a split "train".
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(MissingFileError, match="photos: "):
+        perception.compute(lambda messages: "A", tmp_path / "photos")
+
+
+def test_compute_takes_an_exported_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "exported"
+    export("llvisionqa", out=folder, data_dir=mini.release("llvisionqa"))
+    loaded = load_data(get_task("q_bench/perception"), DataRequest(str(folder)))
+    assert len(loaded.dataset) == 180 and loaded.source == str(folder)
