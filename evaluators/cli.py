@@ -19,13 +19,13 @@ from eyechart.evaluators.commands.export import export
 from eyechart.evaluators.commands.plan import plan
 from eyechart.evaluators.commands.publish import publish
 from eyechart.evaluators.commands.report import report
-from eyechart.evaluators.commands.run import run
+from eyechart.evaluators.commands.run import RunCommand, run
 from eyechart.evaluators.commands.score import score
 from eyechart.evaluators.commands.submit import submit
 from eyechart.evaluators.commands.tasks import list_tasks
 
 app = typer.Typer(cls=Group, no_args_is_help=True, pretty_exceptions_enable=False)
-app.command("run", cls=Command)(run)
+app.command("run", cls=RunCommand)(run)
 app.command("score", cls=Command)(score)
 app.command("tasks", cls=Command)(list_tasks)
 app.command("export", cls=Command)(export)

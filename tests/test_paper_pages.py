@@ -80,7 +80,7 @@ def test_what_a_paper_did_otherwise_is_on_its_page(task):
     text = page(task.name.partition("/")[0])
     assert f"`{task.name}`" in text and "--as-published" in text
     for one in task.published:
-        option = "--data-option" if one.of_data else "--set"
+        option = "--data-arg" if one.of_data else "--set"
         assert f"`{option} {one.name}={one.value}`" in text, one.name
 
 

@@ -65,7 +65,7 @@ class LeftOut:
         rest = f"\n  ... and {count - _SHOWN} more" if count > _SHOWN else ""
         raise MissingImagesError(
             f"no image file found for {count} item{'s' if count > 1 else ''}:{shown}{rest}\n{hint}\n"
-            "To skip and list these items: skip_missing=True (command line: --skip-missing)",
+            "To skip and list these items: skip_missing=True (command line: --data-arg skip_missing=true)",
             path=path,
         )
 

@@ -1,47 +1,34 @@
-"""Options that several commands share. Each group is a dataclass whose fields are the options, with help and default.
+"""The options that `run` and `score` share, and NAME=VALUE arguments, typed by the dataclasses that they fill."""
 
-A command takes such groups as parameters; `expanded` gives it the flat signature from which typer reads its options.
-"""
-
-import copy
 import inspect
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+import re
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.chat_options import ChatOptions, parse_thinking
-from eyechart.evaluators.backends.endpoint.options import (
-    DEFAULT_CONCURRENCY,
-    DEFAULT_TIMEOUT,
-    LONGEST_TIMEOUT,
-    EndpointOptions,
-)
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.requests.values import is_deeper
-from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.evaluation.data import DataRequest
-    from eyechart.evaluators.evaluation.options import RunOptions
     from eyechart.evaluators.judging import JudgeOptions
 
 _MOST_LEVELS = 50
 """How deeply lists and objects can be nested in the value of an option."""
-_OUTPUT = "Output"
-"""Panel of the help page for options about files."""
+_SERVER = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body")
+_LOADING = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
 
-
-class BackendKind(Enum):
-    """What runs the model."""
-
-    TRANSFORMERS = "transformers"
-    OPENAI = "openai"
+Known = Mapping[str, tuple[type, str]]
+"""The names of an option's arguments: for each, the dataclass and the field that it fills."""
+Parsed = Mapping[type, dict[str, Any]]
+"""The values of such arguments, by dataclass and field."""
 
 
 class PromptStyle(Enum):
@@ -52,315 +39,218 @@ class PromptStyle(Enum):
     LMMS_EVAL = "lmms-eval"
 
 
-_PROMPTS = {PromptStyle.EYECHART: "default"}
-"""The protocols' name for the prompt of a style, if it differs."""
+def complete_task(incomplete: str) -> list[str]:
+    """Papers and tasks whose names start with the text, for shells (`eyechart --install-completion`)."""
+    from eyechart.evaluators.tasks import TASKS
+
+    papers = dict.fromkeys(task.name.partition("/")[0] for task in TASKS)
+    return [name for name in (*papers, *(task.name for task in TASKS)) if name.startswith(incomplete)]
 
 
-@dataclass(frozen=True)
-class DataArguments:
-    """The data that a command runs on."""
+_data = partial(typer.Option, rich_help_panel="Data")
+_scoring = partial(typer.Option, rich_help_panel="Task and scoring")
+_output = partial(typer.Option, rich_help_panel="Output")
+_judge = partial(typer.Option, rich_help_panel="Judge")
 
-    panel: ClassVar[str] = "Data"
-
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Dataset to run on (default: the task's own). Repeatable."),
-    ] = None
-    split: Annotated[str | None, typer.Option(help="Split to run on (default: the task's first).")] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Evaluate only the first N items.")] = None
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="Evaluate a random sample of N items, stratified by group.")
-    ] = None
-    data_dir: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[DATASET=]PATH",
-            help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
-        ),
-    ] = None
-    data_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Setting of the dataset; the value is JSON or text. Repeatable."),
-    ] = None
-    mini: Annotated[bool, typer.Option("--mini", help="Use synthetic demo data for datasets without --data-dir.")] = (
-        False
-    )
-
-    def request(self) -> "DataRequest":
-        """What to run on; dataset and folder are chosen for each task.
-
-        Raises:
-            UsageError: `--limit` and `--sample` are both given, or an option of the data is not NAME=VALUE.
-        """
-        from eyechart.evaluators.evaluation.data import DataRequest
-
-        options = parse_pairs("--data-option", self.data_option or [])
-        return DataRequest(split=self.split, is_mini=self.mini, options=options, limit=self.limit, sample=self.sample)
-
-
-@dataclass(frozen=True)
-class TaskArguments:
-    """How tasks are run, and where results go."""
-
-    panel: ClassVar[str] = "Task and scoring"
-
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Setting of the task; `eyechart tasks NAME` lists its settings. Repeatable.",
-        ),
-    ] = None
-    prompt_style: Annotated[
-        PromptStyle | None,
-        typer.Option(help="Use another toolkit's multiple-choice prompt, to compare scores with it."),
-    ] = None
-    max_new_tokens: Annotated[int | None, typer.Option(min=1, help="Maximum length of a reply, in tokens.")] = None
-    blind: Annotated[
-        bool,
-        typer.Option("--blind", help="Ask multiple-choice questions without the images, to see which need no image."),
-    ] = False
-    as_published: Annotated[
-        bool,
-        typer.Option(
-            "--as-published",
-            help="Use the paper's settings where the defaults differ; the results list what this changes.",
-        ),
-    ] = False
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of intervals and random choices (default: 0).")] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "--output",
-            help="Folder for the results (default: ./eyechart_runs/<time>).",
-            rich_help_panel=_OUTPUT,
-        ),
-    ] = None
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad",
-            help="Leave out rows and images that cannot be read, and items without an answer; the results list them.",
-            rich_help_panel=DataArguments.panel,
-        ),
-    ] = False
-    no_store: Annotated[
-        bool,
-        typer.Option(
-            "--no-store", help="Do not reuse stored answers, and do not store new ones.", rich_help_panel=_OUTPUT
-        ),
-    ] = False
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print every score and every note too.", rich_help_panel=_OUTPUT)
-    ] = False
-
-    def options(self) -> "RunOptions":
-        """How to run.
-
-        Raises:
-            UsageError: A value is not NAME=VALUE, or a setting is given twice.
-        """
-        from eyechart.evaluators.evaluation.options import RunOptions
-
-        return RunOptions(self._settings(), self.as_published, self.seed or 0, skip_bad=self.skip_bad)
-
-    def _settings(self) -> dict[str, Any]:
-        """The settings of `--set`, `--prompt-style`, `--max-new-tokens` and `--blind`, by name."""
-        found = parse_pairs("--set", self.settings or [])
-        style = None if self.prompt_style is None else _PROMPTS.get(self.prompt_style, self.prompt_style.value)
-        for option, name, value in (
-            ("--prompt-style", "prompt", style),
-            ("--max-new-tokens", "max_new_tokens", self.max_new_tokens),
-            ("--blind", "blind", self.blind or None),
-        ):
-            if value is not None and name in found:
-                raise UsageError(f"{option} and --set {name} are both given; leave out one")
-            found |= {} if value is None else {name: value}
-        return found
+Datasets = Annotated[
+    list[str] | None, _data(metavar="NAME", help="Dataset to run on (default: the task's own). Repeatable.")
+]
+Split = Annotated[str | None, _data(help="Split to run on (default: the task's first).")]
+Limit = Annotated[int | None, _data(min=1, help="Evaluate only the first N items.")]
+RandomSample = Annotated[int | None, _data(min=1, help="Evaluate a random sample of N items, stratified by group.")]
+DataDirs = Annotated[
+    list[str] | None,
+    _data(
+        metavar="[DATASET=]PATH",
+        help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
+    ),
+]
+DataArgs = Annotated[
+    list[str] | None,
+    _data(
+        metavar="NAME=VALUE",
+        help="Setting of the dataset; the value is JSON or text. skip_missing=true leaves out rows whose image is "
+        "missing. Repeatable.",
+    ),
+]
+Mini = Annotated[bool, _data("--mini", help="Use synthetic demo data for datasets without --data-dir.")]
+SkipBad = Annotated[
+    bool,
+    _data(
+        "--skip-bad",
+        help="Leave out rows and images that cannot be read, and items without an answer; the results list them.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    _scoring(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Setting of the task; `eyechart tasks NAME` lists its settings. Repeatable.",
+    ),
+]
+AsPublished = Annotated[
+    bool,
+    _scoring(
+        "--as-published",
+        help="Use the paper's settings where the defaults differ; the results list what this changes.",
+    ),
+]
+Seed = Annotated[int, _scoring(min=0, help="Seed of intervals and random choices.")]
+Judge = Annotated[str | None, _judge(metavar="MODEL", help="Name of the judge model on a server (default: no judge).")]
+JudgeArgs = Annotated[
+    list[str] | None,
+    _judge(
+        metavar="NAME=VALUE",
+        help="Option of the judge, such as base_url=URL (default: OpenAI's server) or max_cost=DOLLARS; "
+        "`eyechart run --help-args` lists all. Repeatable.",
+    ),
+]
+Out = Annotated[
+    Path | None, _output("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>).")
+]
+NoStore = Annotated[bool, _output("--no-store", help="Do not reuse stored answers, and do not store new ones.")]
+Verbose = Annotated[bool, _output("--verbose", help="Print every score and every note too.")]
 
 
-@dataclass(frozen=True)
-class JudgeArguments:
-    """A judge on a server."""
+def data_request(arguments: Sequence[str] | None, **fields: Any) -> "DataRequest":
+    """What to run on; dataset and folder are chosen for each task.
 
-    panel: ClassVar[str] = "Judge"
+    Args:
+        arguments: The values of `--data-arg`: settings of the dataset, and `skip_missing`.
+        fields: Other fields of the request.
 
-    judge: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL", help="Name of the judge model on its server (default: no judge)."),
-    ] = None
-    judge_base_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="URL of the judge's server (default: OpenAI's)."),
-    ] = None
-    judge_temperature: Annotated[
-        float | None, typer.Option(min=0, help="Sampling temperature of the judge (default: 1).")
-    ] = None
-    judge_max_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum length of the judge's reply, in tokens (default: 64)."),
-    ] = None
-    judge_system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="System prompt for the judge.")] = None
-    judge_thinking: Annotated[
-        str | None,
-        typer.Option(metavar="on|off|N", help="Turn the judge's reasoning on or off, or limit it to N tokens."),
-    ] = None
-    judge_extra_body: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Extra fields of every request to the judge; null removes one."),
-    ] = None
-    judge_concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, help=f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY})."),
-    ] = None
-    judge_timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            max=LONGEST_TIMEOUT,
-            metavar="SECONDS",
-            help=f"How long to wait for a reply of the judge (default: {DEFAULT_TIMEOUT:.0f}).",
-        ),
-    ] = None
-    judge_max_cost: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="DOLLARS",
-            help="Spending limit in US dollars. Once it is reached, nothing more is judged; the results say so.",
-        ),
-    ] = None
-    judge_price: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="INPUT OUTPUT",
-            help="Prices in US dollars per million input and output tokens; needed for --judge-max-cost.",
-        ),
-    ] = None
+    Raises:
+        UsageError: A value is not allowed, or a limit and a sample are both given.
+    """
+    from eyechart.evaluators.evaluation.data import DataRequest
 
-    def options(self) -> "JudgeOptions | None":
-        """The judge of a run; None if no judge is named.
+    known = _fields(DataRequest, ("skip_missing",))
+    texts = _split("--data-arg", arguments or [])
+    own = {name: _typed(f"--data-arg {name}", text, *known[name]) for name, text in texts.items() if name in known}
+    options = {name: _json_or_text(f"--data-arg {name}", text) for name, text in texts.items() if name not in known}
+    return DataRequest(options=options, **own, **fields)
 
-        Raises:
-            UsageError: A judge option is given without --judge, or its value is not allowed.
-        """
-        given = {one.name: value for one in fields(self) if (value := getattr(self, one.name)) is not None}
-        if self.judge is None:
-            if given:
-                names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-                raise UsageError(f"{names} has no effect without --judge, the name of the judge model on its server")
-            return None
-        from eyechart.evaluators.judging import JudgeOptions
 
-        endpoint = EndpointOptions(
-            base_url=self.judge_base_url,
-            concurrency=self.judge_concurrency or DEFAULT_CONCURRENCY,
-            timeout=self.judge_timeout or DEFAULT_TIMEOUT,
-            chat=ChatOptions(
-                self.judge_system_prompt, None if self.judge_thinking is None else parse_thinking(self.judge_thinking)
-            ),
-            extra_body=parse_object("--judge-extra-body", self.judge_extra_body),
+def judge_options(judge: str | None, arguments: Sequence[str] | None) -> "JudgeOptions | None":
+    """The judge of a run; None if no judge is named.
+
+    Raises:
+        UsageError: An argument is given without a judge, or its value is not allowed.
+    """
+    if judge is None and not arguments:
+        return None
+    from eyechart.evaluators.judging import JudgeOptions
+
+    parsed = parse_arguments("--judge-arg", arguments, judge_arguments())
+    if judge is None:
+        raise UsageError(
+            f"--judge-arg {(arguments or [''])[0]} has no effect without --judge, the name of the judge model on its "
+            "server"
         )
-        own = {"judge_temperature": "temperature", "judge_max_tokens": "max_tokens"}
-        own |= {"judge_max_cost": "max_cost", "judge_price": "price"}
-        return JudgeOptions(
-            self.judge, endpoint, **{name: given[option] for option, name in own.items() if option in given}
-        )
+    endpoint = EndpointOptions(chat=ChatOptions(**parsed[ChatOptions]), **parsed[EndpointOptions])
+    return JudgeOptions(judge, endpoint, **parsed[JudgeOptions])
 
 
-def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the dataclass parameters of a command by their fields, from which typer makes options."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-    parameters = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in groups:
-            kind = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(parameter.replace(kind=kind, annotation=hints[name]))
-            continue
-        of_group = get_type_hints(groups[name], include_extras=True)
-        for one in fields(groups[name]):
-            default = inspect.Parameter.empty if one.default is MISSING else one.default
-            parameters.append(
-                inspect.Parameter(
-                    one.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=default,
-                    annotation=_in_panel(of_group[one.name], getattr(groups[name], "panel", None)),
-                )
-            )
+def model_arguments() -> Known:
+    """The names of `--model-arg`."""
+    from eyechart.evaluators.backends.local.loading import LoadOptions
 
-    @wraps(command)
-    def run(**values: Any) -> None:
-        def make() -> dict[str, Any]:
-            return {
-                name: group(**{one.name: values.pop(one.name) for one in fields(group)})
-                for name, group in groups.items()
-            }
-
-        made = checked(make)
-        command(**values, **made)
-
-    del run.__wrapped__
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
+    sampling = {"top_p": (Sampling, "top_p"), "sampling_seed": (Sampling, "seed")}
+    return {**_fields(LoadOptions, _LOADING), **_fields(EndpointOptions, _SERVER), **sampling}
 
 
-def _in_panel(hint: Any, panel: str | None) -> Any:
-    """An option in the panel of its group on the help page, unless it names its own."""
-    option = copy.copy(hint.__metadata__[0])
-    option.rich_help_panel = option.rich_help_panel or panel
-    return Annotated[hint.__origin__, option]
+def judge_arguments() -> Known:
+    """The names of `--judge-arg`."""
+    from eyechart.evaluators.judging import JudgeOptions
+
+    return {
+        **_fields(EndpointOptions, ("base_url", "concurrency", "timeout", "max_retries", "extra_body")),
+        **_fields(JudgeOptions, ("temperature", "max_tokens", "price", "max_cost")),
+        **_fields(ChatOptions, ("system_prompt", "thinking")),
+    }
 
 
-def parse_pairs(option: str, values: Sequence[str]) -> dict[str, Any]:
-    """Name to value of `NAME=VALUE`; a value that is not JSON is text.
+def meanings(known: Known) -> dict[str, str]:
+    """What each argument means: the first sentences of its line in its dataclass's docstring."""
+    return {name: _meaning(owner, field) for name, (owner, field) in known.items()}
+
+
+def _meaning(owner: type, field: str) -> str:
+    lines = re.search(rf"^ +{field}: (.*?)(?=^ +\w+: |\Z)", inspect.getdoc(owner) or "", re.DOTALL | re.MULTILINE)
+    return " ".join(lines[1].split()) if lines else ""
+
+
+def _fields(owner: type, names: Sequence[str]) -> Known:
+    return {name: (owner, name) for name in names}
+
+
+def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> Parsed:
+    """The fields that NAME=VALUE arguments set, by dataclass.
+
+    Raises:
+        UsageError: A name is unknown or given twice, or a value is not of the field's type.
+    """
+    parsed: dict[type, dict[str, Any]] = {owner: {} for owner, _ in known.values()}
+    for name, text in _split(option, values or []).items():
+        if name not in known:
+            raise unknown_name("argument", name, known, f"of {option}")
+        owner, field = known[name]
+        parsed[owner][field] = _typed(f"{option} {name}", text, owner, field)
+    return parsed
+
+
+def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
+    """Name to value of NAME=VALUE; a value that is not JSON is text.
 
     Raises:
         UsageError: A value has another form, or a name is given twice.
     """
-    found: dict[str, Any] = {}
+    return {name: _json_or_text(f"{option} {name}", text) for name, text in _split(option, values or []).items()}
+
+
+def name_of(pair: str) -> str:
+    """The name in NAME=VALUE."""
+    return pair.partition("=")[0]
+
+
+def _split(option: str, values: Sequence[str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
     for value in values:
         name, equals, text = value.partition("=")
-        if not equals or name in found:
+        if not equals or name in texts:
             raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME twice")
-        try:
-            found[name] = json.loads(text)
-        except ValueError:
-            found[name] = text
-        except RecursionError as error:
-            raise _too_deep(f"{option} {name}") from error
-        if is_deeper(found[name], _MOST_LEVELS):
-            raise _too_deep(f"{option} {name}")
-    return found
+        texts[name] = text
+    return texts
 
 
-def parse_object(option: str, text: str | None) -> dict[str, Any]:
-    """The value of an option that takes a JSON object; {} if the option is not given.
+def _typed(given: str, text: str, owner: type, field: str) -> Any:
+    """The value of a field; `given` is the option with the name, for errors."""
+    from pydantic import TypeAdapter, ValidationError
+
+    value = _json_or_text(given, text) if text[:1] in ("{", "[") else text
+    try:
+        return TypeAdapter(get_type_hints(owner)[field]).validate_python(value)
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise UsageError(f"{given}={text!r:.200} is not allowed: {reason}") from error
+
+
+def _json_or_text(given: str, text: str) -> Any:
+    """A value that is not JSON is text.
 
     Raises:
-        UsageError: The value is not a JSON object.
+        UsageError: It is nested too deeply.
     """
-    if text is None:
-        return {}
+    too_deep = UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
     try:
-        found = json.loads(text)
-        # It can only be sent without infinities and unpaired surrogates.
-        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
-    except ValueError as error:
-        reason = f'{option} {text!r:.200} is not JSON ({error}); expected an object such as {{"top_k": 1}}'
-        raise UsageError(reason) from error
+        value = json.loads(text)
+        # Only what can be sent and written again, so without infinities and unpaired surrogates.
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        return text
     except RecursionError as error:
-        raise _too_deep(option) from error
-    if not isinstance(found, dict):
-        raise UsageError(f'{option} {text!r:.200} is not a JSON object; expected an object such as {{"top_k": 1}}')
-    if is_deeper(found, _MOST_LEVELS):
-        raise _too_deep(option)
-    return found
-
-
-def _too_deep(option: str) -> UsageError:
-    return UsageError(f"{option} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
+        raise too_deep from error
+    if is_deeper(value, _MOST_LEVELS):
+        raise too_deep
+    return value

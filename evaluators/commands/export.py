@@ -7,14 +7,20 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import parse_pairs
-from eyechart.evaluators.commands.completion import complete_data_set
+from eyechart.evaluators.commands.arguments import DataArgs, data_request
 from eyechart.evaluators.runs.console import checked, say
 from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
+def _complete_dataset(incomplete: str) -> list[str]:
+    """Datasets whose names start with the text."""
+    from eyechart.datasets_scripts import list_datasets
+
+    return [name for name in list_datasets() if name.startswith(incomplete)]
+
+
 def export(
-    dataset: Annotated[str, typer.Argument(autocompletion=complete_data_set, help="Dataset, for example llvisionqa.")],
+    dataset: Annotated[str, typer.Argument(autocompletion=_complete_dataset, help="Dataset, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write. It must not exist or must be empty.")],
     config: Annotated[
         list[str] | None, typer.Option(help="Configuration to export (default: all). Repeatable.")
@@ -27,10 +33,7 @@ def export(
         ),
     ] = None,
     mini: Annotated[bool, typer.Option("--mini", help="Export the synthetic demo data.")] = False,
-    data_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Setting of the dataset; the value is JSON or text. Repeatable."),
-    ] = None,
+    data_arg: DataArgs = None,
     push_to_hub: Annotated[
         str | None, typer.Option(metavar="REPO", help="Upload to this dataset repository on the Hub. Not with --mini.")
     ] = None,
@@ -51,9 +54,6 @@ def export(
         ),
     ] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows, and list them.")] = False,
-    skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out rows whose image is missing, and list them.")
-    ] = False,
 ) -> None:
     """Write a dataset as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
 
@@ -67,6 +67,7 @@ def export(
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
             raise UsageError("--public has no effect without --push-to-hub")
+        request = data_request(data_arg)
         configs = config or find_dataset(dataset).configs
         # Made first: if that fails, nothing is exported.
         contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
@@ -81,10 +82,10 @@ def export(
             config,
             out=out,
             data_dir=folders.get("", folders or None),
-            options=parse_pairs("--data-option", data_option or []),
+            options=request.options,
             i_have_the_rights=i_have_the_rights,
             skip_bad=skip_bad,
-            skip_missing=skip_missing,
+            skip_missing=request.skip_missing,
         )
         if contents is not None:
             write_benchmark(written, contents)

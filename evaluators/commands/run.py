@@ -1,247 +1,127 @@
 """`eyechart run`: evaluate models."""
 
+import json
 import os
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
-from eyechart.evaluators.backends.endpoint.options import (
-    DEFAULT_CONCURRENCY,
-    DEFAULT_TIMEOUT,
-    DEFAULT_TOP_LOGPROBS,
-    EndpointOptions,
-)
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import (
-    BackendKind,
-    DataArguments,
-    JudgeArguments,
-    TaskArguments,
-    expanded,
-    parse_object,
+    AsPublished,
+    DataArgs,
+    DataDirs,
+    Datasets,
+    Judge,
+    JudgeArgs,
+    Limit,
+    Mini,
+    NoStore,
+    Out,
+    PromptStyle,
+    RandomSample,
+    Seed,
+    Settings,
+    SkipBad,
+    Split,
+    Verbose,
+    complete_task,
+    data_request,
+    judge_arguments,
+    judge_options,
+    meanings,
+    model_arguments,
+    name_of,
+    parse_arguments,
     parse_pairs,
 )
-from eyechart.evaluators.commands.completion import complete_task
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan, model_folders
-from eyechart.evaluators.commands.sampling import SamplingArguments
-from eyechart.evaluators.commands.serving import ServeArguments, start, stopped_at_end
-from eyechart.evaluators.runs.console import checked
+from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
+from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.backends.local.loading import LoadOptions
+    from eyechart.evaluators.backends.endpoint.serving import Server
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
-    from eyechart.evaluators.runs.suite_file import Suite
+
+_model = partial(typer.Option, rich_help_panel="Model")
+_server = partial(typer.Option, rich_help_panel="Model on a server")
+_sampling = partial(typer.Option, rich_help_panel="Sampling")
+_scoring = partial(typer.Option, rich_help_panel="Task and scoring")
+
+_OF_MODEL = ("model", "name", "base_url", "serve", "device", "dtype", "batch_size", "concurrency")
+"""Options that `--like` does not repeat for another model."""
+_NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
+_PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}
+_STYLES = {PromptStyle.EYECHART: "default"}
+"""The protocols' name for the prompt of a style, if it differs."""
 
 
-_OF_MODELS_HERE = frozenset(
-    (
-        *("batch_size", "device", "dtype", "device_map", "attention", "revision", "trust_remote_code"),
-        *("adapter", "model_arg"),
-    )
-)
-"""Options for models that run in this process, not on a server."""
-_server_option = partial(typer.Option, rich_help_panel="Model on a server")
+class RunCommand(Command):
+    """`run`, which takes the options that are not given from the run that `--like` names."""
 
-
-@dataclass(frozen=True)
-class ModelArguments:
-    """The model and what runs it."""
-
-    panel: ClassVar[str] = "Model"
-
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Id or folder of a transformers model (image-text-to-text, or a dual encoder such as CLIP), or its "
-            "name on a server. Repeatable: the models run one after the other and are then compared.",
-            show_default=tiny_vlm.NAME,
-        ),
-    ] = None
-    name: Annotated[str | None, typer.Option(help="Name to show in results instead of the model id.")] = None
-    backend: Annotated[
-        BackendKind | None,
-        typer.Option(help="Where the model runs: here (transformers), or on a server (openai, implied by --base-url)."),
-    ] = None
-    base_url: Annotated[
-        str | None, _server_option(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
-    ] = None
-    served_name: Annotated[
-        str | None,
-        _server_option(
-            metavar="NAME",
-            help="Confirm that this name, under which the server answers, means the model given by --model.",
-        ),
-    ] = None
-    concurrency: Annotated[int, _server_option(min=1, help="Maximum number of parallel requests to a server.")] = (
-        DEFAULT_CONCURRENCY
-    )
-    timeout: Annotated[float, _server_option(help="Seconds to wait for a complete reply from a server.")] = (
-        DEFAULT_TIMEOUT
-    )
-    top_logprobs: Annotated[
-        int,
-        _server_option(
-            min=1,
-            help="Number of likeliest tokens to ask a server for, for scores that are computed from probabilities.",
-        ),
-    ] = DEFAULT_TOP_LOGPROBS
-    batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Requests per forward pass; halved when memory runs out (default: automatic)."),
-    ] = None
-    device: Annotated[str | None, typer.Option(help="Device for the model, such as cpu or cuda:0.")] = None
-    dtype: Annotated[str, typer.Option(help="Precision, such as bfloat16; auto keeps that of the weights.")] = "auto"
-    device_map: Annotated[str | None, typer.Option(help="Device map over several devices, such as auto.")] = None
-    attention: Annotated[str | None, typer.Option(help="Attention, such as sdpa or flash_attention_2.")] = None
-    revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Allow code from the model's repository to run.")
-    ] = False
-    adapter: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Folder or id of a PEFT adapter. Not for models on a server.")
-    ] = None
-    model_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="chat_template=FILE for another chat template, or a setting of the image processor, such as "
-            "max_pixels=1003520. Not for models on a server. Repeatable.",
-        ),
-    ] = None
-    system_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="System prompt for every request.")] = None
-    thinking: Annotated[
-        str | None,
-        typer.Option(
-            metavar="on|off|N",
-            help="Turn the reasoning of a hybrid model on or off, or limit it to N tokens.",
-        ),
-    ] = None
-    extra_body: Annotated[
-        str | None,
-        _server_option(metavar="JSON", help="Extra fields of every request, as a JSON object; null removes a field."),
-    ] = None
-
-    def __post_init__(self) -> None:
-        """Refuse a model that is given twice, and options that only one model can have.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments.
 
         Raises:
-            UsageError: One of them is given.
+            typer.Exit: The run of `--like` cannot be read.
         """
-        names = [os.path.normpath(name) for name in self.model or []]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"--model {name} is given {names.count(name)} times; name each model once")
-        for option in ("name", "served_name", "adapter", "revision"):
-            if len(names) > 1 and (value := getattr(self, option)) is not None:
-                option = f"--{option.replace('_', '-')}"
-                raise UsageError(f"{option} {value} is for one model, but {len(names)} are given; run each on its own")
-
-    @property
-    def models(self) -> list[str | None]:
-        """The models to run, one after the other; None is the bundled model."""
-        return [*self.model] if self.model else [None]
-
-    def check_served(self) -> None:
-        """Refuse options that do not fit --serve.
-
-        Raises:
-            UsageError: One of them is given.
-        """
-        if self.backend is BackendKind.TRANSFORMERS:
-            raise UsageError("--serve starts a server, but --backend transformers does not use one; leave one out")
-        if self.base_url is not None or self.served_name is not None:
-            name = "--base-url" if self.base_url is not None else "--served-name"
-            raise UsageError(
-                f"{name} is for a server that is already running, but --serve starts a new one; leave one out"
-            )
-        given = {one.name for one in fields(self) if getattr(self, one.name) != one.default}
-        if here := sorted(given & _OF_MODELS_HERE):
-            names = ", ".join(f"--{name.replace('_', '-')}" for name in here)
-            raise UsageError(f"{names} has no effect on a server: pass the server's own options in --serve")
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the user chose a model, not the bundled one."""
-        return self.model is not None or self.backend is not None or self.base_url is not None
-
-    def endpoint(self, sampling: Sampling | None = None, *, is_served: bool = False) -> EndpointOptions | None:
-        """How to query a server; None for a model that runs in this process.
-
-        Args:
-            sampling: How replies are sampled; None for greedy decoding.
-            is_served: Whether the run starts the server.
-
-        Raises:
-            UsageError: Options contradict each other.
-        """
-        if self.backend is BackendKind.TRANSFORMERS and self.base_url is not None:
-            raise UsageError("--base-url names a server, but --backend transformers does not use one; leave one out")
-        if is_served:
-            self.check_served()
-        elif self.backend is not BackendKind.OPENAI and self.base_url is None:
-            if self.served_name is not None:
-                raise UsageError(
-                    "--served-name has no effect without a server; name one with --base-url, or leave --served-name out"
-                )
-            if self.extra_body is not None:
-                raise UsageError(
-                    "--extra-body has no effect without a server; name one with --base-url, or leave --extra-body out"
-                )
-            return None
-        if self.adapter is not None or self.model_arg:
-            name = "--model-arg" if self.adapter is None else "--adapter"
-            raise UsageError(f"{name} has no effect on a server; configure it when you start the server")
-        if self.model is None:
-            raise UsageError("a server needs --model, the model's name on that server")
-        return EndpointOptions(
-            base_url=self.base_url,
-            concurrency=self.concurrency,
-            timeout=self.timeout,
-            top_logprobs=self.top_logprobs,
-            served_name=self.served_name,
-            chat=self.chat(sampling),
-            extra_body=parse_object("--extra-body", self.extra_body),
-        )
-
-    def chat(self, sampling: Sampling | None = None) -> ChatOptions:
-        """Options of every chat with the model."""
-        thinking = None if self.thinking is None else parse_thinking(self.thinking)
-        return ChatOptions(self.system_prompt, thinking, sampling)
-
-    def load_options(self, own_device: str | None) -> "LoadOptions":
-        """How to load a model in this process; `own_device` is the device of this process."""
-        from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
-
-        processor = parse_pairs("--model-arg", self.model_arg or [])
-        template = processor.pop("chat_template", None)
-        return LoadOptions(
-            self.device or own_device,
-            self.dtype,
-            self.device_map,
-            self.attention,
-            self.revision,
-            self.trust_remote_code,
-            processor,
-            self.adapter,
-            None if template is None else read_template(str(template)),
-        )
+        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        if "like" in given:
+            request = checked(lambda: _request_of(Path(given["like"])))
+            left_out = [*(_OF_MODEL if "model" in given else ())]
+            left_out += [other for name, other in (("limit", "sample"), ("sample", "limit")) if name in given]
+            ctx.default_map = {name: value for name, value in request.items() if name not in left_out}
+            for name in given.keys() & _PAIRS.keys() & request.keys():
+                names = [name_of(pair) for pair in given[name]]
+                repeated = [pair for pair in request[name] if name_of(pair) not in names]
+                args = [*(word for pair in repeated for word in (_PAIRS[name], pair)), *args]
+        return super().parse_args(ctx, args)
 
 
-@expanded
+def _request_of(run: Path) -> dict[str, Any]:
+    from eyechart.evaluators.results.results_file import read_results
+
+    request = read_results(run).request
+    if request is None:
+        raise UsageError(f"--like {run}: its results were not written by `eyechart run`, so they cannot be repeated")
+    return request
+
+
+def _given(ctx: typer.Context, **more: Any) -> dict[str, Any]:
+    """The options that were given, as the results record them for `--like`."""
+    given = {
+        name: value.value if isinstance(value, Enum) else value
+        for name, value in ctx.params.items()
+        if name not in _NOT_REPEATED
+        and (source := ctx.get_parameter_source(name)) is not None
+        and source.name in ("COMMANDLINE", "DEFAULT_MAP")
+    }
+    return json.loads(json.dumps({**given, **more}, default=str))
+
+
+def _print_arguments(is_wanted: bool) -> None:
+    if not is_wanted:
+        return
+    for option, known in (("--model-arg", model_arguments()), ("--judge-arg", judge_arguments())):
+        print_line(console(), f"{option} NAME=VALUE")
+        for name, meaning in meanings(known).items():
+            print_line(console(), f"  {name}: {meaning}")
+    print_line(console(), "Settings of a task, for --set: `eyechart tasks NAME`")
+    raise typer.Exit
+
+
 def run(
-    model: ModelArguments,
-    sampling: SamplingArguments,
-    serve: ServeArguments,
-    data: DataArguments,
-    task: TaskArguments,
-    judge: JudgeArguments,
+    ctx: typer.Context,
     tasks: Annotated[
         list[str] | None,
         typer.Argument(
@@ -251,89 +131,230 @@ def run(
             "wildcards, such as 'mmbench/*'; or your own task files (.yaml, .py). Default: all tasks.",
         ),
     ] = None,
-    suite: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="YAML suite file that lists tasks with their data and settings.")
+    model: Annotated[
+        list[str] | None,
+        _model(
+            metavar="TEXT",
+            help="Id or folder of a transformers model (image-text-to-text, or a dual encoder such as CLIP), or its "
+            "name on a server. Repeatable: the models run one after the other and are then compared.",
+            show_default=tiny_vlm.NAME,
+        ),
     ] = None,
-    skip_missing: Annotated[
+    name: Annotated[str | None, _model(help="Name to show in results instead of the model id.")] = None,
+    device: Annotated[str | None, _model(help="Device for the model, such as cpu or cuda:0.")] = None,
+    dtype: Annotated[str | None, _model(help="Precision, such as bfloat16 (default: that of the weights).")] = None,
+    batch_size: Annotated[
+        int | None,
+        _model(min=1, help="Requests per forward pass; halved when memory runs out (default: automatic)."),
+    ] = None,
+    system_prompt: Annotated[str | None, _model(metavar="TEXT", help="System prompt for every request.")] = None,
+    thinking: Annotated[
+        str | None,
+        _model(metavar="on|off|N", help="Turn the reasoning of a hybrid model on or off, or limit it to N tokens."),
+    ] = None,
+    max_new_tokens: Annotated[int | None, _model(min=1, help="Maximum length of a reply, in tokens.")] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        _model(
+            metavar="NAME=VALUE",
+            help="Rarer option of the model or its server, such as revision=v1.0 or timeout=600; "
+            "`eyechart run --help-args` lists all. Repeatable.",
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None, _server(help="URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, _server(min=1, help=f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY}).")
+    ] = None,
+    serve: Annotated[
+        str | None,
+        _server(
+            metavar="COMMAND",
+            help="Start a server for the model, and stop it after the run: vllm, sglang or llama.cpp with its options, "
+            'such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}.',
+        ),
+    ] = None,
+    temperature: Annotated[
+        float | None, _sampling(min=0, help="Sampling temperature of replies (default: 0, greedy decoding).")
+    ] = None,
+    repeats: Annotated[
+        int,
+        _sampling(
+            min=1,
+            help="Ask every request K times: mean and spread over the repeats; for choices, pass@K and majority vote.",
+            metavar="K",
+        ),
+    ] = 1,
+    dataset: Datasets = None,
+    split: Split = None,
+    limit: Limit = None,
+    sample: RandomSample = None,
+    data_dir: DataDirs = None,
+    data_arg: DataArgs = None,
+    mini: Mini = False,
+    skip_bad: SkipBad = False,
+    settings: Settings = None,
+    prompt_style: Annotated[
+        PromptStyle | None,
+        _scoring(help="Use another toolkit's multiple-choice prompt, to compare scores with it."),
+    ] = None,
+    blind: Annotated[
+        bool,
+        _scoring("--blind", help="Ask multiple-choice questions without the images, to see which need no image."),
+    ] = False,
+    as_published: AsPublished = False,
+    seed: Seed = 0,
+    judge: Judge = None,
+    judge_arg: JudgeArgs = None,
+    out: Out = None,
+    no_store: NoStore = False,
+    verbose: Verbose = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Repeat a finished run, given by its folder, with its tasks, data and settings; options that are "
+            "given here replace its own.",
+        ),
+    ] = None,
+    help_args: Annotated[
         bool,
         typer.Option(
-            "--skip-missing",
-            help="Leave out rows whose image is missing; the results list them.",
-            rich_help_panel=DataArguments.panel,
+            "--help-args",
+            callback=_print_arguments,
+            is_eager=True,
+            help="List what the -arg options take, and exit.",
         ),
     ] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
-    announce(model.name or ", ".join(model.model or [tiny_vlm.NAME]))
+    models: list[str | None] = [*model] if model else [None]
+    announce(name or ", ".join(model or [tiny_vlm.NAME]))
+    from eyechart.evaluators.backends import resolve_backend
+    from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
+    from eyechart.evaluators.evaluation.options import RunOptions
     from eyechart.evaluators.evaluation.repeats import check_repeats
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import check_blind, make_plan
-    from eyechart.evaluators.runs.suite_file import read_suite
 
-    # A model that the user names never runs on synthetic data unless --mini asks for them.
-    is_mini = data.mini or not model.is_named
-
-    def plan_run() -> "tuple[Suite | None, list[TaskRun]]":
-        if suite is not None:
-            if given := [*(tasks or []), *_given(data), *_given(task)]:
-                raise UsageError(
-                    f"{', '.join(given)} cannot be combined with the suite file {suite}; write it into the file"
-                )
-            return read_suite(suite, is_mini=not model.is_named)
-        request = replace(data.request(), is_mini=is_mini)
-        plan = make_plan(
-            tasks or [], request, task.options(), datasets=data.dataset or (), data_dirs=data.data_dir or ()
-        )
-        if data.mini:
+    def plan_run() -> "list[TaskRun]":
+        # A model that the user names never runs on synthetic data unless --mini asks for them.
+        is_mini = mini or (model is None and base_url is None)
+        request = data_request(data_arg, split=split, is_mini=is_mini, limit=limit, sample=sample, skip_bad=skip_bad)
+        style = None if prompt_style is None else _STYLES.get(prompt_style, prompt_style.value)
+        short = {"prompt": style, "max_new_tokens": max_new_tokens, "blind": blind or None}
+        how = RunOptions(_with_short(settings, short), as_published, seed, skip_bad=skip_bad, repeats=repeats)
+        plan = make_plan(tasks or [], request, how, datasets=dataset or (), data_dirs=data_dir or ())
+        if mini:
             check_mini(plan)
-        if task.blind:
+        if blind:
             check_blind(plan)
-        return None, plan
+        return plan
 
-    suite_file, plan = checked(plan_run)
-    plan = [
-        replace(
-            planned,
-            data=replace(planned.data, skip_missing=skip_missing, skip_bad=task.skip_bad),
-            options=replace(planned.options, skip_bad=task.skip_bad, repeats=sampling.repeats),
+    def read_model() -> "tuple[Server | None, EndpointOptions | None, LoadOptions, ChatOptions]":
+        """How the model is asked: on a server, or loaded here."""
+        parsed = parse_arguments("--model-arg", model_arg, model_arguments())
+        loading, asking = parsed[LoadOptions], parsed[EndpointOptions]
+        _check_models(
+            model or [], {"--name": name, **_named(asking, "served_name"), **_named(loading, "adapter", "revision")}
         )
-        for planned in plan
-    ]
-    folders = model_folders(task.out or default_folder(), model.models)
-    judging, server = checked(judge.options), checked(lambda: serve.server(model.models, folders[0]))
-    endpoint = checked(lambda: model.endpoint(sampling.options(), is_served=server is not None))
-    chat = checked(lambda: model.chat(sampling.options()))
-    load_options = checked(lambda: model.load_options(None)) if endpoint is None else None
+        server = None if serve is None else server_for(serve, models, folders[0])
+        sampling = _sampling_of(temperature, repeats, parsed[Sampling])
+        chat = ChatOptions(system_prompt, None if thinking is None else parse_thinking(thinking), sampling)
+        here = {"--device": device, "--dtype": dtype, "--batch-size": batch_size, **_named(loading)}
+        if server is None and base_url is None:
+            reason = "has no effect without a server; name one with --base-url, or leave it out"
+            _refuse({"--concurrency": concurrency, **_named(asking)}, reason)
+            if "chat_template" in loading:
+                loading["chat_template"] = read_template(loading["chat_template"])
+            return None, None, LoadOptions(device, dtype or "auto", **loading), chat
+        if server is not None:
+            reason = "is for a server that is already running, but --serve starts a new one; leave one out"
+            _refuse({"--base-url": base_url, **_named(asking, "served_name")}, reason)
+        _refuse(here, "has no effect on a server; set it when the server is started")
+        if model is None:
+            raise UsageError("a server needs --model, the model's name on that server")
+        endpoint = EndpointOptions(base_url, concurrency or DEFAULT_CONCURRENCY, chat=chat, **asking)
+        return server, endpoint, LoadOptions(), chat
+
+    plan = checked(plan_run)
+    folders = model_folders(out or default_folder(), models)
+    judging = checked(lambda: judge_options(judge, judge_arg))
+    server, endpoint, load, chat = checked(read_model)
     for planned in plan:
-        checked(partial(check_repeats, sampling.repeats, planned.task.name, planned.protocol().output_type))
+        checked(partial(check_repeats, repeats, planned.task.name, planned.protocol().output_type))
     checked(lambda: check_data(plan))
 
-    def make_backend(name: str | None, own_device: str | None) -> "Backend":
-        from eyechart.evaluators.backends import resolve_backend
-
+    def make_backend(id: str | None, own_device: str | None) -> "Backend":
         if server is not None and endpoint is not None:
             from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
-            return OpenAIBackend(str(name), start(server, endpoint), server)
-        return resolve_backend(
-            name,
-            batch_size=model.batch_size,
-            options=model.load_options(own_device),
-            endpoint=endpoint,
-            chat=chat,
-        )
+            return OpenAIBackend(str(id), start(server, endpoint), server)
+        options = replace(load, device=load.device or own_device)
+        return resolve_backend(id, batch_size=batch_size, options=options, endpoint=endpoint, chat=chat)
 
-    contents = None if suite_file is None else suite_file.model_dump()
     runs = [
-        ModelRun(partial(make_backend, id), folder, id, endpoint if server is None else None, load_options, model.name)
-        for id, folder in zip(model.models, folders, strict=True)
+        ModelRun(
+            partial(make_backend, id),
+            folder,
+            id,
+            endpoint if server is None else None,
+            load if endpoint is None else None,
+            name,
+        )
+        for id, folder in zip(models, folders, strict=True)
     ]
+    request = _given(ctx, mini=any(planned.data.is_mini for planned in plan))
     with stopped_at_end(server):
-        execute_plan(plan, runs, judging, use_store=not task.no_store, verbose=task.verbose, suite=contents)
+        execute_plan(plan, runs, judging, use_store=not no_store, verbose=verbose, request=request)
 
 
-def _given(group: DataArguments | TaskArguments) -> list[str]:
-    """The options of a group that are given although they belong in the suite file."""
-    elsewhere = ("out", "skip_bad", "no_store", "verbose")
-    given = [one.name for one in fields(group) if getattr(group, one.name) is not one.default]
-    return ["--set" if name == "settings" else f"--{name.replace('_', '-')}" for name in given if name not in elsewhere]
+def _with_short(settings: Sequence[str] | None, short: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of `--set`, and those that have an option of their own."""
+    values = parse_pairs("--set", settings)
+    for name, value in short.items():
+        if value is not None and name in values:
+            option = "--prompt-style" if name == "prompt" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} and --set {name} are both given; leave out one")
+        values |= {} if value is None else {name: value}
+    return values
+
+
+def _check_models(models: Sequence[str], of_one: Mapping[str, Any]) -> None:
+    """Refuse a model that is given twice, and options that only one model can have."""
+    names = [os.path.normpath(model) for model in models]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--model {name} is given {names.count(name)} times; name each model once")
+    for option, value in of_one.items():
+        if len(names) > 1 and value is not None:
+            raise UsageError(f"{option} {value} is for one model, but {len(names)} are given; run each on its own")
+
+
+def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Values of `--model-arg` by what the user wrote; all of them if no names are given."""
+    return {f"--model-arg {name}": value for name, value in arguments.items() if not names or name in names}
+
+
+def _refuse(options: Mapping[str, Any], reason: str) -> None:
+    if given := [option for option, value in options.items() if value is not None]:
+        raise UsageError(f"{', '.join(given)} {reason}")
+
+
+def _sampling_of(temperature: float | None, repeats: int, arguments: Mapping[str, Any]) -> Sampling | None:
+    """How replies are sampled; None for greedy decoding.
+
+    Raises:
+        UsageError: A value is not allowed, or has no effect with greedy decoding.
+    """
+    if temperature:
+        return Sampling(temperature, **arguments)
+    if repeats > 1:
+        raise UsageError(
+            f"--repeats {repeats} needs a --temperature above 0, such as 0.7: at temperature 0 decoding is greedy and "
+            "all repeats would be equal"
+        )
+    given = {"--model-arg top_p": arguments.get("top_p"), "--model-arg sampling_seed": arguments.get("seed")}
+    _refuse(given, "has no effect at temperature 0; add a --temperature above 0")
+    return None

@@ -61,7 +61,7 @@ def execute_plan(
     *,
     use_store: bool,
     verbose: bool = False,
-    suite: dict[str, Any] | None = None,
+    request: dict[str, Any] | None = None,
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
 
@@ -74,7 +74,7 @@ def execute_plan(
         judge: The judge on a server; None without a judge.
         use_store: Whether stored answers are used and new ones kept.
         verbose: Whether every score and every note is printed.
-        suite: The contents of the suite file, which the results record.
+        request: The options that were given, which the results record.
     """
     from eyechart.evaluators import tiny_vlm
     from eyechart.evaluators.backends.local.loading import check_model
@@ -114,7 +114,7 @@ def execute_plan(
 
             def run_one(one: ModelRun) -> bool:
                 asked = None if judge is None else EndpointJudge(judge, store, processes)
-                output = RunOutput(one.folder, one.name, suite, verbose)
+                output = RunOutput(one.folder, one.name, request, verbose)
                 return execute(plan, lambda: one.make_backend(device), output, store, processes, asked)
 
             return _run_each(models, run_one, processes)

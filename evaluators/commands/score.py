@@ -1,14 +1,33 @@
 """`eyechart score`: score precomputed predictions."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataArguments, JudgeArguments, TaskArguments, expanded
-from eyechart.evaluators.commands.completion import complete_task
+from eyechart.evaluators.commands.arguments import (
+    AsPublished,
+    DataArgs,
+    DataDirs,
+    Datasets,
+    Judge,
+    JudgeArgs,
+    Limit,
+    Mini,
+    NoStore,
+    Out,
+    RandomSample,
+    Seed,
+    Settings,
+    SkipBad,
+    Split,
+    Verbose,
+    complete_task,
+    data_request,
+    judge_options,
+    parse_pairs,
+)
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan
 from eyechart.evaluators.runs.console import checked
 
@@ -17,14 +36,10 @@ if TYPE_CHECKING:
     from eyechart.evaluators.runs.plan import TaskRun
 
 
-@expanded
 def score(
     task: Annotated[
         str, typer.Argument(autocompletion=complete_task, help="Task, as listed by `eyechart tasks`, or a task file.")
     ],
-    data: DataArguments,
-    how: TaskArguments,
-    judge: JudgeArguments,
     predictions: Annotated[
         Path,
         typer.Option(
@@ -37,36 +52,55 @@ def score(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Lower scores mean better images, as for NIQE.")
     ] = False,
+    dataset: Datasets = None,
+    split: Split = None,
+    limit: Limit = None,
+    sample: RandomSample = None,
+    data_dir: DataDirs = None,
+    data_arg: DataArgs = None,
+    mini: Mini = False,
+    skip_bad: SkipBad = False,
+    settings: Settings = None,
+    as_published: AsPublished = False,
+    seed: Seed = 0,
+    judge: Judge = None,
+    judge_arg: JudgeArgs = None,
+    out: Out = None,
+    no_store: NoStore = False,
+    verbose: Verbose = False,
 ) -> None:
     """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
     announce(model or str(predictions))
+    from eyechart.evaluators.evaluation.options import RunOptions
     from eyechart.evaluators.runs.data import check_data, check_mini
     from eyechart.evaluators.runs.plan import make_plan
     from eyechart.evaluators.tasks import find_task
 
     def plan_scoring() -> "list[TaskRun]":
         find_task(task)
-        request = replace(data.request(), skip_bad=how.skip_bad, images="skip")
-        plan = make_plan([task], request, how.options(), datasets=data.dataset or (), data_dirs=data.data_dir or ())
-        if data.mini:
+        request = data_request(
+            data_arg, split=split, is_mini=mini, limit=limit, sample=sample, skip_bad=skip_bad, images="skip"
+        )
+        how = RunOptions(parse_pairs("--set", settings), as_published, seed, skip_bad=skip_bad)
+        plan = make_plan([task], request, how, datasets=dataset or (), data_dirs=data_dir or ())
+        if mini:
             check_mini(plan)
         return plan
 
     plan = checked(plan_scoring)
-    judging = checked(judge.options)
+    judging = checked(lambda: judge_options(judge, judge_arg))
     checked(lambda: check_data(plan))
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
-        made = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
-        if made.config not in (None, plan[0].task.data.config):
+        answers = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
+        if answers.config not in (None, plan[0].task.data.config):
             # The parts of AesBench have the same ids, so matching by id would not notice.
             raise UsageError(
-                f"{predictions} has predictions for the configuration '{made.config}', not for that of {task}"
+                f"{predictions} has predictions for the configuration '{answers.config}', not for that of {task}"
             )
-        return made
+        return answers
 
-    runs = [ModelRun(backend, how.out or default_folder())]
-    use_store = judging is not None and not how.no_store
-    execute_plan(plan, runs, judging, use_store=use_store, verbose=how.verbose)
+    runs = [ModelRun(backend, out or default_folder())]
+    execute_plan(plan, runs, judging, use_store=judging is not None and not no_store, verbose=verbose)

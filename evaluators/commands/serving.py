@@ -1,15 +1,12 @@
-"""`--serve`: the option for a server that the run starts, and starting and stopping it."""
+"""`--serve`: a server that the run starts and stops."""
 
 import contextlib
 import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-import typer
+from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.requests.values import printable
@@ -22,41 +19,24 @@ if TYPE_CHECKING:
 _LOG = "server.log"
 
 
-@dataclass(frozen=True)
-class ServeArguments:
-    """A server that is started for the run."""
+def server_for(command: str, models: Sequence[str | None], folder: Path) -> "Server":
+    """The server for a run with these models, not yet started, with its log in the folder.
 
-    panel: ClassVar[str] = "Model on a server"
+    Raises:
+        UsageError: The command cannot be used, or there are several models.
+    """
+    if len(models) > 1:
+        raise UsageError(f"--serve starts a server for one model, but {len(models)} are given; run each on its own")
+    if (model := models[0]) is None:
+        raise UsageError("--serve needs --model, the model to serve")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError(
+            "--serve works in one process only, but several were started; start one, and give the server several "
+            'GPUs: --serve "vllm --tensor-parallel-size 8"'
+        )
+    from eyechart.evaluators.backends.endpoint.serving import Server
 
-    serve: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Start a server for the model, and stop it after the run: vllm, sglang or llama.cpp with its options, "
-            'such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}.',
-        ),
-    ] = None
-
-    def server(self, models: Sequence[str | None], folder: Path) -> "Server | None":
-        """The server for a run with these models, not yet started, with its log in the folder; None without `--serve`.
-
-        Raises:
-            UsageError: The command cannot be used, or there are several models.
-        """
-        if self.serve is None:
-            return None
-        if len(models) > 1:
-            raise UsageError(f"--serve starts a server for one model, but {len(models)} are given; run each on its own")
-        if (model := models[0]) is None:
-            raise UsageError("--serve needs --model, the model to serve")
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise UsageError(
-                "--serve works in one process only, but several were started; start one, and give the server several "
-                'GPUs: --serve "vllm --tensor-parallel-size 8"'
-            )
-        from eyechart.evaluators.backends.endpoint.serving import Server
-
-        return Server(self.serve, model, folder / _LOG)
+    return Server(command, model, folder / _LOG)
 
 
 def start(server: "Server", options: "EndpointOptions") -> "EndpointOptions":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.evaluators.commands.completion import complete_task
+from eyechart.evaluators.commands.arguments import complete_task
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
 from eyechart.metrics.scores import OWN_RANGE
 

@@ -51,7 +51,7 @@ class JudgeOptions:
         if self.max_cost is not None and self.price is None:
             raise UsageError(
                 "max_cost needs a price. Give US dollars per million prompt tokens and per million reply tokens "
-                "(--judge-price 2.5 10; 0 0 for your own server), or leave out max_cost."
+                "(--judge-arg price=[2.5,10]; [0,0] for your own server), or leave out max_cost."
             )
 
     def key(self) -> str:

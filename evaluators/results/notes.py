@@ -63,7 +63,7 @@ def _judge_failed(v: Mapping[str, Any]) -> str:
     text = f"The judge {v['judge']} gave no usable reply in {v['failed']} of {v['rounds']} rounds"
     text += f" ({', '.join(reasons)})." if reasons else "."
     if v["cut_off"]:
-        text += f" A judge that reasons first needs --judge-max-tokens above {v['max_tokens']}."
+        text += f" A judge that reasons first needs --judge-arg max_tokens above {v['max_tokens']}."
     if not v["without_score"]:
         return text
     if v["asked"] is None:
@@ -118,7 +118,7 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "bitrates": lambda v: (
         "MM21 is scored against bitrates, as in the authors' label file, not against opinion scores; so are the "
-        "averages that include MM21. For opinion scores, add LICQA's lists: --data-option mm21_dir=FOLDER."
+        "averages that include MM21. For opinion scores, add LICQA's lists: --data-arg mm21_dir=FOLDER."
     ),
     "blind": lambda v: "The model was not shown the images.",
     "cut_off": _cut_off,
@@ -157,8 +157,8 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "served": lambda v: (
         f"The server answered as {', '.join(map(repr, v['served']))}, but {v['model']!r} was requested. If they are "
-        "the same model, run again with --served-name NAME (stored answers are reused); until then the result cannot "
-        "be published."
+        "the same model, run again with --model-arg served_name=NAME (stored answers are reused); until then the "
+        "result cannot be published."
     ),
     "still_reasons": lambda v: (
         f"{v['reasoning']:,} of {v['of']:,} replies contain reasoning: the setting thinking=False had no effect."

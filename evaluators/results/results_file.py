@@ -185,14 +185,14 @@ class Results(BaseModel):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     environment: dict[str, Any]
-    suite: dict[str, Any] | None = None
-    """The suite file that the run followed."""
+    request: dict[str, Any] | None = None
+    """The options that `eyechart run` was given, for `--like`; None if Python made the run."""
     tasks: list[TaskResult]
     failed: list[FailedTask] = []
 
 
 def collect(
-    tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, suite: dict[str, Any] | None = None
+    tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, request: dict[str, Any] | None = None
 ) -> Results:
     """Assemble the results of a run.
 
@@ -200,9 +200,9 @@ def collect(
         tasks: The tasks that finished.
         failed: Those that did not.
         started: When the run began, ISO 8601.
-        suite: The suite file that the run followed.
+        request: The options that `eyechart run` was given.
     """
-    return Results(environment=_environment(started), suite=suite, tasks=list(tasks), failed=list(failed))
+    return Results(environment=_environment(started), request=request, tasks=list(tasks), failed=list(failed))
 
 
 def read_results(path: str | Path) -> Results:

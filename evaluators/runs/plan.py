@@ -99,9 +99,7 @@ def make_plan(
             f"Write --data-dir DATASET=PATH, with DATASET one of: {', '.join(known)}"
         )
     if request.options and len(chosen_names) > 1:
-        raise UsageError(
-            f"--data-option is for one dataset, but the run has several: {', '.join(sorted(chosen_names))}"
-        )
+        raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(sorted(chosen_names))}")
     for planned in plan:
         if planned.task.data.path is None:
             options_in_force(planned.dataset, planned.task.data.config, request.options)

@@ -52,8 +52,8 @@ class RunOutput:
     """Created if missing."""
     name: str | None = None
     """Name of the model in the results; by default its id."""
-    suite: dict[str, Any] | None = None
-    """The contents of the suite file, which the results record."""
+    request: dict[str, Any] | None = None
+    """The options of `eyechart run` that were given, which the results record."""
     verbose: bool = False
     """Print every score and every note too."""
 
@@ -125,7 +125,7 @@ def execute(
             results = with_averages(evaluations)
             if is_main:
                 try:
-                    collected = collect(results, failed, started, output.suite)
+                    collected = collect(results, failed, started, output.request)
                     write_run(folder, collected, results)
                 except OSError as error:
                     raise unwritable(f"the results folder {folder}", error) from error

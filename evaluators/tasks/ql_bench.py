@@ -3,7 +3,7 @@
 The questions of Q-Bench A1 and of its pairs, with the same prompt and `I don't know` among the options. A question that
 the model refuses is asked again without this option (Sec. III-A). The paper does not say at which position the refusal
 is shown; the dataset option `refusal_position` sets it, as in `eyechart run ql_bench/single
---data-option refusal_position=first`.
+--data-arg refusal_position=first`.
 """
 
 from dataclasses import replace

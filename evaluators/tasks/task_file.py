@@ -215,7 +215,7 @@ def _image_folder(images: str | None, folder: Path) -> str | None:
 
 
 def _from_yaml(path: Path) -> Task:
-    file = read_yaml(path, _File, "task file", {"tasks": f"a suite file: run it with --suite {path}"})
+    file = read_yaml(path, _File, "task file")
     if file.protocol not in PROTOCOLS:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
     protocol = PROTOCOLS[file.protocol]

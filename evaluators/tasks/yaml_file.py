@@ -1,6 +1,6 @@
 """Read and check the YAML files that users write."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,14 +44,13 @@ def _refuse(problem: str, node: Any) -> None:
     raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
 
 
-def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -> M:
+def read_yaml(path: Path, form: type[M], what: str) -> M:
     """The contents of a YAML file.
 
     Args:
         path: The file.
         form: The pydantic model of its contents.
         what: The kind of file, for error messages.
-        others: Keys that only other kinds of files have, each with a description of that kind.
 
     Raises:
         UsageError: The file cannot be read, is not valid YAML, or is malformed; the message names the places.
@@ -59,9 +58,6 @@ def read_yaml(path: Path, form: type[M], what: str, others: Mapping[str, str]) -
     try:
         with open_regular(path, _MAX_BYTES) as file:
             contents = yaml.load(file.read().decode("utf-8"), Loader=_Loader)
-        for key, kind in others.items() if isinstance(contents, dict) else ():
-            if key in contents:
-                raise UsageError(f"{path} is not a {what} but {kind}")
         return form.model_validate(contents)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the {what} {path} cannot be read: {error}") from error

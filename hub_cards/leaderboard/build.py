@@ -152,7 +152,10 @@ def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
     for result in results:
         for name in unconfirmed_names(result.settings):
             asked = brief(value_at(result.settings, "model.name"))
-            yield f"the server answered as {brief(name)}, but {asked} was requested; --served-name did not confirm it"
+            yield (
+                f"the server answered as {brief(name)}, but {asked} was requested; --model-arg served_name did not "
+                "confirm it"
+            )
 
 
 def _no_board(result: TaskResult, boards: Sequence[Board]) -> str:

@@ -178,7 +178,8 @@ def _why_not(result: TaskResult, consent: Consent) -> Iterator[str]:
     if names := unconfirmed_names(result.settings):
         yield (
             f"the server answered as {', '.join(map(repr, names))}, but {result.settings['model'].get('name')!r} was "
-            "requested; if that is the same model, repeat the run with --served-name NAME (stored replies are reused)"
+            "requested; if that is the same model, repeat the run with --model-arg served_name=NAME (stored replies "
+            "are reused)"
         )
     if judge_of(result) == LEXICAL:
         yield f"scored by word overlap (`{LEXICAL}`); repeat the run with --judge (stored replies are reused)"

@@ -71,7 +71,7 @@ def test_commands_settings_and_scores_are_those_of_the_code(site: Path) -> None:
     )
     assert "leaderboard build" in commands
     # Options can be pasted, and stand in the groups of `--help`.
-    assert "--judge-max-cost" in commands and not re.search(r"\u2013[a-z]", commands + settings)
+    assert "--judge-arg" in commands and not re.search(r"\u2013[a-z]", commands + settings)
     headings = [commands.index(f"<strong>{name}</strong>") for name in ("Options", "Model on a server", "Judge")]
     assert headings == sorted(headings)
     assert all(task in settings for task in list_tasks()) and "shuffle_seed" in settings

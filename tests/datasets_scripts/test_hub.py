@@ -74,7 +74,7 @@ def test_refusals(hub: StandIn, exported: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionqa: Callable[..., Path]) -> None:
     command = ["export", "llsavisionqa", "--config", "single", "--data-dir", f"single={llvisionqa()}"]
-    command += ["--data-option", "refusal_position=0", "--push-to-hub", "me/qa", "--out", str(tmp_path / "out")]
+    command += ["--data-arg", "refusal_position=0", "--push-to-hub", "me/qa", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert f"Uploaded to {hub.address}/datasets/me/qa" in done.output
@@ -90,9 +90,9 @@ def test_the_command_exports_and_uploads(hub: StandIn, tmp_path: Path, llvisionq
         (["--public"], "--public has no effect without --push-to-hub"),
         (["--config", "singel"], "did you mean 'single'?"),
         (["--data-dir", "dual=x"], "unknown config 'dual' in --data-dir"),
-        (["--data-option", "refusal_position"], "--data-option 'refusal_position' is not NAME=VALUE"),
-        (["--mini", "--data-option", "refusal_position=middle"], "refusal_position='middle' is not one of 'last'"),
-        (["--mini", "--data-option", "position=1"], "unknown llsavisionqa option 'position'"),
+        (["--data-arg", "refusal_position"], "--data-arg 'refusal_position' is not NAME=VALUE"),
+        (["--mini", "--data-arg", "refusal_position=middle"], "refusal_position='middle' is not one of 'last'"),
+        (["--mini", "--data-arg", "position=1"], "unknown llsavisionqa option 'position'"),
     ],
 )
 def test_wrong_usage_of_the_command(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -42,13 +42,6 @@ RELEASES = {
 }
 """Folders in `path/to`, and the dataset of each."""
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-SUITE = """\
-name: small
-tasks:
-  - {task: q_bench/perception, data_dir: path/to/LLVisionQA}
-  - {task: mmbench/en, data_dir: path/to/tsv}
-  - {task: q_bench/assessment, dataset: koniq10k, data_dir: path/to/koniq}
-"""
 
 
 def invoke(*arguments: str) -> None:
@@ -99,10 +92,12 @@ def _models(folder: Path) -> None:
 
 def _runs() -> None:
     """Runs of both models, and of the first model without images, on private questions and on descriptions."""
-    Path("small.yaml").write_text(SUITE, encoding="utf-8")
+    small = ["run", "q_bench/perception", "mmbench/en", "q_bench/assessment"]
+    for folder in ("llvisionqa=path/to/LLVisionQA", "mmbench=path/to/tsv", "koniq10k=path/to/koniq"):
+        small += ["--data-dir", folder]
     models = {"mine": ("path/to/checkpoint", "me/model"), "theirs": ("path/to/other", "them/model")}
     for run, (model, name) in models.items():
-        invoke("run", "--suite", "small.yaml", "--model", model, "--name", name, "--out", f"eyechart_runs/{run}")
+        invoke(*small, "--model", model, "--name", name, "--out", f"eyechart_runs/{run}")
         shutil.copytree(f"eyechart_runs/{run}", f"entries/{run}")
     shutil.copytree("eyechart_runs/theirs", "eyechart_runs/third")
     task = ("run", "q_bench/perception", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLVisionQA")

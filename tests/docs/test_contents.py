@@ -15,7 +15,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.protocols.protocol import setting_fields
-from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, find_tasks, get_task
 from eyechart.metrics import list_metrics
 from tests.docs.pages import ROOT, Block, blocks, pages
@@ -45,16 +44,6 @@ def test_code_fits_the_width_of_the_site(block: Block) -> None:
     is_readme = block.page == "README.md"
     lines = [line for line in block.text.splitlines() if not (is_readme and line.startswith("python3 -m venv "))]
     assert [line for line in lines if len(line) > 88] == []
-
-
-def test_the_suite_file_can_be_run(tmp_path: Path) -> None:
-    text = yaml_of("tutorial/own_model.md")["nightly"]
-    (tmp_path / "path" / "to" / "LLVisionQA").mkdir(parents=True)
-    path = tmp_path / "nightly.yaml"
-    path.write_text(text, encoding="utf-8")
-    suite, plan = read_suite(path)
-    assert suite.name == "nightly"
-    assert [planned.task.name for planned in plan] == ["q_bench/perception", "mmbench/en"]
 
 
 def test_the_task_file_runs_on_a_table_like_the_one_on_the_hub(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def smaller(words: list[str], *, is_whole: bool = False) -> list[str]:
     if words[0] != "run":
         return words
     files = [word for word in words[1:] if word.endswith((".yaml", ".py"))]
-    if "--suite" in words and files:
-        # The suite file on the page sets the limits.
+    if "--like" in words:
+        # The run that is repeated has its limits.
         return words
     if not files and "--data-dir" not in words and "--mini" not in words:
         words = [*words, "--mini"]

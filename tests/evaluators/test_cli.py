@@ -226,9 +226,11 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
     done = assess(folder, tmp_path / "out")
     assert done.exit_code == 1
     assert (
-        "no image file found for 1 item" in done.output and names[0] in done.output and "--skip-missing" in done.output
+        "no image file found for 1 item" in done.output
+        and names[0] in done.output
+        and "--data-arg skip_missing=true" in done.output
     )
-    done = assess(folder, tmp_path / "out", "--skip-missing")
+    done = assess(folder, tmp_path / "out", "--data-arg", "skip_missing=true")
     assert done.exit_code == 0
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], [item.id for item in task.left_out]) == (7, [names[0]])

@@ -24,7 +24,7 @@ from tests.faults.fault import fault, rows
 
 REFUSED = "one line names the value and what to do; exit code 2"
 PERCEPTION = ["run", "q_bench/perception", "--mini", "--limit", "1", "--no-store"]
-SERVER = [*PERCEPTION, "--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+SERVER = [*PERCEPTION, "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
 TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {options}"\ndata: {path: x.jsonl}\n'
 NESTED = "[" * 100_000
 
@@ -57,23 +57,39 @@ def refused(done, message):
         ),
         ("a dataset that no task of the paper has", ["run", "mmbench", "--dataset", "koniq10k"], "unknown dataset"),
         ("a split that a task lacks", ["run", "mmbench/en", "mmbench/cc", "--split", "test"], "'test' of mmbench/cc"),
-        ("an option of another dataset", ["run", "q_bench/perception", "--data-option", "place=1"], "option 'place'"),
+        ("an option of another dataset", ["run", "q_bench/perception", "--data-arg", "place=1"], "option 'place'"),
         ("a batch size of 0", ["run", "--batch-size", "0"], "--batch-size"),
         ("a negative number of items", ["run", "--limit", "-3"], "--limit"),
         ("a negative seed", ["run", "--seed", "-1"], "--seed"),
         ("a seed of 5,000 digits", ["run", "--seed", "9" * 5000], "--seed"),
         ("`eyechart score` without predictions", ["score", "q_bench/perception"], "--predictions"),
-        ("an infinite server timeout", [*SERVER, "--timeout", "inf"], "timeout=inf is not"),
-        ("a judge timeout of 1e300 s", ["run", "--judge-timeout", "1e300"], "--judge-timeout"),
-        ("nested values for a data option", [*PERCEPTION, "--data-option", f"a={NESTED}"], "nested too deeply"),
-        ("nested fields for the server", [*SERVER, "--extra-body", '{"a":' + NESTED], "nested too deeply"),
-        ("fields nested 400 deep", [*SERVER, "--extra-body", '{"a":' + "[" * 400 + "]" * 400 + "}"], "at most 50"),
-        ("an infinite number in a field for the server", [*SERVER, "--extra-body", '{"a": 1e999}'], "is not JSON"),
-        ("a lone surrogate in a field for the server", [*SERVER, "--extra-body", '{"a": "\\ud800"}'], "is not JSON"),
+        ("an infinite server timeout", [*SERVER, "--model-arg", "timeout=inf"], "timeout=inf is not"),
+        (
+            "a judge timeout of 1e300 s",
+            ["run", "--judge", "j", "--judge-arg", "timeout=1e300"],
+            "timeout=1e+300 is not",
+        ),
+        ("nested values for a data option", [*PERCEPTION, "--data-arg", f"a={NESTED}"], "nested too deeply"),
+        ("nested fields for the server", [*SERVER, "--model-arg", 'extra_body={"a":' + NESTED], "nested too deeply"),
+        (
+            "fields nested 400 deep",
+            [*SERVER, "--model-arg", 'extra_body={"a":' + "[" * 400 + "]" * 400 + "}"],
+            "at most 50",
+        ),
+        (
+            "an infinite number in a field for the server",
+            [*SERVER, "--model-arg", 'extra_body={"a": 1e999}'],
+            "extra_body=",
+        ),
+        (
+            "a lone surrogate in a field for the server",
+            [*SERVER, "--model-arg", 'extra_body={"a": "\\ud800"}'],
+            "extra_body=",
+        ),
         ("a setting of 5,000 digits", [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "shuffle_seed: "),
         ("an unknown device", [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
-        ("an unknown device map", [*PERCEPTION, "--device-map", "all"], "unknown device_map 'all'"),
-        ("an unknown attention implementation", [*PERCEPTION, "--attention", "x"], "unknown attention 'x'"),
+        ("an unknown device map", [*PERCEPTION, "--model-arg", "device_map=all"], "unknown device_map 'all'"),
+        ("an unknown attention implementation", [*PERCEPTION, "--model-arg", "attention=x"], "unknown attention 'x'"),
         ("an unknown dtype", [*PERCEPTION, "--dtype", "b16"], "unknown dtype 'b16'"),
         ("a path of 5,000 characters", ["report", "x" * 5000], "File name too long"),
     ),

@@ -171,7 +171,7 @@ def test_unfinished_reasoning(script, judge, questions):
     assert (
         "The judge judge gave no usable reply in 30 of 30 rounds (30 cut off). A judge that reasons first needs" in text
     )
-    assert "--judge-max-tokens above 32. Incomplete: 6 of the 6 replies" in text
+    assert "--judge-arg max_tokens above 32. Incomplete: 6 of the 6 replies" in text
     script.say(always("1"), refusal(400))
     with pytest.warns(LostRoundsWarning):
         _, text = caveats(judge(concurrency=1), questions)
@@ -190,10 +190,10 @@ def test_unusable_replies(script, judge, questions):
     assert (
         "no usable reply in 24 of 30 rounds (6 cut off, 12 refused, 6 not in the expected form). A judge that" in text
     )
-    assert "needs --judge-max-tokens above 32." in text
+    assert "needs --judge-arg max_tokens above 32." in text
     text = read(nonsense, nonsense, nonsense, good, good)
     assert "no usable reply in 18 of 30 rounds (18 not in the expected form)." in text
-    assert "--judge-max-tokens" not in text
+    assert "--judge-arg max_tokens" not in text
     assert "no usable reply" not in read(good, good, good, good, good)
 
 

@@ -63,8 +63,12 @@ ONCE = "the item has an error that states the problem; the request is not repeat
         ("a server promises more bytes than it sends", torn, "broke off after 1 retry: RemoteProtocolError"),
         ("a server sends an endless body", lambda request: Response(itertools.repeat(b"x" * 2**16), 200), "broke off"),
         ("a server sends a small compressed body, large when unpacked", ZIPPED, "broke off after 1 retry: ReadError"),
-        ("a server sends nothing for longer than --timeout", slow, "did not answer within 1 s after 1 retry"),
-        ("a server sends the body byte by byte for longer than --timeout", trickle, "did not answer within 1 s after"),
+        ("a server sends nothing for longer than the timeout", slow, "did not answer within 1 s after 1 retry"),
+        (
+            "a server sends the body byte by byte for longer than the timeout",
+            trickle,
+            "did not answer within 1 s after",
+        ),
     ),
 )
 def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason, monkeypatch):
@@ -222,7 +226,7 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(script, ask):
     assert "\x1b" not in reason and "\n" not in reason and len(reason) < 320
 
 
-@fault("a server sends the response headers byte by byte for longer than --timeout", AGAIN)
+@fault("a server sends the response headers byte by byte for longer than the timeout", AGAIN)
 def test_a_head_that_never_ends(backend):
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=drip_head, args=(server,), daemon=True).start()

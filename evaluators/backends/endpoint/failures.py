@@ -33,8 +33,8 @@ NO_PROMPT_LOGPROBS = (
 _FINAL_REMEDIES = (
     ("image input is not supported", "Start llama.cpp's server with --mmproj FILE, the model's vision part"),
     ("is not a multimodal model", "Choose a model that takes images (--model)"),
-    ("greater than max allowed", "Set a smaller --top-logprobs, or start vLLM with a larger --max-logprobs"),
-    (r"logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)", "Set a smaller --top-logprobs"),
+    ("greater than max allowed", "Set a smaller --model-arg top_logprobs, or start vLLM with a larger --max-logprobs"),
+    (r"logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)", "Set a smaller --model-arg top_logprobs"),
     ("prompt_logprobs", NO_PROMPT_LOGPROBS),
     (r"(?i)\b(top_)?logprobs\b", NO_LOGPROBS),
 )

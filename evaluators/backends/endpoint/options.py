@@ -140,7 +140,7 @@ class EndpointOptions:
             if self.chat.has_budget:
                 raise UsageError(
                     f"thinking={thinking} is a number of tokens, which OpenAI's models do not support; use on or off, "
-                    """or set an effort: --extra-body '{"reasoning_effort": "low"}'."""
+                    """or set an effort: --model-arg extra_body='{"reasoning_effort": "low"}'."""
                 )
             return {"reasoning_effort": "medium" if thinking else "none", **given}
         switches = dict.fromkeys(("enable_thinking", "thinking"), thinking is not False)

@@ -47,7 +47,7 @@ class LoadOptions:
         trust_remote_code: Run the code in the model's repository.
         processor: Settings of the image processor to change, by name, such as {"min_pixels": 200704}.
         adapter: Folder or id of a PEFT adapter to merge into the model.
-        chat_template: Chat template (Jinja) to use instead of the model's own.
+        chat_template: Chat template (Jinja) to use instead of the model's own; --model-arg takes the path of a file.
     """
 
     device: int | str | None = None

@@ -121,7 +121,9 @@ def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: R
         load_dataset("llvisionqa", data_dir=folder)
     message = str(caught.value)
     assert "no image file found for 7 items" in message and "dev dev-3.png: 3.png" in message
-    assert "... and 2 more" in message and "--skip-missing" in message and str(folder / "images") in message
+    assert (
+        "... and 2 more" in message and "--data-arg skip_missing=true" in message and str(folder / "images") in message
+    )
     part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_missing=True)
     assert part["id"][:] == ["dev-0.png", "dev-1.png", "dev-2.png"]
     assert [item["id"] for item in left_out(part)] == [f"dev-{number}.png" for number in range(3, 10)]

@@ -1,7 +1,66 @@
+import json
+
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.cli import app
 from eyechart.evaluators.commands.arguments import parse_pairs
+from eyechart.evaluators.results.results_file import read_results
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_run_has_at_most_36_options():
+    command = typer.main.get_command(app).commands["run"]
+    serving = [param.name for param in command.params if param.name.startswith("serve_")]
+    assert len(command.params) - len(serving) <= 36
+
+
+def test_help_lists_every_rare_option_with_its_meaning():
+    shown = invoke("run", "--help-args")
+    lines = [line.strip() for line in shown.output.splitlines() if line.startswith("  ")]
+    assert shown.exit_code == 0 and len(lines) > 20 and all(line.partition(": ")[2] for line in lines)
+    assert any(line.startswith("device_map: Device map") for line in lines)
+
+
+GIVEN = ("q_bench/perception", "--mini", "--seed", 3, "--set", "shuffle_seed=7", "--set", "prompt=answer-mark")
+
+
+def test_a_run_can_be_repeated(tmp_path):
+    sampled = ("--temperature", 0.7, "--model-arg", "sampling_seed=5", "--model-arg", "top_p=0.9")
+    done = invoke("run", *GIVEN, *sampled, "--sample", 8, "--no-store", "--out", tmp_path / "first")
+    assert done.exit_code == 0, done.output
+    done = invoke("run", "--like", tmp_path / "first", "--no-store", "--out", tmp_path / "again")
+    assert done.exit_code == 0, done.output
+    first, again = (read_results(tmp_path / name) for name in ("first", "again"))
+    assert again.request == first.request
+    (one,), (other,) = first.tasks, again.tasks
+    assert (other.scores, other.settings) == (one.scores, one.settings)
+
+
+def test_options_that_are_given_replace_those_of_the_run(tmp_path):
+    assert invoke("run", *GIVEN, "--limit", 4, "--name", "first", "--out", tmp_path / "first").exit_code == 0
+    changed = ("q_bench/perception_pairs", "--set", "shuffle_seed=8", "--sample", 6, "--model", "eyechart/tiny-vlm")
+    done = invoke("run", *changed, "--like", tmp_path / "first", "--out", tmp_path / "other")
+    assert done.exit_code == 0, done.output
+    (task,) = read_results(tmp_path / "other").tasks
+    assert (task.task, task.model, task.settings["limit"]) == ("q_bench/perception_pairs", "eyechart/tiny-vlm", None)
+    assert (task.settings["shuffle_seed"], task.settings["sample"]["n"]) == (8, 6)
+    assert (task.settings["prompt_id"].endswith("answer-mark"), task.settings["seed"]) == (True, 3)
+    assert task.settings["data"]["is_mini"]
+
+
+def test_results_that_no_run_wrote_cannot_be_repeated(tmp_path):
+    assert invoke("run", "--like", tmp_path).exit_code == 1
+    assert invoke("run", *GIVEN, "--limit", 2, "--out", tmp_path).exit_code == 0
+    written = json.loads((tmp_path / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps({**written, "request": None}))
+    done = invoke("run", "--like", tmp_path)
+    assert done.exit_code == 2 and f"--like {tmp_path}" in done.output
 
 
 def test_values_are_json_and_else_text():

@@ -1,12 +1,9 @@
 import time
-from functools import partial
 
 import pytest
 from typer.testing import CliRunner
 
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.commands import arguments
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.scripted_server import always
 
@@ -15,13 +12,17 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+def args(*pairs):
+    return [word for pair in pairs for word in ("--judge-arg", pair)]
+
+
 @pytest.fixture
 def described(http, tmp_path):
     """Describes five pictures and has them judged; returns the command's end and the one result."""
 
     def run(name, *arguments):
         url = http.url_for("/v1")
-        judge = ("--judge", "judge", "--judge-base-url", url)
+        judge = ("--judge", "judge", "--judge-arg", f"base_url={url}")
         done = invoke("run", "q_bench/description", "--limit", 5, *judge, *arguments, "--out", tmp_path / name)
         found = read_results(tmp_path / name).tasks if done.exit_code == 0 else []
         return done, *found
@@ -47,7 +48,7 @@ def test_a_judge_is_asked_once_and_a_repeated_run_costs_nothing(script, describe
 
 def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, described):
     script.say(always("Score: 1", prompt_tokens=1000, completion_tokens=5))
-    done, result = described("limited", "--judge-max-cost", 12_000, "--judge-price", 1e6, 0, "--judge-concurrency", 1)
+    done, result = described("limited", *args("max_cost=12000", "price=[1e6, 0]", "concurrency=1"))
     assert done.exit_code == 0 and not result.complete
     assert 0 < len(script.bodies) < 15 and result.settings["judge"]["cost"] <= 12_000
     assert result.scores["failed_rounds"] == 75 - 5 * len(script.bodies)
@@ -60,7 +61,7 @@ def test_the_limit_on_spending_ends_the_asking_and_marks_the_result(script, desc
 @pytest.mark.parametrize(("replies", "code"), [(("As a model, I cannot",), 1), (("Score: 1", "I cannot"), 0)], ids=str)
 def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, tmp_path, replies, code):
     script.say(*map(always, replies))
-    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"), "--judge-concurrency", 1)
+    judge = ("--judge", "judge", *args(f"base_url={http.url_for('/v1')}", "concurrency=1"))
     done = invoke("run", "q_bench/description", "--limit", 2, *judge, "--out", tmp_path / "run")
     (task,) = read_results(tmp_path / "run").tasks
     assert done.exit_code == code and not task.complete and task.settings["judge"]["incomplete"]
@@ -70,13 +71,6 @@ def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, t
     assert (said in " ".join(done.output.split())) == bool(code)
 
 
-@pytest.fixture
-def without_retries(monkeypatch):
-    """What fails or is late is else asked for again, and that after a wait."""
-    monkeypatch.setattr(arguments, "EndpointOptions", partial(EndpointOptions, max_retries=0))
-
-
-@pytest.mark.usefixtures("without_retries")
 @pytest.mark.parametrize(("seconds", "is_read"), [(0.2, False), (30, True)])
 def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, seconds, is_read):
 
@@ -85,7 +79,7 @@ def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, seconds, 
         return always("Score: 1")(request)
 
     script.say(always("Score: 1"), answer, always("Score: 1"))
-    done, result = described("slow", "--judge-timeout", seconds, "--judge-concurrency", 1)
+    done, result = described("slow", *args(f"timeout={seconds}", "concurrency=1", "max_retries=0"))
     assert done.exit_code == 0, done.output
     assert (result.complete, result.settings["judge"]["lost_rounds"]) == (is_read, 0 if is_read else 5)
     assert is_read or "did not answer within 0.2 s" in " ".join(result.caveats)
@@ -94,7 +88,7 @@ def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, seconds, 
 
 def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
     script.say(always("Score: 1"))
-    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
+    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
     arguments = ("q_bench/description", "two_afc/coarse", "--limit", 3, "--out", tmp_path / "run")
     assert invoke("run", *arguments, *judge).exit_code == 0
     judged, unjudged = read_results(tmp_path / "run").tasks
@@ -131,7 +125,7 @@ def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_pa
 
 def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path):
     given = ("--mini", "--out", tmp_path / "run")
-    done = invoke("run", "q_bench/description", *given, "--judge", "judge", "--judge-base-url", "http://127.0.0.1:9/v1")
+    done = invoke("run", "q_bench/description", *given, "--judge", "judge", *args("base_url=http://127.0.0.1:9/v1"))
     assert done.exit_code == 1 and not (tmp_path / "run").exists()
     assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
 
@@ -139,12 +133,13 @@ def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path)
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--judge-max-cost", 3), "--judge-max-cost has no effect without --judge"),
-        (("--judge-timeout", 3), "--judge-timeout has no effect without --judge"),
-        (("--judge", "x", "--judge-timeout", 0), "--judge-timeout"),
-        (("--judge", "x", "--judge-max-cost", 3), "max_cost needs a price"),
-        (("--judge", "x", "--judge-base-url", "nowhere"), "base_url='nowhere' is not allowed"),
-        (("--judge-price", 1, 2), "--judge-price has no effect without --judge"),
+        (args("max_cost=3"), "--judge-arg max_cost=3 has no effect without --judge"),
+        (("--judge", "x", *args("timeout=0")), "timeout=0.0 is not allowed"),
+        (("--judge", "x", *args("timeout=soon")), "--judge-arg timeout='soon' is not allowed"),
+        (("--judge", "x", *args("price=[1]")), "--judge-arg price='[1]' is not allowed"),
+        (("--judge", "x", *args("max_costs=3")), "did you mean 'max_cost'?"),
+        (("--judge", "x", *args("max_cost=3")), "max_cost needs a price"),
+        (("--judge", "x", *args("base_url=nowhere")), "base_url='nowhere' is not allowed"),
     ],
 )
 def test_wrong_usage_of_judges(tmp_path, arguments, problem):

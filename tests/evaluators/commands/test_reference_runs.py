@@ -61,7 +61,7 @@ def test_absent_images_are_reported_with_id_path_and_count(reference, tmp_path):
     assert done.exit_code == 1
     assert "no image file found for 1495 items" in done.output
     assert "dev-00653.jpg: 00653.jpg" in done.output
-    assert "--skip-missing" in done.output
+    assert "--data-arg skip_missing=true" in done.output
 
 
 def test_absent_images_are_left_out_on_request(reference, tmp_path):
@@ -71,7 +71,16 @@ def test_absent_images_are_left_out_on_request(reference, tmp_path):
     (tmp_path / "llvisionqa_dev.json").write_text(json.dumps(rows), encoding="utf-8")
     for row in rows[:5]:
         Image.new("RGB", (80, 60), "gray").save(tmp_path / row["img_path"], format="PNG")
-    done = invoke("run", "q_bench/perception", "--data-dir", tmp_path, "--skip-missing", "--out", tmp_path / "out")
+    done = invoke(
+        "run",
+        "q_bench/perception",
+        "--data-dir",
+        tmp_path,
+        "--data-arg",
+        "skip_missing=true",
+        "--out",
+        tmp_path / "out",
+    )
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "out").tasks
     assert task.scores["n"] == 5

@@ -17,7 +17,7 @@ def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"), [evaluation()])
     raw = json.loads((tmp_path / "results.json").read_text())
     assert raw["schema"] == 1
-    assert set(raw) == {"schema", "environment", "suite", "tasks", "failed"}
+    assert set(raw) == {"schema", "environment", "request", "tasks", "failed"}
     documented = {"task", "dataset", "split", "model", "scores", "settings", "left_out", "timings", "notes"}
     assert documented <= set(raw["tasks"][0]) and not {"items", "contents"} & set(raw["tasks"][0])
     assert raw["environment"]["packages"]["eyechart"]

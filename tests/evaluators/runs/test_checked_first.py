@@ -143,7 +143,7 @@ def test_a_listed_model_costs_no_request(http, tmp_path):
 
 def test_a_missing_key_is_one_line(http, tmp_path):
     options = ("q_bench/perception", "--mini", "--limit", 1, "--model", "gpt-5", "--out", tmp_path / "out")
-    done = invoke("run", *options, "--backend", "openai")
+    done = invoke("run", *options, "--base-url", "https://api.openai.com/v1")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "https://api.openai.com/v1 needs an API key; set the environment variable OPENAI_API_KEY" in done.stderr
     # OpenRouter's answer without a key.

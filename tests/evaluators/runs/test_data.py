@@ -1,6 +1,5 @@
 """A model that is named runs on the real data, unless synthetic data is asked for."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def invoke(*arguments, code=2):
     return done.output
 
 
-@pytest.mark.parametrize("model", [NAMED, SERVER, ("--backend", "openai", "--model", "m")], ids=lambda given: given[0])
+@pytest.mark.parametrize("model", [NAMED, SERVER], ids=lambda given: given[0])
 def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
     shown = invoke("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
     assert (
@@ -123,53 +122,3 @@ def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
     (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
     shown = invoke("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
     assert "5 datasets cannot be downloaded" in shown
-
-
-def write(folder, text):
-    (folder / "suite.yaml").write_text(text)
-    return folder / "suite.yaml"
-
-
-@pytest.mark.parametrize(
-    ("text", "model", "is_refused"),
-    [
-        ("tasks: [{task: aes_bench/interpretation}]", NAMED, True),
-        ("mini: true\ntasks: [{task: aes_bench/interpretation, mini: false}]", NAMED, True),
-        ("tasks: [{task: aes_bench/interpretation, mini: false}]", (), True),
-        ("mini: true\ntasks: [{task: aes_bench/interpretation}]", ("--model", "nowhere"), False),
-        ("tasks: [{task: aes_bench/interpretation, mini: true}]", ("--model", "nowhere"), False),
-    ],
-)
-def test_suite_files_follow_the_same_rule(tmp_path, text, model, is_refused):
-    arguments = ("run", "--suite", write(tmp_path, text), *model, "--out", tmp_path / "out")
-    shown = invoke(*arguments, code=2 if is_refused else 1)
-    # What is not refused gets to the model, which is not there.
-    assert ("aesbench cannot be downloaded" in shown) == is_refused
-    assert is_refused or "nowhere" in shown
-
-
-def test_a_suite_without_a_model_is_the_quickstart(tmp_path):
-    file = write(tmp_path, "tasks: [{task: q_bench/perception, limit: 2}]")
-    shown = invoke("run", "--suite", file, "--out", tmp_path / "out", code=0)
-    assert (
-        "llvisionqa (dev), synthetic demo data, 2 of 180 items" in " ".join(shown.split())
-        and "Synthetic demo data: not comparable with papers" in shown
-    )
-    (task,) = json.loads((tmp_path / "out" / "results.json").read_text())["tasks"]
-    assert task["settings"]["data"]["is_mini"] is True and task["settings"]["data"]["source"] == "synthetic demo data"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("tasks: [{task: q_bench/perception, data_dir: ., mini: true}]", "mini and data_dir '.' are both given"),
-        ("tasks: [{task: q_bench/perception, mini: 1}]", "tasks, entry 1, mini: expected true or false; found 1"),
-    ],
-)
-def test_suite_files_that_contradict_themselves(tmp_path, text, message):
-    assert message in invoke("run", "--suite", write(tmp_path, text))
-
-
-def test_the_command_line_cannot_change_a_suite_file(tmp_path):
-    shown = invoke("run", "--suite", write(tmp_path, "tasks: [{task: q_bench/perception}]"), "--mini")
-    assert "--mini cannot be combined with the suite file" in shown

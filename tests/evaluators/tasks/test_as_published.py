@@ -18,7 +18,6 @@ from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import check_judging, make_plan
-from eyechart.evaluators.runs.suite_file import read_suite
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.as_published import published_data_options, published_settings
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -241,6 +240,8 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     assert published_data_options(task, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
     with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
         published_data_options(task, {"rounds": 3})
+    (planned,) = make_plan([task.name], options=RunOptions(as_published=True))
+    assert planned.data.options == {"pairing": "released"}
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
         make_plan([task.name], DataRequest(options={"pairing": "random"}), RunOptions(as_published=True))
     loaded = load_data(task, DataRequest(data_dir=reference / "two-afc", images="skip"))
@@ -262,13 +263,6 @@ def test_closed_set_inference_has_no_judge_to_repeat(questions):
     made = evaluator("q_bench/perception", settings={"inference": "closed-set"}, as_published=True)
     assert published_settings(get_task("q_bench/perception"), made.protocol, "given", {}) == {}
     assert not made.protocol.is_judged
-
-
-def test_a_suite_file_runs_as_published_too(tmp_path):
-    path = tmp_path / "suite.yaml"
-    path.write_text("tasks:\n  - task: two_afc/fine_types\n    as_published: true\n")
-    _, (planned,) = read_suite(path)
-    assert planned.options.as_published and planned.data.options == {"pairing": "released"}
 
 
 def test_compute_loads_the_papers_pairs():

@@ -209,7 +209,7 @@ def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, tmp_pat
 
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
     server = ("--model", "m", "--base-url", http.url_for("/v1"))
-    judge = ("--judge", "judge", "--judge-base-url", http.url_for("/v1"))
+    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
     done = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path).tasks

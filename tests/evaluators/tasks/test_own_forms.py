@@ -164,7 +164,7 @@ def test_a_missing_image_root_and_a_missing_image_are_named(folder):
     (folder / "photos" / "1.png").unlink()
     shown = error_of(task)
     assert "1.png" in shown and str(folder / "photos") in shown.replace("\n", "")
-    assert run(folder, task, "--skip-missing")[0].scores["n"] == 1
+    assert run(folder, task, "--data-arg", "skip_missing=true")[0].scores["n"] == 1
     task.write_text(task.read_text().replace("photos/", "pictures/"))
     shown = error_of(task)
     assert str(folder / "pictures") in shown.replace("\n", "") and "answers" not in shown

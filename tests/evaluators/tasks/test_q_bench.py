@@ -126,7 +126,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
     rows = load_data(get_task(name), DataRequest(is_mini=True, images="skip")).dataset.select(range(4))
     lines = [json.dumps({"id": row["id"], "text": f"Splendid {row['id']}"}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
-    judge = ("--judge", "judge", "--judge-base-url", httpserver.url_for("/v1"), "--set", "rounds=3")
+    judge = ("--judge", "judge", "--judge-arg", f"base_url={httpserver.url_for('/v1')}", "--set", "rounds=3")
     answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
     done = invoke("score", name, "--mini", *answers, *judge)
     assert done.exit_code == 0, done.output

@@ -42,7 +42,7 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
 @pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])
 def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, letter):
     limited = ("--limit", 12, "--no-store", "--out", tmp_path)
-    done = invoke("run", "ql_bench/single", "--data-option", f"refusal_position={position}", *limited)
+    done = invoke("run", "ql_bench/single", "--data-arg", f"refusal_position={position}", *limited)
     assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path).tasks
     place = json.loads(position) if letter == "B" else "first"

@@ -339,7 +339,6 @@ def test_templates_become_prompts(template, row, expected):
         ({"columns": {"options": ["A", 1]}}, "columns.options"),
         ({"groups": "room"}, "groups: "),
         ({"name": 3}, "name: "),
-        ({"tasks": []}, "is not a task file but a suite file"),
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "my_questions: rounds: "),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
@@ -374,14 +373,3 @@ def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
     (tmp_path / "none.py").write_text("x = 1")
     with pytest.raises(UsageError, match="must define TASK"):
         find_tasks(str(tmp_path / "none.py"))
-
-
-def test_suites_take_task_files(own, tmp_path):
-    suite = own / "suite.yaml"
-    suite.write_text(
-        json.dumps({"tasks": [{"task": "circular_tsv.yaml", "limit": 2, "settings": {"early_stop": True}}]})
-    )
-    done = invoke("run", "--suite", suite, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    (result,) = read_results(tmp_path).tasks
-    assert result.scores["n_questions"] == 2 and result.settings["early_stop"] is True

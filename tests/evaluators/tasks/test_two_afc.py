@@ -169,7 +169,7 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     # As NIQE does, it names files alone, and lower is better.
     niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name[:4] in ("spaq", "CSIQ")}
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
-    where = ("--data-dir", reference / "two-afc", "--data-option", 'databases=["spaq", "CSIQ"]')
+    where = ("--data-dir", reference / "two-afc", "--data-arg", 'databases=["spaq", "CSIQ"]')
     done = invoke(
         "score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--verbose", "--out", out
     )
@@ -271,7 +271,7 @@ def test_a_missing_image_leaves_out_its_pairs(tmp_path):
     name = f"CSIQ/dst_imgs/{missing.name}"
     where = ("--data-dir", folder, "--limit", 30, "--no-store", "--out", tmp_path / "out")
     assert invoke("run", TASKS[1], *where).exit_code == 1
-    done = invoke("run", TASKS[1], *where, "--skip-missing")
+    done = invoke("run", TASKS[1], *where, "--data-arg", "skip_missing=true")
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "out").tasks
     assert [item.id for item in task.left_out] == [name]

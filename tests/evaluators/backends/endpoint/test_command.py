@@ -60,7 +60,7 @@ def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_th
     bounds = []
     for count in (2, 1280):
         out = tmp_path / str(count)
-        done = invoke("run", "q_bench/assessment", *server, "--top-logprobs", count, "--out", out)
+        done = invoke("run", "q_bench/assessment", *server, "--model-arg", f"top_logprobs={count}", "--out", out)
         assert done.exit_code == 0, done.output
         (task,) = read_results(out).tasks
         assert task.settings["model"]["top_logprobs"] == count and task.timings["answers_from_store"] == 0
@@ -88,11 +88,11 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
     assert done.exit_code == 0, done.output
     (task,) = read_results(tmp_path / "doubtful").tasks
     assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
-    (caveat,) = [line for line in task.caveats if "--served-name" in line]
+    (caveat,) = [line for line in task.caveats if "--model-arg served_name" in line]
     assert "answered as 'tiny-f32.gguf', but 'no/such-model' was requested" in caveat
     assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
     asked = len(model_server.asked)
-    confirmed = ("--served-name", "tiny-f32.gguf")
+    confirmed = ("--model-arg", "served_name=tiny-f32.gguf")
     done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed")
     assert done.exit_code == 0 and len(model_server.asked) == asked, "nothing is asked anew"
     (again,) = read_results(tmp_path / "confirmed").tasks
@@ -102,7 +102,7 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
 
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
     model_server.returns_logprobs = False
-    server = ("--backend", "openai", "--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
+    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
     done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path)
     assert done.exit_code == 1
     assert "returned no log-probabilities" in done.output
@@ -114,13 +114,13 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     ("arguments", "message"),
     [
         (["--base-url", "http://127.0.0.1:9/v1"], "a server needs --model"),
-        (["--backend", "openai"], "a server needs --model"),
         (
-            ["--backend", "transformers", "--base-url", "http://127.0.0.1:9/v1"],
-            "--base-url names a server, but --backend transformers does not use one",
+            ["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--device", "cpu"],
+            "--device has no effect on a server",
         ),
-        (["--backend", "vllm"], "'vllm' is not one of"),
-        (["--served-name", "m"], "--served-name has no effect without a server"),
+        (["--model-arg", "timeot=3"], "did you mean 'timeout'?"),
+        (["--model-arg", "trust_remote_code=maybe"], "--model-arg trust_remote_code='maybe' is not allowed"),
+        (["--model-arg", "served_name=m"], "--model-arg served_name has no effect without a server"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not contain a user name"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),
     ],

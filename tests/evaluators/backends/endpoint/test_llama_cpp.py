@@ -64,7 +64,7 @@ def options(model, command):
 
 
 def there(options, name="language.gguf"):
-    return ("--model", name, "--base-url", options.base_url, "--top-logprobs", 1280)
+    return ("--model", name, "--base-url", options.base_url, "--model-arg", "top_logprobs=1280")
 
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, model, tmp_path):
@@ -105,7 +105,7 @@ def test_a_name_that_is_not_served_is_answered_and_the_result_says_by_what(optio
     (task,) = read_results(tmp_path).tasks
     settings, served = task.settings["model"], str(model.parent / "language.gguf")
     assert settings["name"] == "no/such-model" and settings["served"] == [served]
-    assert any(served in caveat and "--served-name" in caveat for caveat in task.caveats)
+    assert any(served in caveat and "--model-arg served_name" in caveat for caveat in task.caveats)
 
 
 def test_a_context_too_small_names_the_option_that_helps(options):

@@ -80,7 +80,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     settings = settings_of(tmp_path / "out")
     assert settings["name"] == "org/model" and settings["served"] == ["other"] and "base_url" not in settings
     assert settings["serve"] == {"command": command, "version": "1.2.3", "fingerprint": None}
-    assert "--served-name" not in done.output, "who started the server knows what it serves"
+    assert "--model-arg served_name" not in done.output, "who started the server knows what it serves"
     wait_for(lambda: not listens(port_in(child)))
 
 
@@ -180,10 +180,9 @@ def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
         ("vllm", [], "--model"),
         ("ollama", ["--model", "m"], "vllm, sglang, llama.cpp"),
         ("vllm", ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"], "--base-url"),
-        ("vllm", ["--model", "m", "--served-name", "n"], "--served-name"),
-        ("vllm", ["--model", "m", "--backend", "transformers"], "--backend transformers"),
+        ("vllm", ["--model", "m", "--model-arg", "served_name=n"], "--model-arg served_name"),
         ("vllm", ["--model", "m", "--device", "cpu", "--dtype", "float16"], "--device, --dtype"),
-        ("vllm", ["--model", "m", "--model-arg", "max_pixels=9"], "--serve"),
+        ("vllm", ["--model", "m", "--model-arg", 'processor={"max_pixels": 9}'], "--model-arg processor"),
         ("vllm --port=80", ["--model", "m"], "--port"),
         ("vllm --api-key k", ["--model", "m"], "--api-key"),
         ("vllm --a 'b", ["--model", "m"], "cannot be split"),

@@ -42,7 +42,7 @@ def options(tmp_path_factory):
 
 
 def there(options):
-    return ("--model", MODEL, "--base-url", options.base_url, "--top-logprobs", 1280)
+    return ("--model", MODEL, "--base-url", options.base_url, "--model-arg", "top_logprobs=1280")
 
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, tmp_path):
