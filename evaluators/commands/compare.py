@@ -181,7 +181,7 @@ def _say_two(found: "Comparison", out: Path | None) -> None:
 
 def _table(found: "Comparison", *, is_adjusted: bool = False) -> "Table":
     from eyechart.evaluators.comparison.difference import shown_p, signed
-    from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
+    from eyechart.evaluators.runs.console import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
     columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)" if is_adjusted else "p", "flips", "n")

@@ -9,7 +9,6 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DataArgs, data_request
 from eyechart.evaluators.runs.console import checked, say
-from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 
 def _complete_dataset(incomplete: str) -> list[str]:
@@ -60,6 +59,7 @@ def export(
     def write() -> tuple[Path, str]:
         from eyechart.datasets_scripts.export import export as export_dataset
         from eyechart.datasets_scripts.mini import is_release, release
+        from eyechart.evaluators.runs.plan import parse_data_dirs
         from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
         from eyechart.hub_cards.model_card.benchmark import write_benchmark
 

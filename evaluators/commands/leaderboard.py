@@ -11,7 +11,6 @@ import typer
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.runs.console import checked, say
-from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
@@ -59,13 +58,14 @@ def build(
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
 
     def run() -> "Outcome":
+        from eyechart.evaluators.runs.plan import parse_data_dirs
         from eyechart.hub_cards.leaderboard.boards import BOARDS
         from eyechart.hub_cards.leaderboard.boards.own import own_boards
         from eyechart.hub_cards.leaderboard.build import build as build_space
 
         own = own_boards(tasks or [])
         datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *own)))
-        folders = parse_data_dirs(data_dir or [], datasets, "dataset")
+        folders = parse_data_dirs(data_dir or [], datasets)
         try:
             return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, own)
         except OSError as error:

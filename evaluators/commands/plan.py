@@ -9,7 +9,7 @@ import typer
 from eyechart.evaluators.runs.console import checked, console, print_note
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.comparison.planning import Plans
+    from eyechart.evaluators.comparison.planning import Plan
 
 
 def plan(
@@ -37,23 +37,21 @@ def plan(
     Two runs show how often models like these are correct on the same items. With one run, the other model is assumed to
     be correct independently of it; models that agree more often need fewer items.
     """
-
-    def work() -> "Plans":
-        from eyechart.evaluators.comparison.planning import plan_runs
-
-        given: Any = {"n": n, "power": power, "models": models, "allowed": allow or [], "seed": seed}
-        return plan_runs(runs, task or [], difference=difference, **given)
-
-    from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
+    from eyechart.evaluators.comparison.planning import plan_runs
+    from eyechart.evaluators.runs.console import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
-    found = checked(work)
-    title = f"What a paired test at the 5 % level can detect with power {100 * power:g} %"
-    is_observed = any(one.needed_ci95 for one in found.plans)
-    last = "items needed\n95 % interval" if is_observed else "items needed"
-    table = scores_table(title, "score", ("items", "detectable", "difference", "power", last))
-    for one in found.plans:
+    given: Any = {"n": n, "power": power, "models": models, "allowed": allow or [], "seed": seed}
+    plans = checked(lambda: plan_runs(runs, task or [], difference=difference, **given))
+    is_observed = any(one.needed_ci95 for one in plans.plans)
+    table = scores_table(
+        f"What a paired test at the 5 % level can detect with power {100 * power:g} %",
+        "score",
+        ("items", "detectable", "difference", "power", "items needed" + "\n95 % interval" * is_observed),
+    )
+    for one in plans.plans:
         shown = spec(one.key).shown
+        needed = "none" if one.difference == 0 else _items(one.needed)
         add_heading(table, one.title)
         add_scores(
             table,
@@ -62,46 +60,49 @@ def plan(
             "nothing" if one.detectable is None else shown(one.detectable),
             shown(abs(one.difference)),
             f"{100 * one.power:.0f} %",
-            ("none" if one.difference == 0 else _items(one.needed))
-            + ("\n" + " to ".join(map(_items, one.needed_ci95)) if one.needed_ci95 else ""),
+            needed + (f"\n{' to '.join(map(_items, one.needed_ci95))}" if one.needed_ci95 else ""),
         )
     console().print(table)
-    _say(f"detectable: the smallest true difference that this number of items detects with power {100 * power:g} %")
+    lines = [f"detectable: the smallest true difference that this number of items detects with power {100 * power:g} %"]
     if models > 2:
-        _say(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
+        lines.append(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
     if is_observed:
-        _say(
+        lines.append(
             "items needed: for the observed differences, which are uncertain; to plan a study, set --difference to the "
             "smallest difference that matters"
         )
     if len(runs) == 1:
-        _say(
-            "one run: the other model is unknown, so its answers are assumed to be independent of this model's answers"
+        lines.append(
+            "one run: the other model's answers are assumed to be independent of this model's; --difference sets its "
+            "score, so for percentages, 'detectable' depends on it"
         )
-        _say("one run: --difference sets the other model's assumed score; for percentages, 'detectable' depends on it")
-    for one in found.plans:
-        if one.units < one.n:
-            kind = "images" if one.key in ("consistency", "accuracy_all") else "images or clusters"
-            about = "one image or cluster" if one.units == 1 else f"{one.units:,} {kind}"
-            counted = f"{one.effective_units:,.0f}"
-            equal = f" (effective number: {counted})" if counted != f"{one.units:,}" else ""
-            _say(
-                f"{one.title}: the {one.n:,} items are about {about}{equal}; the plan assumes that "
-                "further items are spread in the same way"
-            )
-    for one in found.plans:
-        if one.exceeds_discordance:
-            _say(
-                f"{one.title}: the runs disagree on a smaller share of the items than this difference; "
-                "the plan assumes that they disagree on exactly this share, always in favour of the same model"
-            )
-    for left in found.passed_over:
-        _say(f"not planned: {left.title}: {left.reason}")
+    for one in plans.plans:
+        lines += [f"{one.title}: {text}" for text in (_about_units(one), _about_discordance(one)) if text]
+    lines += [f"not planned: {left.title}: {left.reason}" for left in plans.passed_over]
+    for line in lines:
+        print_note(console(), line)
+
+
+def _about_units(plan: "Plan") -> str:
+    """What the items share; "" if nothing."""
+    if plan.units == plan.n:
+        return ""
+    about = "one image or cluster" if plan.units == 1 else f"{plan.units:,} images or clusters"
+    effective = f"{plan.effective_units:,.0f}"
+    equal = f" (effective number: {effective})" if effective != f"{plan.units:,}" else ""
+    return (
+        f"the {plan.n:,} items are about {about}{equal}; the plan assumes that further items are spread in the same way"
+    )
+
+
+def _about_discordance(plan: "Plan") -> str:
+    if not plan.exceeds_discordance:
+        return ""
+    return (
+        "the runs disagree on a smaller share of the items than this difference; the plan assumes that they disagree "
+        "on exactly this share, always in favour of the same model"
+    )
 
 
 def _items(needed: int | None) -> str:
     return "over 10,000,000" if needed is None else f"{needed:,}"
-
-
-def _say(text: str) -> None:
-    print_note(console(), text)

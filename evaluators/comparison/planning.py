@@ -27,6 +27,7 @@ from eyechart.metrics.scoring.statistics.shares import clustered_variance
 # Equal replicates have at most this variance, from rounding.
 _EQUAL = 1e-20
 _ROUNDING = 1e-9
+Ids = list[str]
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,14 @@ def plan_runs(
     if models < 2:
         raise UsageError(f"--models {models} is not allowed; it must be at least 2")
     runs = read_runs(folders)
-    tasks = chosen_tasks(runs, tasks)
-    wanted = _Wanted(difference, n, power, math.comb(models, 2), seed)
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
+    goal, names = _Goal(difference, n, power, math.comb(models, 2), seed), chosen_tasks(runs, tasks)
     plans, passed_over = [], []
     for key in merged_keys(runs):
-        if key.task not in tasks:
+        if key.task not in names:
             continue
         try:
-            plans.append(_plan(key, runs, wanted, allowed))
+            plans.append(_plan(key, *_items(key, runs, allowed), goal))
         except DataError as error:
             passed_over.append(PassedOver(key.title, error.reason))
     if not plans:
@@ -140,7 +140,7 @@ def plan_runs(
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _Goal:
     """What every task is planned for."""
 
     difference: float | None
@@ -150,109 +150,96 @@ class _Wanted:
     seed: int
 
 
-def _plan(key: TaskKey, runs: Sequence[Run], wanted: _Wanted, allowed: Collection[str]) -> Plan:
-    """Plan one task.
+def _items(key: TaskKey, runs: Sequence[Run], allowed: Collection[str]) -> tuple[ScoreSpec, list[ItemScores], Ids]:
+    """The headline score of a task, the items of each run, and the ids of those that all runs have.
 
     Raises:
-        DataError: It cannot be planned.
+        DataError: The task cannot be planned.
     """
     if key.dataset == AVERAGE:
         raise DataError("it is an average over datasets, which are planned separately")
     for run in runs:
         if key not in run.tasks:
             raise DataError(f"missing in {run.label}")
-    results = [run.tasks[key] for run in runs]
-    for run, result in zip(runs, results, strict=True):
-        if result.scores is None:
+        if run.tasks[key].scores is None:
             raise DataError(f"{run.label}: no score, as the answers are private")
+    results = [run.tasks[key] for run in runs]
     if len(runs) == 2 and (differ := breaking_differences(results[0], results[1], allowed)):
         raise DataError(f"{'; '.join(differ)}; to plan anyway, use --allow SETTING")
     items = [items_of(run, key) for run in runs]
-    headline, shared = results[0].headline_spec(), _shared_items(items)
-    if headline is None or any(headline.key not in one.values for one in items):
-        raise DataError("its headline score cannot be computed from single items")
-    shared = [item for item in shared if all(item in one.values[headline.key] for one in items)]
-    if len(shared) < 2:
-        count = "1 item has" if len(shared) == 1 else f"{len(shared)} items have"
-        raise DataError(f"{count} a score; a plan needs at least 2")
-    return _planned(key, headline, items, shared, wanted)
-
-
-def _shared_items(items: Sequence[ItemScores]) -> list[str]:
-    """The items that all runs have.
-
-    Raises:
-        DataError: Their reference answers differ.
-    """
-    shared = sorted(set.intersection(*(set(one.labels) for one in items)))
+    headline, shared = results[0].headline_spec(), sorted(set.intersection(*(set(one.labels) for one in items)))
     changed = [item for item in shared if any(one.labels[item] != items[0].labels[item] for one in items)]
     if changed:
         count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
         raise DataError(f"the labels of {count} differ (first: '{changed[0]}'), so the data differ")
-    return shared
+    if headline is None or any(headline.key not in one.values for one in items):
+        raise DataError("its headline score cannot be computed from single items")
+    shared = [item for item in shared if all(item in one.values[headline.key] for one in items)]
+    if len(shared) < 2:
+        raise DataError(f"{len(shared)} of its items have a score; a plan needs at least 2")
+    return headline, items, shared
 
 
-def _planned(
-    key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], wanted: _Wanted
-) -> Plan:
+def _plan(key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared: Ids, goal: _Goal) -> Plan:
     place = (key.task, key.dataset, key.split)
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
     observed, ends = math.nan, (math.nan, math.nan)
     if len(items) == 2:
-        tests = differences(place, items[0], items[1], shared, wanted.seed)
-        found = next(one for one in tests if one.key == headline.key)
-        observed, ends = found.difference / scale, (found.difference_ci95[0] / scale, found.difference_ci95[1] / scale)
-    difference = observed if wanted.difference is None else wanted.difference
+        tests = differences(place, items[0], items[1], shared, goal.seed)
+        test = next(one for one in tests if one.key == headline.key)
+        observed, ends = test.difference / scale, (test.difference_ci95[0] / scale, test.difference_ci95[1] / scale)
+    difference = observed if goal.difference is None else goal.difference
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
-    n_units, design = _design(headline, items, shared, difference, part_generator(wanted.seed, "/".join(place)))
-    design = replace(design, pairs=wanted.pairs)
-    at = len(shared) if wanted.n is None else wanted.n
-    least = design.detectable(at, wanted.power)
+    if headline.unit in (Unit.CORRELATION, Unit.POINTS):
+        units, design = _resampled(headline, items, shared, part_generator(goal.seed, "/".join(place)))
+    else:
+        units, design = _of_shares(headline, items, shared, difference)
+    design, at = replace(design, pairs=goal.pairs), goal.n or len(shared)
+    least = design.detectable(at, goal.power)
 
     def needed(true: float) -> int | None:
-        return design.needed(true, wanted.power) if true else None
+        return design.needed(true, goal.power) if true else None
 
     # An interval with 0 inside does not bound the number of items.
     farther, nearer = max(map(abs, ends)), 0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
-    is_observed = wanted.difference is None and math.isfinite(farther)
+    is_observed = goal.difference is None and math.isfinite(farther)
     return Plan(
         *place,
         headline.key,
         headline.label,
-        len(shared),
-        n_units,
-        design.units,
-        at,
-        None if least is None else scale * least,
-        scale * difference,
-        needed(difference),
-        (needed(farther), needed(nearer)) if is_observed else None,
-        design.power(difference, at),
-        len(items) == 2 and abs(difference) > design.discordant + _ROUNDING,
+        n=len(shared),
+        units=units,
+        effective_units=design.units,
+        at=at,
+        detectable=None if least is None else scale * least,
+        difference=scale * difference,
+        needed=needed(difference),
+        needed_ci95=(needed(farther), needed(nearer)) if is_observed else None,
+        power=design.power(difference, at),
+        exceeds_discordance=len(items) == 2 and abs(difference) > design.discordant + _ROUNDING,
     )
 
 
-def _design(
-    score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], difference: float, rng: np.random.Generator
+def _resampled(
+    score: ScoreSpec, items: Sequence[ItemScores], shared: Ids, rng: np.random.Generator
 ) -> tuple[int, PairedDesign]:
-    """The number of units, and the variance of the difference of two runs.
+    """The number of units and the design of a correlation, or of a mean of points: its variance is the bootstrap's."""
+    replicates = score_replicates(score, items, shared, rng)
+    deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
+    variance = float(np.nanvar(deviations))
+    if variance < _EQUAL:
+        raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
+    n = len(shared)
+    units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
+    return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
 
-    With one run, a second run is assumed that answers independently of it.
 
-    Raises:
-        DataError: The difference is impossible, or there are too few units for the tests of `compare`.
-    """
-    n, first = len(shared), items[0]
-    if score.unit in (Unit.CORRELATION, Unit.POINTS):
-        replicates = score_replicates(score, items, shared, rng)
-        deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
-        units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
-        variance = float(np.nanvar(deviations))
-        if variance < _EQUAL:
-            raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
-        return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
-    right = [np.array([one.values[score.key][item] for item in shared], dtype=np.float64) for one in items]
+def _of_shares(
+    score: ScoreSpec, items: Sequence[ItemScores], shared: Ids, difference: float
+) -> tuple[int, PairedDesign]:
+    """The number of units and the design of two shares, of items that may share images."""
+    n, right = len(shared), [np.array([one.values[score.key][id] for id in shared], float) for one in items]
     if len(right) == 2:
         if abs(difference) > 1:
             raise DataError(f"two shares cannot differ by {abs(difference):g}; the largest --difference is 1")
@@ -267,21 +254,20 @@ def _design(
             )
         discordant = share * (1 - other) + other * (1 - share)
     independent = float(np.var(values)) / n
-    alone = PairedDesign(n, n, independent * n, discordant)
-    clusters = shared_clusters(items, shared)
+    alone, clusters = PairedDesign(n, n, independent * n, discordant), shared_clusters(items, shared)
     try:
-        if first.images:
-            images = images_for_test(*zip(*(first.images[item] for item in shared), strict=True))
+        if items[0].images:
+            images = images_for_test(*zip(*(items[0].images[id] for id in shared), strict=True))
             variance, effective = dyadic_variance(values, images.first, images.second), images.effective
-            n_units, alike = images.n_images, 2 * n / images.effective
+            units, alike = images.n_images, 2 * n / images.effective
         elif clusters.n_clusters < n:
             clusters.check_for_test()
             variance, freedom = clustered_variance(values, clusters.numbers)
-            n_units, effective, alike = clusters.n_clusters, freedom + 1, n / clusters.effective
+            units, effective, alike = clusters.n_clusters, freedom + 1, n / clusters.effective
         else:
             return n, alone
     except UndefinedScoreError as error:
         raise DataError(str(error)) from None
     # If all items differ alike, the correlation within units is unknown.
     effect = max(1.0, variance / independent) if independent else alike
-    return n_units, replace(alone, units=effective, design_effect=effect, least_units=3, is_clustered=True)
+    return units, replace(alone, units=effective, design_effect=effect, least_units=3, is_clustered=True)

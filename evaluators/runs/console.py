@@ -2,8 +2,8 @@
 
 import sys
 import textwrap
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich.console import Console
@@ -12,6 +12,9 @@ from rich.markup import escape
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.whole import disk_error
 from eyechart.evaluators.requests.values import brief, printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 _PLAIN_WIDTH = 140
 
@@ -46,6 +49,36 @@ def print_note(console: Console, text: str, style: str | None = None) -> None:
         text, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     print_line(console, folded if console.is_terminal else text, style)
+
+
+def scores_table(title: str, names: str, numbers: Sequence[str]) -> "Table":
+    """An empty table of scores, for terminals of 80 columns or more: names are folded, numbers never are.
+
+    Args:
+        title: Printed above the table.
+        names: Head of the column of names.
+        numbers: Heads of the columns of numbers.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=cell(title), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
+    table.add_column(names, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def add_heading(table: "Table", title: str) -> None:
+    """Begin the scores of a result; its title begins with the task."""
+    table.add_section()
+    task, blank, data = title.partition(" ")
+    table.add_row(f"[bold]{cell(task)}[/bold]{blank}{cell(data)}")
+
+
+def add_scores(table: "Table", name: str, *numbers: str) -> None:
+    """A line with the numbers of a score, below the heading of its task."""
+    table.add_row(*map(cell, (f"  {name}", *numbers)))
 
 
 def checked(call: Callable[[], Value]) -> Value:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_values
-from eyechart.evaluators.runs.data_dirs import parse_data_dirs
 from eyechart.evaluators.tasks import find_tasks, split_names
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options
 from eyechart.evaluators.tasks.task import Task
@@ -107,6 +107,31 @@ def make_plan(
             name = planned.task.name
             raise UsageError(f"{name} runs on your own data, which have no settings; leave out data options")
     return [with_published_data(planned) for planned in _distribute_settings(plan, options)]
+
+
+def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "dataset") -> dict[str, str]:
+    """Dataset or configuration to folder; the key is "" for a folder without a name.
+
+    Raises:
+        UsageError: A name is unknown or given twice, or a path is empty.
+    """
+    folders: dict[str, str] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        # A path may contain "=".
+        if not equals or Path(value).exists():
+            name, path = "", value
+        elif name not in names:
+            raise unknown_name(kind, name, names, "in --data-dir")
+        check_not_empty(f"--data-dir {name}".rstrip(), path)
+        if name in folders:
+            form = f"write --data-dir {kind.upper()}=PATH, with {kind.upper()} one of: {', '.join(names)}"
+            which = (
+                f"two folders of the {kind} {name}" if name else f"two folders without the name of their {kind}; {form}"
+            )
+            raise UsageError(f"--data-dir {folders[name]} and --data-dir {path} are {which}")
+        folders[name] = path
+    return folders
 
 
 def plan_task(task: Task, request: DataRequest = _EVERYTHING) -> TaskRun:

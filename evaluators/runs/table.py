@@ -19,8 +19,7 @@ from eyechart.evaluators.results.score_rows import (
     repeat_rows,
     score_rows,
 )
-from eyechart.evaluators.runs.console import print_note
-from eyechart.evaluators.runs.layout import add_heading, add_scores, scores_table
+from eyechart.evaluators.runs.console import add_heading, add_scores, print_note, scores_table
 from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)

@@ -1,13 +1,22 @@
 """The suites: all tasks of a paper, as folders for `evaluate.EvaluationSuite.load`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import evaluate
+from evaluate.evaluation_suite import SubTask
 
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.evaluation.registration import register
 from eyechart.evaluators.tasks import TASKS, find_tasks
 
-if TYPE_CHECKING:
-    from evaluate.evaluation_suite import SubTask
+
+class Suite(evaluate.EvaluationSuite):
+    """All tasks of a paper, on the official releases: `evaluate.EvaluationSuite.load(folder("q_bench")).run(pipe)`."""
+
+    def __init__(self, name: str) -> None:
+        """List the tasks; nothing is loaded."""
+        super().__init__(name)
+        self.suite = subtasks(name)
 
 
 def list_suites() -> list[str]:
@@ -35,7 +44,7 @@ def folder(name: str) -> Path:
     return Path(__file__).parent / name
 
 
-def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
+def subtasks(name: str, *, is_mini: bool = False) -> list[SubTask]:
     """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its datasets.
 
     Args:
@@ -46,10 +55,6 @@ def subtasks(name: str, *, is_mini: bool = False) -> "list[SubTask]":
     Raises:
         UsageError: Unknown suite name.
     """
-    from evaluate.evaluation_suite import SubTask
-
-    from eyechart.evaluators.evaluation.registration import register
-
     register()
     return [
         SubTask(

@@ -1,14 +1,5 @@
 """Q-Bench as a suite of `evaluate`: `evaluate.EvaluationSuite.load(<this folder>).run(pipe)`."""
 
-import evaluate
+from eyechart.evaluators.evaluation.suites import Suite
 
-from eyechart.evaluators.evaluation.suites import subtasks
-
-
-class Suite(evaluate.EvaluationSuite):
-    """All tasks of Q-Bench, on the official releases."""
-
-    def __init__(self, name: str) -> None:
-        """List the tasks; nothing is loaded."""
-        super().__init__(name)
-        self.suite = subtasks("q_bench")
+__all__ = ["Suite"]
