@@ -2,16 +2,12 @@ import json
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.commands.arguments import parse_pairs
 from eyechart.evaluators.results.results_file import read_results
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.evaluators.command_line import invoke
 
 
 def test_a_run_has_at_most_36_options():

@@ -1,15 +1,10 @@
 import time
 
 import pytest
-from typer.testing import CliRunner
 
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import always
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def args(*pairs):

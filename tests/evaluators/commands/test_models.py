@@ -4,17 +4,12 @@ import gc
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.local import loading
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -4,15 +4,10 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.evaluators.command_line import invoke
 
 
 def test_a_hundred_real_images_are_scored(reference, tmp_path):

@@ -1,12 +1,11 @@
 """The options of sampling."""
 
 import pytest
-from typer.testing import CliRunner
 
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.hub_cards.recomputing import Recomputing
+from tests.evaluators.command_line import invoke
 
 
 @pytest.mark.parametrize(
@@ -22,10 +21,6 @@ from eyechart.hub_cards.recomputing import Recomputing
 def test_what_has_no_effect_or_cannot_be_is_refused(given, said, tmp_path):
     done = invoke("run", "q_bench/perception", "--mini", *given, "--out", tmp_path / "out")
     assert done.exit_code == 2 and said in done.output and not (tmp_path / "out").exists()
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_repeats_that_would_be_equal_end_before_anything_is_loaded(tmp_path):

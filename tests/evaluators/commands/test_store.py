@@ -7,17 +7,12 @@ import time
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.results_file import read_results
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.evaluators.command_line import invoke
 
 
 def fill():

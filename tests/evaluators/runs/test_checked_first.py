@@ -4,11 +4,10 @@ import shutil
 from contextlib import suppress
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.cli import app
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
 TASK = """\
@@ -20,10 +19,6 @@ prompt: '{image} Rate it.'
 prefill: It is
 word_pairs: [good/poor]
 """
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ def test_predictions_keep_text_logits_and_options(tmp_path):
 
 def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
     def write(**files):
-        found = evaluation(files={f"{name}.json": content for name, content in files.items()})
+        contents = {f"{name}.json": content for name, content in files.items()}
+        found = evaluation(files=list(contents), contents=contents)
         write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
 
     own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"

@@ -17,7 +17,7 @@ PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
 def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
     names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
     settings = {"inference": "closed-set", "max_new_tokens": 64}
-    with pytest.raises(UsageError, match=r"inference='closed-set': .*expected logits . top-token"):
+    with pytest.raises(UsageError, match=r"inference: .*'logits' or 'top-token'"):
         make_plan(names, options=RunOptions(settings))
     perception, interpretation = make_plan([names[0], names[2]], options=RunOptions(settings))
     # Where the options' likelihoods decide, nothing is generated.
@@ -73,7 +73,7 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
     ("names", "options", "message"),
     [
         ([], {"options": RunOptions({"temprature": 2.0})}, "did you mean 'temperature'"),
-        ([], {"options": RunOptions({"temperature": -1.0})}, "temperature=-1.0: expected number, more than 0"),
+        ([], {"options": RunOptions({"temperature": -1.0})}, "temperature: .*greater than 0"),
         (["q_bench/assessment"], {"options": RunOptions({"max_new_tokens": 4})}, "max_new_tokens=4 has no effect"),
         ([str(PAIRS)], {"request": DataRequest(options={"version": 1})}, "your own data, which have no settings"),
         ([str(PAIRS)], {"options": RunOptions(as_published=True)}, "as_published is only for tasks from papers"),

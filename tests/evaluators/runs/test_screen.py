@@ -5,10 +5,12 @@ import io
 import pytest
 from rich.console import Console
 
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.screen import print_screen
-from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
+from tests.evaluators.finished_runs import ACCURACY, evaluated, item
 
+ONE = note("task", note="One.")
 AT_CHANCE = ACCURACY | {"accuracy_ci95": [0.2, 0.6]}
 WITHOUT_INTERVAL = {key: value for key, value in ACCURACY.items() if key != "accuracy_ci95"}
 NAMES = ["koniq10k", "spaq", "live_fb", "live_itw"]
@@ -78,19 +80,17 @@ def test_too_many_unparsed_replies_come_first_and_withhold_the_verdict(unmatched
 
 
 def test_a_note_about_some_tasks_has_a_mark_at_each_of_them():
-    lines = screen(
-        [evaluated(caveats=["One."]), evaluated("mmbench/en", "mmbench"), evaluated("own", caveats=["One."])]
-    )
+    lines = screen([evaluated(notes=[ONE]), evaluated("mmbench/en", "mmbench"), evaluated("own", notes=[ONE])])
     assert "¹ One." in lines
     assert [line.split()[0] for line in lines if "¹" in line] == ["q_bench/perception¹", "own¹", "¹"]
 
 
 def test_at_most_five_lines_of_notes_and_none_breaks_a_word():
     caveats = [
-        f"Caveat {number}, with a text that is too long for a single line of eighty columns, by far"
+        note("task", note=f"Finding {number}, with a text that is too long for a single line of eighty columns, by far")
         for number in range(4)
     ]
-    lines = screen([evaluated(caveats=caveats)])
+    lines = screen([evaluated(notes=caveats)])
     assert len(lines) <= 13 and "2 more notes are in the report; --verbose prints them." in lines
     assert all(len(line) <= 80 for line in lines)
 
@@ -111,7 +111,7 @@ def test_a_long_name_stands_above_its_numbers_and_a_failed_task_says_so():
 
 
 def test_a_task_without_score_counts_its_items():
-    lines = screen([evaluated(scores=None, predictions=[answer("1"), answer("2")])])
+    lines = screen([evaluated(scores=None, items=[item("1"), item("2")])])
     assert any("no score" in line and line.endswith(" 2") for line in lines)
 
 

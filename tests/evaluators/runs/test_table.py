@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.runs.table import note_lines, score_rows, score_table
-from tests.evaluators.finished_runs import ACCURACY, answer, evaluated
+from tests.evaluators.finished_runs import ACCURACY, evaluated, item
 from tests.evaluators.table_rows import table_rows
 
 
@@ -17,6 +18,7 @@ def printed(something):
     return to.getvalue()
 
 
+ONE = note("task", note="One.")
 JUDGED = {
     "mean_score": 3.25,
     "mean_score_ci95": [3.0, 3.5],
@@ -54,7 +56,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
         ),
         ({"settings": {"limit": 2000}}, "llvisionqa (dev, all 1,495 official items)"),
         ({}, "llvisionqa (dev, all 1,495 official items)"),
-        ({"scores": None, "predictions": [answer("1"), answer("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
+        ({"scores": None, "items": [item("1"), item("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
         ({"data": {"is_mini": True}}, "llvisionqa (dev, synthetic)"),
         ({"data": {"source": "given"}}, "llvisionqa (dev)"),
         ({"dataset": "own data"}, "own data (dev)"),
@@ -63,7 +65,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
                 "task": "mmbench/en",
                 "dataset": "mmbench",
                 "data": {"config": "en"},
-                "scores": ACCURACY | {"n_questions": 1176},
+                "scores": {"circular_accuracy": 0.5, "n_questions": 1176},
             },
             "mmbench (dev, all 1,176 official items of an earlier release)",
         ),
@@ -77,7 +79,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
                 "dataset": "two_afc",
                 "split": "test",
                 "data": {"config": "fine_mos", "options": {"rounds": 2}},
-                "scores": ACCURACY | {"n_pairs": 96, "n": 100},
+                "scores": {"accuracy_all": 0.5, "n_pairs": 96},
             },
             "two_afc (test, all 96 official items)",
         ),
@@ -99,8 +101,8 @@ def test_it_says_how_many_of_the_official_items_a_score_is_of(fields, expected):
 
 
 def test_a_private_split_counts_items_and_names_its_files():
-    answers = [answer("1"), answer("1", **{"pass": "rotation:1"}), answer("2")]
-    found = evaluated("mmbench/en", "own copy", "test", scores=None, predictions=answers, files={"mmbench.xlsx": b""})
+    answers = [item("1"), item("1", pass_name="rotation:1"), item("2")]
+    found = evaluated("mmbench/en", "own copy", "test", scores=None, items=answers, files=["mmbench.xlsx"])
     (row,) = table_rows(score_table([found]))
     assert (row["score"], row["n"]) == ("no score, see below", "2")
     assert "mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx." in note_lines([found])
@@ -115,7 +117,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     ],
 )
 def test_a_file_that_must_not_be_submitted_says_so(fields, reason):
-    one = {"scores": None, "files": {"mmbench.xlsx": b""}, "predictions": [answer("1")]}
+    one = {"scores": None, "files": ["mmbench.xlsx"], "items": [item("1")]}
     found = evaluated("mmbench/en", "own copy", "test", **one, **fields)
     line = f"mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx; do not submit it: {reason}."
     assert line in note_lines([found])
@@ -133,5 +135,5 @@ def test_the_agreement_with_human_letters_is_told():
 
 
 def test_tasks_share_a_note_and_warnings_are_listed():
-    both = [evaluated(caveats=["One."], warnings=["n=5 images"]), evaluated("mmbench/en", "mmbench", caveats=["One."])]
+    both = [evaluated(notes=[ONE], warnings=["n=5 images"]), evaluated("mmbench/en", "mmbench", notes=[ONE])]
     assert note_lines(both) == ["mmbench/en, q_bench/perception: One.", "q_bench/perception: warning: n=5 images"]
