@@ -41,8 +41,7 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     if not keys:
         raise UsageError(
             f"{folder} has no answer files: its reference answers are public, or its benchmarks have no answer "
-            "files. A run with answer files is, for example: "
-            "eyechart run q_bench/perception --model MODEL --split test"
+            "files. Run a task with --split test whose answers are private"
         )
     counts = [_checked_count(run, key) for key in keys]
     lines = []

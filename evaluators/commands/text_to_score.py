@@ -79,7 +79,7 @@ def apply(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="CSV file to write, for `eyechart score q_bench/assessment --predictions`.")
+        Path, typer.Option(help="CSV file to write, for `eyechart score TASK --predictions`.")
     ],
     task: Annotated[str | None, typer.Option(help="Task whose answers to use, if the run has several tasks.")] = None,
     batch_size: Annotated[int, typer.Option(help="Texts per forward pass.")] = 32,
@@ -151,13 +151,14 @@ def validate(
 def _print_table(scores: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table()
-    for column in ("fold", "n", "SRCC", "PLCC"):
+    from eyechart.metrics.scores import specs_in
+
+    table, specs = Table(), [spec for spec in specs_in(scores) if spec.correlation]
+    for column in ("fold", "n", *(spec.label for spec in specs)):
         table.add_column(column, justify="right")
-    for fold, part in sorted(scores["by_fold"].items(), key=lambda item: int(item[0])):
-        table.add_row(fold, str(part["n"]), f"{part['srcc']:.3f}", f"{part['plcc']:.3f}")
-    table.add_section()
-    table.add_row("all", str(scores["n"]), f"{scores['srcc']:.3f}", f"{scores['plcc']:.3f}")
+    folds = sorted(scores["by_fold"].items(), key=lambda item: int(item[0]))
+    for fold, part in (*folds, ("all", scores)):
+        table.add_row(fold, str(part["n"]), *(spec.shown(spec.value(part)) for spec in specs))
     console().print(table)
 
 

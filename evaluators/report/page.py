@@ -107,7 +107,7 @@ def render(
         "runs": [run.label for run in runs],
         "tasks": [heading(key) for key in samples.keys],
         "steps": STEPS,
-        "unmatched": UNREAD,
+        "unread": UNREAD,
         "images": samples.images,
         "prompts": samples.prompts,
         "samples": samples.rows,

@@ -22,7 +22,7 @@ from eyechart.metrics.scoring.choices.replies import (
 )
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
 
-_EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "unscored"
+_EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "private"
 STEPS = {
     _EXACT: "exact matching",
     "declared": "declared answer",

@@ -14,7 +14,7 @@
   const MATCHES = {
     disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
-    unmatched: (sample) => replies(sample).some(([, one]) => data.unmatched.includes(one.step)),
+    unmatched: (sample) => replies(sample).some(([, one]) => data.unread.includes(one.step)),
     // Descriptions that were cut off are judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
   };

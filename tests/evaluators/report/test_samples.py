@@ -81,7 +81,7 @@ def plain(id="a", **fields):
         ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
         ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
         ({"label": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
-        ({"label": ""}, "unscored"),
+        ({"label": ""}, "private"),
         ({"label": "2", "own_score": 0.5}, "scored"),
         ({"label": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
         ({"quality": 3.0, "quality_score": 4.0}, "scored"),
