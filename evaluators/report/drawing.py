@@ -252,7 +252,7 @@ def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
         if lines and len(lines[-1]) + len(word) < line:
             lines[-1] += f" {word}"
         else:
-            lines.append(_cut(word, 2 * _LABEL_LENGTH))
+            lines.append(_cut(word, max(line, _LABEL_LENGTH - 2)))
     return "\n".join(lines)
 
 

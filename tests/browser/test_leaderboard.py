@@ -336,7 +336,7 @@ def test_on_paper_every_sheet_has_the_headings_of_all_columns(open_page):
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     headings = find(driver, "#table thead th")
     shown = [one.text.replace("\n", " ") for one in headings]
-    assert shown[:4] == ["Rank", "Model", "Accuracy, %", "Plot"] and "by concern In-context other" in shown
+    assert shown[:4] == ["Rank", "Model", "Accuracy, %", "Plot"] and "by concern In-context Other" in shown
     assert headings[0].find_element(By.XPATH, "..").find_element(By.XPATH, "..").value_of_css_property("display") == (
         "table-header-group"
     )
@@ -385,7 +385,7 @@ def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_e
         )
 
     before, address = state(), driver.current_url
-    ability = "by ability AR (attribute reasoning)"
+    ability = "by category AR (attribute reasoning)"
     assert before[1] == {ability: "ascending"} and before[2][0] == "org-0/model-09"
     driver.refresh()
     assert state() == before
@@ -394,7 +394,7 @@ def test_the_address_holds_the_state_and_back_returns_to_it(open_page, console_e
     assert state() == before and driver.find_element(By.ID, "parts").is_selected()
     driver.find_element(By.ID, "query").clear()
     button(driver, "CP").click()
-    assert sorted_by(driver) == {"by ability CP (coarse perception)": "descending"}
+    assert sorted_by(driver) == {"by category CP (coarse perception)": "descending"}
     driver.back()
     wait(driver, lambda: sorted_by(driver) == {ability: "ascending"})
     assert console_errors(driver) == []

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.results.results_file import collect
+from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
@@ -39,7 +39,7 @@ def test_markup(tmp_path):
         scores={**PERCEPTION.scores, "by_concern": {EVIL: PERCEPTION.scores["by_concern"]["other"]}},
         settings={EVIL: EVIL, "data": {"source": EVIL, "is_mini": False}},
         items=[choice(EVIL, EVIL, question=EVIL, options=[EVIL, "No"])],
-        left_out=[{"id": EVIL, "path": None, "reason": EVIL}],
+        left_out=[LeftOut(id=EVIL, reason=EVIL)],
         warnings=[EVIL],
         caveats=[EVIL],
     )
@@ -95,7 +95,7 @@ def test_damaged_predictions(tmp_path):
     ("column", "values", "reason"),
     rows(
         REFUSED,
-        ("opinion scores are strings", "quality", ["high", "low"], "its column quality has type string; expected"),
+        ("scores of items are strings", "own_score", ["high", "low"], "its column own_score has type string; expected"),
         ("options are numbers", "options", [1, 2], "its column options has type int64; expected list<"),
         ("replies are lists", "text", [["A"], ["B"]], "its column text has type list<.*>; expected string"),
         ("the ids are missing", "id", None, "some or all rows have no id"),
