@@ -18,7 +18,8 @@ BY_DATABASE = "by_database"
 """Key of the databases in the scores of an average."""
 PERCENT = "percent"
 Path = tuple[str, ...]
-_SPECS = {tuple(spec.key.split(".")): spec for spec in reversed(SCORES)}
+# Of several declarations of a key, a headline, else the first one.
+_SPECS = {tuple(spec.key.split(".")): spec for spec in sorted(reversed(SCORES), key=lambda spec: spec.headline)}
 
 
 def _paths(value: Any) -> Any:
