@@ -1,4 +1,7 @@
+"""The page, its folder, and what stands side by side in it."""
+
 import hashlib
+import json
 import math
 import re
 from base64 import b64decode, b64encode
@@ -10,9 +13,12 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.report import write_report
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.report import REPORT_FILE, write_report
+from eyechart.evaluators.report.summary import settings_of
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.tasks import get_task
 from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
 
@@ -250,3 +256,90 @@ def test_data_that_are_gone_are_said_to_be_gone(make_run, read_page, tmp_path):
     (tmp_path / "gone").mkdir()
     page = read_page(write_report([tmp_path / "run"], files=False))
     assert page.holds("the data can no longer be read: MissingFileError")
+
+
+def test_a_report_of_several_runs_leaves_the_page_of_each_as_it_is(make_run, tmp_path, monkeypatch):
+    first, second = make_run(PERCEPTION), make_run(PERCEPTION, name="second")
+    alone = write_report([first]).read_text()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["report", str(first), str(second), "--no-files"])
+    assert done.output == "The report is in eyechart_report/report.html\n"
+    assert (tmp_path / "eyechart_report" / "report.html").exists()
+    assert (first / "report.html").read_text() == alone
+    assert not (second / "report.html").exists()
+
+
+def test_figures_and_tables_are_files_too(make_run):
+    folder = make_run(PERCEPTION)
+    write_report([folder])
+    names = {path.name for path in (folder / "report_files").iterdir()}
+    figures = [f"q_bench_perception_llvisionqa_dev_{name}" for name in ("groups", "radar")]
+    tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
+    written = [
+        *(f"{figure}.{end}" for figure in figures for end in ("svg", "pdf", "png")),
+        *(f"{table}.{end}" for table in tables for end in ("csv", "md", "tex")),
+    ]
+    assert names == {*written, "written_by_eyechart.txt"}
+    assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
+    for figure in figures:
+        content = {end: (folder / "report_files" / f"{figure}.{end}").read_bytes() for end in ("pdf", "png")}
+        assert content["png"].startswith(b"\x89PNG")
+        # 3.25 inches, of 72 units each: a column of a paper.
+        assert content["pdf"].startswith(b"%PDF") and b"/MediaBox [ 0 0 234 " in content["pdf"]
+
+
+SINGLE, PAIRS = "Q-Bench A1 Perception (LLVisionQA, dev)", "Q-Bench A1 Perception of pairs (LLVisionQA, dev)"
+NONE = "\N{EN DASH}"
+
+
+def single(**settings):
+    return replaced(PERCEPTION, settings=settings)
+
+
+def pairs(**settings):
+    return replaced(PERCEPTION, task="q_bench/perception_pairs", settings=settings)
+
+
+@pytest.fixture
+def side_by_side(make_run):
+    def make(*runs):
+        folders = [make_run(*evaluations, name=f"run_{place}") for place, evaluations in enumerate(runs)]
+        return dict(settings_of(read_runs(folders)))
+
+    return make
+
+
+def test_settings_are_compared_among_the_runs_that_have_the_task(side_by_side):
+    second = pairs(seed=0, prompt_id="pairs/1")
+    assert side_by_side([single(seed=0, prompt_id="one/1"), second], [second]) == {
+        SINGLE: [("seed", ["0", NONE], False), ("prompt_id", ["one/1", NONE], False)],
+        PAIRS: [("seed", ["0", "0"], False), ("prompt_id", ["pairs/1", "pairs/1"], False)],
+    }
+
+
+def test_settings_that_differ_within_a_task_are_marked(side_by_side):
+    found = side_by_side([single(seed=0, prefill="A")], [single(seed=1)])
+    assert found == {SINGLE: [("seed", ["0", "1"], True), ("prefill", ["A", ""], True)]}
+
+
+@pytest.fixture
+def score(tmp_path):
+    """Scores answers to three questions, of which the last is wrong."""
+    rows = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True)).dataset.select(range(3))
+    wrong = "B" if rows["answer"][2] == "A" else "A"
+    answers = zip(rows["id"], [*rows["answer"][:2], wrong], strict=True)
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))
+    command = ["score", "q_bench/perception", "--mini", "--predictions", str(file), "--limit", "3"]
+    return lambda out: CliRunner().invoke(app, [*command, "--out", str(out)])
+
+
+def test_a_run_has_its_report_with_images(score, tmp_path, read_page):
+    done = score(tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert f"Report:  {tmp_path / 'out' / REPORT_FILE}" in done.output
+    page = read_page(tmp_path / "out" / REPORT_FILE)
+    verdicts = [sample["correct"] for sample in page.samples["samples"]]
+    assert verdicts == [False, True, True]
+    assert len(page.samples["images"]) == 3
+    assert not (tmp_path / "out" / "report_files").exists()
