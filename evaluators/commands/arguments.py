@@ -116,10 +116,6 @@ Verbose = Annotated[bool, _output("--verbose", help="Print every score and every
 def data_request(arguments: Sequence[str] | None, **fields: Any) -> "DataRequest":
     """What to run on; dataset and folder are chosen for each task.
 
-    Args:
-        arguments: The values of `--data-arg`: settings of the dataset, and `skip_missing`.
-        fields: Other fields of the request.
-
     Raises:
         UsageError: A value is not allowed, or a limit and a sample are both given.
     """
@@ -237,11 +233,7 @@ def _typed(given: str, text: str, owner: type, field: str) -> Any:
 
 
 def _json_or_text(given: str, text: str) -> Any:
-    """A value that is not JSON is text.
-
-    Raises:
-        UsageError: It is nested too deeply.
-    """
+    """A value that is not JSON is text."""
     too_deep = UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
     try:
         value = json.loads(text)

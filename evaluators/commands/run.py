@@ -343,11 +343,7 @@ def _refuse(options: Mapping[str, Any], reason: str) -> None:
 
 
 def _sampling_of(temperature: float | None, repeats: int, arguments: Mapping[str, Any]) -> Sampling | None:
-    """How replies are sampled; None for greedy decoding.
-
-    Raises:
-        UsageError: A value is not allowed, or has no effect with greedy decoding.
-    """
+    """How replies are sampled; None for greedy decoding."""
     if temperature:
         return Sampling(temperature, **arguments)
     if repeats > 1:

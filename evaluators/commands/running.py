@@ -67,14 +67,6 @@ def execute_plan(
 
     A task also fails if no reply of its judge was usable. Data, servers and the folder are checked before a model is
     loaded. Several models run one after the other and are compared at the end.
-
-    Args:
-        plan: What to run.
-        models: The models, at least one.
-        judge: The judge on a server; None without a judge.
-        use_store: Whether stored answers are used and new ones kept.
-        verbose: Whether every score and every note is printed.
-        request: The options that were given, which the results record.
     """
     from eyechart.evaluators import tiny_vlm
     from eyechart.evaluators.backends.local.loading import check_model

@@ -55,11 +55,7 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
 
 
 def _checked_count(run: "Run", key: "TaskKey") -> int:
-    """How many answers the answer file of a task contains.
-
-    Raises:
-        UsageError: The task has no answer file, or it is from synthetic data or part of the data, or lacks answers.
-    """
+    """How many answers the answer file of a task contains."""
     from eyechart.evaluators.backends.predictions.formats import read_predictions
     from eyechart.evaluators.protocols.choice.circular_eval import OPEN
 

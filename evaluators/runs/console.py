@@ -52,13 +52,7 @@ def print_note(console: Console, text: str, style: str | None = None) -> None:
 
 
 def scores_table(title: str, names: str, numbers: Sequence[str]) -> "Table":
-    """An empty table of scores, for terminals of 80 columns or more: names are folded, numbers never are.
-
-    Args:
-        title: Printed above the table.
-        names: Head of the column of names.
-        numbers: Heads of the columns of numbers.
-    """
+    """An empty table of scores, for terminals of 80 columns or more: names are folded, numbers never are."""
     from rich import box
     from rich.table import Table
 

@@ -20,11 +20,6 @@ def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation])
 
     A task's own files are in `<task>/<dataset>`. If the folder contains an earlier run, its task files that this run
     does not overwrite are removed, so that no answer file of another model remains.
-
-    Args:
-        folder: Created if missing.
-        results: From `collect`.
-        evaluations: The same tasks, for their predictions.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _remove_previous(folder, results)

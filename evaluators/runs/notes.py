@@ -24,11 +24,7 @@ class Note:
 
 
 def notes_of(evaluations: Sequence[Evaluation]) -> list[Note]:
-    """The notes on finished tasks; those with the same text become one.
-
-    Args:
-        evaluations: The tasks that finished.
-    """
+    """The notes on finished tasks; those with the same text become one."""
     found: dict[str, Note] = {}
     for evaluation in evaluations:
         for text in _texts(evaluation):

@@ -147,11 +147,7 @@ def plan_task(task: Task, request: DataRequest = _EVERYTHING) -> TaskRun:
 
 
 def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:
-    """Pass each setting to the tasks on which it has an effect, and check the values.
-
-    Raises:
-        UsageError: No task has a setting, or a value is not allowed.
-    """
+    """Pass each setting to the tasks on which it has an effect, and check the values."""
     fields = {planned.task.name: setting_fields(type(planned.task.protocol)) for planned in plan}
     known = sorted({name for names in fields.values() for name in names})
     for name in options.settings:
@@ -211,10 +207,6 @@ def with_published_data(planned: TaskRun) -> TaskRun:
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
     """Refuse a judge that no task uses, and judge settings without a judge.
-
-    Args:
-        plan: What to run.
-        is_judged: Whether there is a judge.
 
     Raises:
         UsageError: `--judge` or `rounds` has no effect, or a run as published needs a judge.

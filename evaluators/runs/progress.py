@@ -58,14 +58,7 @@ class RunProgress:
         self._bar.update(self._line, description=text)
 
     def update(self, index: int, name: str, done: int, total: int) -> None:
-        """Show that `done` of `total` answers of a task have arrived.
-
-        Args:
-            index: Which of the tasks.
-            name: The task.
-            done: Number of answers that have arrived.
-            total: Number of answers expected by now.
-        """
+        """Show that `done` of `total` answers of a task have arrived."""
         self._done[index], self._expected[index] = done, max(total, self._expected[index] or 0)
         arrived = sum(self._done)
         self._bar.update(self._line, description=name, completed=arrived, total=self.total, left="left")

@@ -70,14 +70,6 @@ def execute(
 
     A task that fails is reported and does not stop the others. Of several processes, only the first writes and prints.
 
-    Args:
-        plan: What to run; tasks that must come after others are moved.
-        make_backend: Loads the model; called once, before any data is loaded.
-        output: Where the results go, and what is printed.
-        store: Answers of earlier runs, which are reused; new answers are added. None asks for all answers.
-        processes: All processes of the run, if several; each of them calls this function.
-        judge: For metrics that use a judge, with separate totals for each task; None uses the metric's fallback.
-
     Returns:
         Whether every task finished, and each judge gave at least one usable reply.
 

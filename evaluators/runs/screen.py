@@ -66,13 +66,7 @@ class Headline:
 
 
 def print_screen(output: Console, evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> None:
-    """Print the results of a run.
-
-    Args:
-        output: Where to print.
-        evaluations: The tasks that finished; at least one.
-        failed: Those that did not.
-    """
+    """Print the results of a run."""
     rows = list(headlines(evaluations))
     for row in rows:
         if line := unparsed_line(row.evaluation.scores or {}, row.evaluation.diagnostics):

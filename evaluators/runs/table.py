@@ -29,23 +29,14 @@ _Cells = tuple[str, str, str, str, str]
 
 
 def print_everything(output: Console, evaluations: Sequence[Evaluation]) -> None:
-    """Print every score and every note of a run.
-
-    Args:
-        output: Where to print.
-        evaluations: The tasks that finished.
-    """
+    """Print every score and every note of a run."""
     output.print(score_table(evaluations))
     for line in (*interval_lines(evaluations), *note_lines(evaluations)):
         print_note(output, line)
 
 
 def score_table(evaluations: Sequence[Evaluation]) -> Table:
-    """Lay out all scores: a heading with task and data, and below it a line for each score.
-
-    Args:
-        evaluations: The tasks that finished.
-    """
+    """Lay out all scores: a heading with task and data, and below it a line for each score."""
     table = scores_table("", COLUMNS[0], [name.replace(" level", "") for name in COLUMNS[1:]])
     for evaluation in evaluations:
         is_mini = evaluation.settings["data"]["is_mini"]

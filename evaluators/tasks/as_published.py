@@ -28,12 +28,7 @@ def check_published(task: Task) -> None:
 
 
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
-    """A task's protocol with the paper's settings.
-
-    Args:
-        task: The task.
-        protocol: Its protocol, with the given settings.
-        given: Settings by name.
+    """A task's protocol, which has the given settings, with the paper's settings.
 
     Raises:
         UsageError: The task is a user's own, or a given setting conflicts with the paper's settings.
