@@ -68,7 +68,10 @@ def test_defaults_of_servers():
     assert f"most probable tokens that the server returns, {options.top_logprobs} by default" in text
     assert options.max_retries == 4 and "again up to four times" in text
     assert FIRST_FAILURES == 5 and "first five requests fail" in text
-    assert f"`--timeout`, {options.timeout:.0f} s" in text and f"at once, {options.concurrency} by default" in text
+    assert (
+        f"`--model-arg timeout`, {options.timeout:.0f} s" in text
+        and f"at once, {options.concurrency} by default" in text
+    )
     assert f"waits at most {START_TIMEOUT:,.0f} s" in text
 
 
