@@ -8,8 +8,6 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.command import Command, Group
-from eyechart.evaluators.requests import store as responses
-from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.runs.console import cell, checked, console, say
 
 app = typer.Typer(
@@ -25,6 +23,8 @@ def info() -> None:
     """Show the store's location, contents and integrity."""
     from rich.table import Table
 
+    from eyechart.evaluators.requests.store import ResponseStore, default_path
+
     def read() -> None:
         with ResponseStore.open() as store:
             store.check()
@@ -38,7 +38,7 @@ def info() -> None:
                 cell(model.name), f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last)
             )
         answers = sum(model.answers for model in models)
-        say(f"{responses.default_path()}: {_answers(answers)}, {_size(size)} on disk, undamaged")
+        say(f"{default_path()}: {_answers(answers)}, {_size(size)} on disk, undamaged")
         if models:
             console().print(table)
 
@@ -61,6 +61,7 @@ def prune(
     ] = False,
 ) -> None:
     """Remove stored answers; later runs ask for them again. With two conditions, both must be met."""
+    from eyechart.evaluators.requests.store import ResponseStore, clear
 
     def remove() -> Mapping[str, int]:
         if everything + unreadable + (model is not None or older_than is not None) != 1:
@@ -68,7 +69,7 @@ def prune(
                 "choose what to remove: --all; or --unreadable; or --model NAME, --older-than DAYS or both"
             )
         if everything:
-            return responses.clear()
+            return clear()
         with ResponseStore.open() as store:
             if unreadable:
                 return {"unreadable": store.remove_unreadable()}
