@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -48,31 +47,27 @@ def clusters_of(folder: Path) -> dict[str, str | None]:
 
 @pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception", "q_bench/perception"])
 def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_path: Path) -> None:
-    _, result = run(task, tmp_path, is_mini=True)
+    made, result = run(task, tmp_path, is_mini=True)
     loaded = load_data(get_task(task), DataRequest(is_mini=True)).dataset
-    images = [row["images"][0].convert("RGB").tobytes() for row in loaded]
     found = clusters_of(tmp_path)
-    assert None not in found.values()
-    by_image: dict[bytes, set[str | None]] = {}
-    for row, image in zip(loaded, images, strict=True):
-        by_image.setdefault(image, set()).add(found[row["id"]])
     # One name for each image, and another one for another image.
-    assert {len(names) for names in by_image.values()} == {1}
-    assert len(set().union(*by_image.values())) == len(by_image)
-    assert result.scores is not None
-    key = result.headline_spec().key
-    n, n_images = result.headline_spec().n(result.scores), len(by_image)
-    sizes = list(Counter(found.values()).values())
-    rows = [row for row in parquet.read_table(tmp_path / "predictions.parquet").to_pylist() if row["pass"] == "main"]
-    kinds: dict[bool, set[str | None]] = {True: set(), False: set()}
-    for row in rows:
-        kinds[row["circular_correct"] if task == "mmbench/en" else row["correct"]].add(found[row["id"]])
-    is_enough = sum(sizes) ** 2 / sum(size**2 for size in sizes) >= 40 and min(map(len, kinds.values())) >= 10
-    expected = "wilson" if n == n_images else "wilson-clustered" if is_enough else "wilson-by-cluster"
-    assert result.scores["intervals"][key] == {"kind": expected, "units": n_images}
-    assert (expected == "wilson") == (task != "mmbench/en"), "only questions of the mini MMBench share images"
-    for part in next(value for name, value in result.scores.items() if name.startswith("by_")).values():
-        assert part["intervals"][key]["units"] <= n_images
+    pairs = {(row["images"][0].convert("RGB").tobytes(), found[row["id"]]) for row in loaded}
+    n_images = len({image for image, _ in pairs})
+    assert len(pairs) == len({name for _, name in pairs}) == n_images and None not in found.values()
+    spec, scores = result.headline_spec(), result.scores
+    assert spec is not None and scores is not None
+    shares = spec.n(scores) != n_images
+    assert shares == (task == "mmbench/en"), "only questions of the mini MMBench share images"
+    about = scores["intervals"][spec.key]
+    assert about["units"] == n_images and (about["kind"] == "wilson") == (not shares)
+    for part in next(value for name, value in scores.items() if name.startswith("by_")).values():
+        assert part["intervals"][spec.key]["units"] <= n_images
+    # The interval is that of the items, from which the scores are computed again.
+    main = [item for item in made.items if item.pass_name == "main"]
+    right = [getattr(item, spec.of[0]) for item in main]
+    expected = share_interval(right, Clusters.of([item.cluster for item in main], len(main)))
+    assert scores[f"{spec.key}_ci95"] == pytest.approx([expected.low, expected.high])
+    np.testing.assert_equal(scores_again(tmp_path), made.scores)
 
 
 def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
@@ -95,22 +90,6 @@ def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
     assert scores["accuracy_ci95"] == pytest.approx(list(wilson_of_share(1 / 3, 60)))
     # One question about each image is left in each group.
     assert {part["intervals"]["accuracy"]["kind"] for part in scores["by_question_type"].values()} == {"wilson"}
-
-
-def test_the_interval_of_a_run_is_that_of_its_items(tmp_path: Path) -> None:
-    _, result = run("aes_bench/perception", tmp_path, is_mini=True)
-    rows = parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    right = [row["correct"] for row in rows if row["correct"] is not None]
-    clusters = Clusters.of([row["cluster"] for row in rows if row["correct"] is not None], len(right))
-    expected = share_interval(right, clusters)
-    assert result.scores is not None
-    assert result.scores["accuracy_ci95"] == pytest.approx([expected.low, expected.high])
-
-
-@pytest.mark.parametrize("task", ["mmbench/en", "aes_bench/perception"])
-def test_scores_computed_again_have_the_same_intervals(task: str, tmp_path: Path) -> None:
-    result, _ = run(task, tmp_path, is_mini=True)
-    np.testing.assert_equal(scores_again(tmp_path), result.scores)
 
 
 def test_clusters_that_were_taken_out_are_found_by_computing_again(tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ def test_a_sample_of_data() -> None:
     assert draw_sample(data, (), 50, 0) is None and draw_sample(data, (), 70, 0) is None
     with pytest.raises(UsageError, match="sample=0 is not allowed; expected at least 1"):
         draw_sample(data, (), 0, 0)
+    with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
+        DataRequest(limit=3, sample=4)
 
 
 def test_intervals_are_about_the_score_on_all_items() -> None:
@@ -119,11 +121,6 @@ def test_repeats_of_a_sample_are_about_all_items() -> None:
     choices = repeat_scores([2] * 60 + [0] * 40, [True] * 60 + [False] * 40, 2)
     found = finite_scores(choices, {"n": 100, "of": 200})
     assert found["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
-
-
-def test_limit_and_sample_do_not_go_together() -> None:
-    with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
-        DataRequest(limit=3, sample=4)
 
 
 @pytest.fixture(scope="module")

@@ -94,15 +94,10 @@ def test_right_answers_are_the_answer_rate_times_the_answer_accuracy(refusable):
         scores = run(Model(replies, "A"), refusable).scores
         if scores["answer_rate"]:
             assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
-
-
-@ALL_REFUSED
-def test_a_model_that_refuses_everything_has_no_answer_accuracy(refusable):
-    found = run(Model(REFUSAL, "Good"), refusable)
-    assert (found.scores["answer_rate"], found.scores["score_cc"]) == (0.0, 0.0)
-    assert found.scores["answer_accuracy"] != found.scores["answer_accuracy"]
-    # Good is right twice.
-    assert found.scores["score_rc"] == pytest.approx(400 / 6)
+        else:
+            # All are refused; A, Good, is right twice in the second pass.
+            assert (scores["score_cc"], scores["score_rc"]) == (0.0, pytest.approx(400 / 6))
+            assert scores["answer_accuracy"] != scores["answer_accuracy"]
 
 
 @ALL_REFUSED

@@ -96,13 +96,13 @@ def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind)
 
 def test_an_average_says_it_of_its_parts_unless_its_interval_is_narrow():
     kinds = [{"intervals": {"plcc": {"kind": kind}}} for kind in ("mean", "jackknife", "jackknife-few")]
-    wide = {"plcc_ci95": [0.5, 0.7]}
+    wide = {"plcc": 0.6, "plcc_ci95": [0.5, 0.7], "n": 40}
     # Groups that the score does not average have intervals of their own.
     for scores, expected in (
         ({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[2]}}, ["few_decide"]),
         ({**kinds[0], **wide, "by_half": {"a": kinds[1], "b": kinds[1]}}, []),
         ({**kinds[1], **wide, "by_half": {"a": kinds[2]}}, []),
-        ({**kinds[2], "plcc_ci95": [0.93, 0.96]}, []),
+        ({**kinds[2], **wide, "plcc_ci95": [0.93, 0.96]}, []),
     ):
         assert [note.code for note in score_notes(scores)] == expected
 
