@@ -14,7 +14,7 @@ def evaluation(**changes):
         "dataset": "kadis700k",
         "split": "test",
         "model": "some/model",
-        "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.inf]},
+        "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.nan]},
         "settings": {"data": {"is_mini": False}},
         "left_out": [{"id": "x", "path": None, "reason": "the image is empty", "split": "test"}],
         "items": [

@@ -91,7 +91,7 @@ def test_texts_that_a_judge_could_not_score_are_told(described):
     found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
     assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
     failed = notes(found)["judge_failed"]
-    assert [failed[key] for key in ("failed", "rounds", "unscored", "asked")] == [5, 45, 1, None]
+    assert [failed[key] for key in ("failed", "rounds", "without_score", "asked")] == [5, 45, 1, None]
     assert not found.complete
 
 

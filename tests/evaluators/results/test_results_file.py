@@ -102,8 +102,8 @@ def of_task(**changes):
             r"\.averages\[0\]\.srcc is 'x'; expected a number",
         ),
         (
-            of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}, "after_exact": None}),
-            r"\.extractor_agreement\.all\.agreement_ci95: field required \(and 1 more",
+            of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}}),
+            r"\.extractor_agreement\.all\.n: .*integer.*\(and 1 more",
         ),
         (
             of_task(diagnostics__extractor_agreement={"all": None}),

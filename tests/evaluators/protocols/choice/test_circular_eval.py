@@ -286,7 +286,7 @@ def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data)
     assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
     assert (done.scores["vanilla_accuracy"], done.scores["n_vanilla"]) == (1.0, 3)
     assert done.settings["missing"] == "drop" and not done.complete
-    assert notes(done)["dropped"] == {"questions": 1}
+    assert notes(done)["left_out_of_circular"] == {"questions": 1}
 
 
 def test_a_question_without_a_usable_answer_is_an_error_or_left_out(tmp_path, data):

@@ -263,7 +263,7 @@ def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
         model = says(["A", "Splendid", "Awful", "A", "Splendid", "C"])
         found = run(model, questions, judge=lambda messages, n: replies[:n], **options)
         about = notes(found).get("judge_failed", {})
-        keys = ("failed", "rounds", "unscored", "asked", "become")
+        keys = ("failed", "rounds", "without_score", "asked", "become")
         return found, list(notes(found)), [about.get(key) for key in keys], found.complete
 
     found, codes, values, complete = judged(["As a language model"] * 5)
