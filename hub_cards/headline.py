@@ -1,6 +1,6 @@
 """The scores of a task that model cards and boards show, headline first."""
 
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import headline_of, known_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec
@@ -18,5 +18,5 @@ def result_scores(result: TaskResult) -> list[ScoreSpec]:
     if (task := known_task(result.task)) is not None:
         return table_scores(task)
     first = result.headline_spec()
-    specs = specs_in(with_nan(result.scores or {}))
+    specs = specs_in(result.scores or {})
     return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]

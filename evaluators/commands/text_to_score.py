@@ -78,9 +78,7 @@ def apply(
             help="Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(help="CSV file to write, for `eyechart score TASK --predictions`.")
-    ],
+    out: Annotated[Path, typer.Option(help="CSV file to write, for `eyechart score TASK --predictions`.")],
     task: Annotated[str | None, typer.Option(help="Task whose answers to use, if the run has several tasks.")] = None,
     batch_size: Annotated[int, typer.Option(help="Texts per forward pass.")] = 32,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out empty texts, and list them.")] = False,

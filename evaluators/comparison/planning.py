@@ -14,8 +14,8 @@ from eyechart.evaluators.comparison.differences import differences
 from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator

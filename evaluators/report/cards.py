@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.report.scores import BY_WORDS, title_of_data
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec, Unit
@@ -90,7 +89,7 @@ def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore:
         # Without a single rating there is no score.
         values = [CardValue(label, "no score", unparsed=text) for label, text in unparsed.items() if text]
         return CardScore(task_title(key.task), title_of_data(key), values)
-    scores = [(label, with_nan(result.scores)) for label, result in results if result.scores is not None]
+    scores = [(label, result.scores) for label, result in results if result.scores is not None]
     levels = (spec.chance_level(of_run) for _, of_run in scores)
     chance = next((level for level in levels if isinstance(level, int | float)), None)
     # Comparing words is on another scale than a judge's scores.

@@ -32,8 +32,8 @@ from eyechart.evaluators.report.summary import (
 )
 from eyechart.evaluators.report.tables import INDEX, PaperTable
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
 

@@ -11,7 +11,7 @@ from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.scores import heading
 from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.predictions import JUDGED_DIMENSIONS
+from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import (
     CUT_OFF,
     REFUSED,
@@ -244,7 +244,7 @@ def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
         "correct": row["correct"] if row["own_score"] is None else None,
         "outcome": main.get("outcome"),
         "reference": _shortened(row["label"]) if is_text and row["label"] is not None else None,
-        "judge_scores": {name: row[name] for name in (*JUDGED_DIMENSIONS, "judge_score") if row[name] is not None},
+        "judge_scores": {name: row[name] for name in (*DIMENSIONS, "judge_score") if row[name] is not None},
         "predicted": row["quality_score"],
         "human": row["quality"],
     }

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eyechart.evaluators.published import BY_DATABASE
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import data_title, full_title, known_task
 from eyechart.metrics.scoring.judging.lexical import LEXICAL

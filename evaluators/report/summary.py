@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from eyechart.evaluators.report.scores import BY_WORDS, heading, is_mini, title_of_data
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -140,8 +140,8 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
         # Scores by image or by group have no row here: there may be very many.
         many = ("scores", "image_scores")
         own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
-        yield from score_rows(with_nan(own))
-        yield from repeat_rows(with_nan(result.diagnostics.get("repeats", {})), with_nan(own))
+        yield from score_rows(own)
+        yield from repeat_rows(result.diagnostics.get("repeats", {}), own)
 
 
 def _lines(make: Callable[[TaskResult], Iterator[str]], results: Sequence[tuple[str, TaskResult | None]]) -> list[str]:
@@ -169,8 +169,8 @@ def _caveats(result: TaskResult) -> Iterator[str]:
 
 
 def _notes(result: TaskResult) -> Iterator[str]:
-    repeats = with_nan(result.diagnostics.get("repeats", {}))
-    yield from interval_notes([("", with_nan(result.scores or {})), ("", repeats.get("choices", {}))])
+    repeats = result.diagnostics.get("repeats", {})
+    yield from interval_notes([("", result.scores or {}), ("", repeats.get("choices", {}))])
     if repeats:
         yield f"{SPREAD_NOTE}."
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])

@@ -23,9 +23,8 @@ from eyechart.evaluators.report.scores import (
     texts_of,
     title_of_data,
 )
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
-from eyechart.evaluators.results.results_file import TaskResult, with_nan
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import specs_in
@@ -190,7 +189,7 @@ def _own_layouts(results: Results) -> Iterator[tuple[str, PublishedTable]]:
             {"tasks": [], "title": title, "unit": PERCENT, "digits": 2, "columns": described}
         )
 
-    specs = [spec for spec in specs_in(with_nan(results[0][1].scores)) if spec.in_table] if results else []
+    specs = [spec for spec in specs_in(results[0][1].scores or {}) if spec.in_table] if results else []
     yield "scores", layout("Scores", ((spec.label, (), spec) for spec in specs))
     if results and (headline := results[0][1].headline_spec()) is not None:
         for group, values in group_values(results).items():

@@ -8,9 +8,8 @@ from typing import Any
 from eyechart.evaluators.published import BY_DATABASE
 from eyechart.evaluators.report.charts import Chart, Series, finite
 from eyechart.evaluators.report.scores import Results, at, group_values, interval, number, scored_results, texts_of
-from eyechart.evaluators.results.evaluation import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import dataset_title, known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import PAIRS, correlations_of, specs_in
@@ -54,7 +53,7 @@ def _headline_by_group(key: TaskKey, results: Results) -> Chart | None:
 def _scores_of_one_scale(key: TaskKey, results: Results) -> Chart | None:
     """All scores of a task that have the same scale, if there are several."""
     by_scale: dict[tuple[float, float], list[ScoreSpec]] = {}
-    for score in specs_in(with_nan(results[0][1].scores)):
+    for score in specs_in(results[0][1].scores or {}):
         if score.in_table and score.unit not in (Unit.COUNT, Unit.CORRELATION):
             by_scale.setdefault(_limits(score, results), []).append(score)
     scores = max(by_scale.values(), key=len, default=[])

@@ -3,7 +3,7 @@
 import math
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
@@ -278,11 +278,6 @@ def _first_misfit(error: ValidationError) -> str:
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
     more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
-
-
-def headline_spec(scores: Mapping[str, Any], key: str) -> ScoreSpec | None:
-    """For rooms that still use it."""
-    return TaskResult(scores=dict(scores), headline=key).headline_spec()
 
 
 def task_folder(task: TaskResult) -> Path:

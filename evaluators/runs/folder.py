@@ -10,12 +10,11 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.whole import write_whole
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE, write_predictions
-from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, read_results, task_folder
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions
+from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, TaskResult, read_results, task_folder
 
 
-def write_run(folder: Path, results: Results, evaluations: Sequence[Evaluation]) -> None:
+def write_run(folder: Path, results: Results, evaluations: Sequence[TaskResult]) -> None:
     """Write the results, the predictions and the tasks' own files. Each file is written completely or not at all.
 
     A task's own files are in `<task>/<dataset>`. If the folder contains an earlier run, its task files that this run

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
-from eyechart.evaluators.protocols.choice.blind import GAIN
-from eyechart.evaluators.results.evaluation import Evaluation
 from eyechart.evaluators.results.official import official_items, scored_items
-from eyechart.evaluators.results.results_file import task_folder
+from eyechart.evaluators.results.results_file import TaskResult, task_folder
 from eyechart.evaluators.results.sources import MINI
+from eyechart.metrics.scores import GAIN
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _SYNTHETIC = f"{MINI.capitalize()}: not comparable with papers. Name a --model for real data."
@@ -23,7 +22,7 @@ class Note:
     tasks: set[str] = field(default_factory=set)
 
 
-def notes_of(evaluations: Sequence[Evaluation]) -> list[Note]:
+def notes_of(evaluations: Sequence[TaskResult]) -> list[Note]:
     """The notes on finished tasks; those with the same text become one."""
     found: dict[str, Note] = {}
     for evaluation in evaluations:
@@ -33,7 +32,7 @@ def notes_of(evaluations: Sequence[Evaluation]) -> list[Note]:
     return sorted(found.values(), key=lambda note: (not note.text.startswith("Incomplete"), note.text != _SYNTHETIC))
 
 
-def extent(evaluations: Sequence[Evaluation]) -> str:
+def extent(evaluations: Sequence[TaskResult]) -> str:
     """How many of the official items the results cover together, or which part of other data; "" if that is unknown."""
     settings = [evaluation.settings for evaluation in evaluations]
     counts = [scored_items(one.scores) if one.scores is not None else asked_items(one) for one in evaluations]
@@ -48,12 +47,12 @@ def extent(evaluations: Sequence[Evaluation]) -> str:
     return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
 
 
-def asked_items(evaluation: Evaluation) -> int:
+def asked_items(evaluation: TaskResult) -> int:
     """Number of items that were asked."""
     return len({item.id for item in evaluation.items})
 
 
-def _texts(evaluation: Evaluation) -> Iterator[str]:
+def _texts(evaluation: TaskResult) -> Iterator[str]:
     """The notes on one task."""
     scores = (evaluation.scores or {}, *evaluation.variants.values())
     if evaluation.settings["data"]["is_mini"]:
@@ -75,7 +74,7 @@ def _texts(evaluation: Evaluation) -> Iterator[str]:
         yield f"The blind run is of the model {blind}, so the gain compares two models."
 
 
-def _not_to_be_submitted(evaluation: Evaluation) -> str:
+def _not_to_be_submitted(evaluation: TaskResult) -> str:
     """Why an answer file should not be submitted; "" if it can be."""
     data = evaluation.settings["data"]
     if data["is_mini"]:

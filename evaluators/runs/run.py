@@ -25,8 +25,7 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import is_judge_useless, why_failed
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.evaluation import Evaluation
-from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, collect
+from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, TaskResult, collect
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.data import download_gb
 from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
@@ -85,8 +84,8 @@ def execute(
     # Made now, so that an invalid option is reported before a model is loaded.
     bound = [Evaluator(planned.task, planned.options) for planned in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    evaluations: list[Evaluation] = []
-    results: Sequence[Evaluation] = ()
+    evaluations: list[TaskResult] = []
+    results: Sequence[TaskResult] = ()
     failed: list[FailedTask] = []
     # The bar of a download of weights and the line of the run would disturb each other.
     backend = make_backend()
@@ -195,7 +194,7 @@ def _run_task(
     shown: Callable[[int, int], None],
     processes: Processes | None,
     judge: "EndpointJudge | None",
-) -> Evaluation:
+) -> TaskResult:
     task = planned.task
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
-from eyechart.evaluators.results.results_file import FailedTask, headline_spec
+from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import print_line, print_note
@@ -35,7 +34,7 @@ _UNLIMITED = 10_000
 class Headline:
     """One line of the table."""
 
-    evaluation: Evaluation
+    evaluation: TaskResult
     name: str
     """The task, and its dataset if the task ran on several."""
 
@@ -43,7 +42,7 @@ class Headline:
         """Label, value, interval, chance level, best value in the paper and n."""
         evaluation = self.evaluation
         scores = evaluation.scores or {}
-        spec = headline_spec(scores, evaluation.headline)
+        spec = evaluation.headline_spec()
         if spec is None:
             return ("no score", "", "", "", "", f"{asked_items(evaluation):,}")
         bounds, chance, n = spec.bounds(scores), spec.chance_level(scores), spec.n(scores)
@@ -61,11 +60,11 @@ class Headline:
     def is_above_chance(self) -> bool | None:
         """Whether the score is better than chance; None if that cannot be said."""
         scores = self.evaluation.scores or {}
-        spec = headline_spec(scores, self.evaluation.headline)
+        spec = self.evaluation.headline_spec()
         return None if spec is None else is_above_chance(spec, scores)
 
 
-def print_screen(output: Console, evaluations: Sequence[Evaluation], failed: Sequence[FailedTask]) -> None:
+def print_screen(output: Console, evaluations: Sequence[TaskResult], failed: Sequence[FailedTask]) -> None:
     """Print the results of a run."""
     rows = list(headlines(evaluations))
     for row in rows:
@@ -80,7 +79,7 @@ def print_screen(output: Console, evaluations: Sequence[Evaluation], failed: Seq
         print_note(output, line)
 
 
-def headlines(evaluations: Sequence[Evaluation]) -> Iterator[Headline]:
+def headlines(evaluations: Sequence[TaskResult]) -> Iterator[Headline]:
     """The lines of the table: one for each task, or for each dataset of a task without an average."""
     tasks = [evaluation.task for evaluation in evaluations]
     averaged = {evaluation.task for evaluation in evaluations if evaluation.dataset == AVERAGE}
@@ -111,7 +110,7 @@ def _title(rows: Sequence[Headline]) -> str:
     return ", ".join(filter(None, (f"{models} on {data}", MINI if is_mini else "", extent(shown))))
 
 
-def _answers(evaluations: Sequence[Evaluation]) -> str:
+def _answers(evaluations: Sequence[TaskResult]) -> str:
     """How many answers the scores are made of, and how long they took."""
     count = sum(len(evaluation.items) for evaluation in evaluations)
     seconds, stored = (

@@ -6,11 +6,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.results.evaluation import AVERAGE, Evaluation
 from eyechart.evaluators.results.finished_runs import result_title
-from eyechart.evaluators.results.results_file import headline_spec
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.score_rows import (
     COLUMNS,
     SPREAD_NOTE,
@@ -21,6 +19,7 @@ from eyechart.evaluators.results.score_rows import (
 )
 from eyechart.evaluators.runs.console import add_heading, add_scores, print_note, scores_table
 from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
+from eyechart.metrics.scores import GAIN
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 """Variants that the user requests by a setting; the table shows them below the scores."""
@@ -28,14 +27,14 @@ _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 _Cells = tuple[str, str, str, str, str]
 
 
-def print_everything(output: Console, evaluations: Sequence[Evaluation]) -> None:
+def print_everything(output: Console, evaluations: Sequence[TaskResult]) -> None:
     """Print every score and every note of a run."""
     output.print(score_table(evaluations))
     for line in (*interval_lines(evaluations), *note_lines(evaluations)):
         print_note(output, line)
 
 
-def score_table(evaluations: Sequence[Evaluation]) -> Table:
+def score_table(evaluations: Sequence[TaskResult]) -> Table:
     """Lay out all scores: a heading with task and data, and below it a line for each score."""
     table = scores_table("", COLUMNS[0], [name.replace(" level", "") for name in COLUMNS[1:]])
     for evaluation in evaluations:
@@ -47,13 +46,13 @@ def score_table(evaluations: Sequence[Evaluation]) -> Table:
     return table
 
 
-def further_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
+def further_rows(evaluation: TaskResult) -> Iterator[tuple[str, ...]]:
     """What stands below the headline of a single task: its other scores, then the headline of each group.
 
     Yields:
         Name, value, interval, chance level, "" for the paper's best value, and n.
     """
-    headline = headline_spec(evaluation.scores or {}, evaluation.headline)
+    headline = evaluation.headline_spec()
     if headline is None:
         return
     own = [cells for cells in _whole_rows(evaluation) if cells[0].strip() != headline.label]
@@ -76,7 +75,7 @@ def further_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
         )
 
 
-def note_lines(evaluations: Sequence[Evaluation]) -> list[str]:
+def note_lines(evaluations: Sequence[TaskResult]) -> list[str]:
     """All notes and warnings, each behind the tasks that it is about."""
     lines = [f"{', '.join(sorted(note.tasks))}: {note.text}" for note in notes_of(evaluations)]
     for evaluation in evaluations:
@@ -87,7 +86,7 @@ def note_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
+def interval_lines(evaluations: Sequence[TaskResult]) -> list[str]:
     """How the interval of each number in the table was computed, or why it has no interval."""
     whole = [(e.task, part) for e in evaluations for part in _shown_whole(e)]
     groups = [(e.task, {**dict(_asked_for(e)), **dict(_parts(e))}) for e in evaluations]
@@ -102,7 +101,7 @@ def interval_lines(evaluations: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
-def _rows(evaluation: Evaluation) -> Iterator[_Cells]:
+def _rows(evaluation: TaskResult) -> Iterator[_Cells]:
     if evaluation.scores is None:
         yield ("no score, see below", "", "", "", f"{asked_items(evaluation):,}")
         return
@@ -114,7 +113,7 @@ def _rows(evaluation: Evaluation) -> Iterator[_Cells]:
         yield from score_rows(average, _name_of(average))
 
 
-def _whole_rows(evaluation: Evaluation) -> Iterator[_Cells]:
+def _whole_rows(evaluation: TaskResult) -> Iterator[_Cells]:
     """The lines about all items."""
     scores = evaluation.scores or {}
     yield from score_rows(scores)
@@ -124,7 +123,7 @@ def _whole_rows(evaluation: Evaluation) -> Iterator[_Cells]:
         yield from score_rows(part, name)
 
 
-def _shown_whole(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
+def _shown_whole(evaluation: TaskResult) -> Iterator[Mapping[str, Any]]:
     """The scores over all items that the table shows."""
     if evaluation.scores is not None:
         yield evaluation.scores
@@ -132,13 +131,13 @@ def _shown_whole(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
         yield evaluation.diagnostics.get(GAIN, {})
 
 
-def _asked_for(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _asked_for(evaluation: TaskResult) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The variants that the table shows."""
     if evaluation.scores is not None:
         yield from ((name, evaluation.variants[name]) for name in _ASKED_FOR if name in evaluation.variants)
 
 
-def _parts(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _parts(evaluation: TaskResult) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Parts of the data with their scores: those of the benchmark's own table, if it has one, or else all groups."""
     if "table" in evaluation.diagnostics:
         yield from evaluation.diagnostics["table"].items()
@@ -148,7 +147,7 @@ def _parts(evaluation: Evaluation) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from ((f"{value}", part) for value, part in values.items())
 
 
-def _averages(evaluation: Evaluation) -> Sequence[Mapping[str, Any]]:
+def _averages(evaluation: TaskResult) -> Sequence[Mapping[str, Any]]:
     """The averages of the paper's table, each over several parts."""
     found: Sequence[Mapping[str, Any]] = evaluation.diagnostics.get("averages", ())
     return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.results.evaluation import AVERAGE
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks

@@ -15,7 +15,6 @@ from typing import Any
 
 from eyechart.evaluators.published import PublishedTable
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_line
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
@@ -121,7 +120,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
 
 
 def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
-    links, scores = row.entry.links, with_nan(row.result.scores or {})
+    links, scores = row.entry.links, row.result.scores or {}
     shown = {
         "model": row.result.model,
         **_facets(row),

@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.headline import result_scores
@@ -67,7 +66,7 @@ def _data(entry: Published) -> str:
 def _headline(entry: Published) -> tuple[str, ...]:
     """The headline score as texts for `COLUMNS`."""
     label = result_scores(entry.result)[0].label
-    return next(cells for cells in score_rows(with_nan(entry.result.scores)) if cells[0].strip() == label)
+    return next(cells for cells in score_rows(entry.result.scores or {}) if cells[0].strip() == label)
 
 
 def _benchmark_rows(published: Sequence[Published]) -> list[tuple[str, ...]]:
@@ -93,7 +92,7 @@ def _intervals(published: Sequence[Published]) -> str:
     """What the intervals cover, and how they were computed if items are not independent."""
     shown = []
     for entry in published:
-        scores, key = with_nan(entry.result.scores or {}), result_scores(entry.result)[0].key
+        scores, key = entry.result.scores or {}, result_scores(entry.result)[0].key
         about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
         shown.append((entry.result.task, {**scores, INTERVALS: about}))
     # Reasons for having no interval are in the report.

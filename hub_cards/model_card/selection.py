@@ -17,10 +17,9 @@ from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
 from eyechart.evaluators.evaluation.sampling import SAMPLE
-from eyechart.evaluators.results.evaluation import AVERAGE, PRIVATE
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs, result_title
 from eyechart.evaluators.results.official import official_items, scored_items
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, TaskResult
 from eyechart.evaluators.results.served import unconfirmed_names
 from eyechart.evaluators.results.sources import GIVEN, OFFICIAL
 from eyechart.evaluators.tasks import known_task, match_tasks

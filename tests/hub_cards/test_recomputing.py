@@ -18,7 +18,7 @@ from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.types import OutputType
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.predictions import PREDICTIONS_FILE
+from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing

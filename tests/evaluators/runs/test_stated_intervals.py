@@ -12,11 +12,11 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.choice.blind import GAIN
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
-from eyechart.evaluators.results.evaluation import Evaluation
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.runs.table import interval_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.metrics.scores import GAIN
 from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
 from tests.evaluators.finished_runs import write
 from tests.evaluators.table_rows import table_rows
@@ -57,7 +57,7 @@ class Drawn(Backend):
 
 
 @cache
-def made(name: str, sample: int | None = None) -> list[Evaluation]:
+def made(name: str, sample: int | None = None) -> list[TaskResult]:
     """A task on synthetic data, on each of its datasets."""
     task = get_task(name)
     requests = [DataRequest(dataset=one, is_mini=True, sample=sample) for one in task.data.run_on or (None,)]
@@ -78,7 +78,7 @@ def names(line: str, task: str, score: str) -> bool:
     return False
 
 
-def check(evaluations: Sequence[Evaluation]) -> None:
+def check(evaluations: Sequence[TaskResult]) -> None:
     lines, missing, checked = [line.removesuffix(".") for line in interval_lines(evaluations)], [], 0
     reasons = [line for line in lines if line.startswith("No interval")]
     kinds = [line for line in lines if line not in reasons]
