@@ -226,12 +226,11 @@ def test_the_test_split_gives_the_file_for_the_server(tmp_path):
     done = evaluate("en", lambda messages: "=B\x07", split="test")
     assert done.scores is None
     path = tmp_path / "mmbench_en_test.xlsx"
-    path.write_bytes(done.files[path.name])
+    path.write_bytes(done.contents[path.name])
     rows = [row for _, row in read_xlsx_rows(str(path), ["index", "prediction"], formulas=True)]
     released = release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
     assert {row["index"] for row in rows} == {int(row["index"]) for row in released}
     assert {row["prediction"] for row in rows} == {"=B "}
-    assert done.diagnostics["answer_file"] == {"passes": len(rows), "missing": 0, "changed": len(rows)}
 
 
 @pytest.mark.parametrize("config", ["en", "en_v11"])
@@ -243,7 +242,7 @@ def test_each_index_carries_the_options_of_the_releases_row(tmp_path, config):
         FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(split="test", data_dir=tmp_path))
     )
     path = tmp_path / "answers.xlsx"
-    path.write_bytes(done.files[f"mmbench_{config}_test.xlsx"])
+    path.write_bytes(done.contents[f"mmbench_{config}_test.xlsx"])
     expected = {
         int(row["index"]): [row[name] or None for name in "ABCD"]
         for row in release_rows(mini.release("mmbench") / "MMBench_TEST_EN.tsv")
@@ -272,7 +271,7 @@ def test_replies_to_another_order_are_written_in_the_releases_letters(tmp_path):
     loaded = load_data(task.definition, DataRequest(split="test", is_mini=True))
     done = task.run(PredictionsFileBackend(tmp_path / "answers.json"), loaded)
     path = tmp_path / "answers.xlsx"
-    path.write_bytes(done.files["mmbench_en_test.xlsx"])
+    path.write_bytes(done.contents["mmbench_en_test.xlsx"])
     released = {int(row["index"]): [row[name] for name in "ABCD" if row[name]] for row in rows}
     for _, row in read_xlsx_rows(str(path), ["index", "prediction"]):
         options = released[row["index"]]

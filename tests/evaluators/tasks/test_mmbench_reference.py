@@ -252,7 +252,7 @@ def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(table, l
     hidden = loaded.with_dataset(private)
     done = evaluator(TASK).run(Rule(rule), hidden)
     assert done.scores is None
-    ((name, content),) = done.files.items()
+    ((name, content),) = done.contents.items()
     (tmp_path / name).write_bytes(content)
     scores = evaluator(TASK).run(PredictionsFileBackend(tmp_path / name), loaded).scores
     circular, vanilla = expected(table, rule)
