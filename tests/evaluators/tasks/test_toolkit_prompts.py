@@ -1,11 +1,13 @@
 """The words of other toolkits, byte for byte; where their code has them is in `toolkit_prompts`."""
 
 import pytest
+from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.commands.arguments import PromptStyle, TaskArguments
+from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 
 ROW = {"question": "Which is\nsharper?", "hint": "Look {twice}.", "options": ["The cat", "No: the dog"], "images": [0]}
@@ -45,11 +47,15 @@ def test_mmbench_is_asked_as_its_authors_ask_it():
     assert get_task("mmbench/en").protocol.prompt_of(PLAIN) == (IMAGE, VLMEVALKIT)
 
 
-def test_a_style_is_the_setting_prompt():
-    assert TaskArguments(prompt_style=PromptStyle.LMMS_EVAL).given_settings() == {"prompt": "lmms-eval"}
-    assert TaskArguments(prompt_style=PromptStyle.EYECHART).given_settings() == {"prompt": "default"}
-    with pytest.raises(UsageError, match="--prompt-style and --set prompt are both given"):
-        TaskArguments(settings=["prompt=paper"], prompt_style=PromptStyle.EYECHART).given_settings()
+def test_a_style_is_the_setting_prompt(tmp_path):
+    mini = ("run", "mmbench/en", "--mini", "--limit", "1", "--out", str(tmp_path))
+    for style, added in (("lmms-eval", "/lmms-eval"), ("eyechart", "")):
+        done = CliRunner().invoke(app, [*mini, "--prompt-style", style])
+        assert done.exit_code == 0, done.output
+        expected = get_task("mmbench/en").protocol.prompt_id + added
+        assert read_results(tmp_path).tasks[0].settings["prompt_id"] == expected
+    done = CliRunner().invoke(app, [*mini, "--prompt-style", "eyechart", "--set", "prompt=paper"])
+    assert done.exit_code == 2 and "--prompt-style" in done.output and "--set" in done.output
 
 
 def test_a_toolkit_that_does_not_have_the_benchmark_has_no_words_for_it():
