@@ -111,7 +111,7 @@ class ClipZeroShotBackend(Backend):
         if output_type is not OutputType.LOGITS:
             raise ModelError(
                 f"model '{self._name}' only compares images with texts; it gives logits of words, not "
-                f"{output_type.value}. Choose a quality assessment."
+                f"{output_type.value}. Choose a task that needs only such logits: one that assesses quality."
             )
 
     def identity(self) -> dict[str, Any] | None:

@@ -31,7 +31,8 @@ _NULLABLE = ("average_over", "judge", FIT_PARAMETERS, "suggested_word_pair", "al
 """Keys whose null does not mean an undefined number."""
 _PACKAGES = (
     *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),
-    *("numpy", "scipy", "pillow", "openai", "pydantic", "openpyxl", "pyyaml", "jinja2", "matplotlib", "rich", "typer"),
+    *("numpy", "scipy", "pandas", "pillow", "openai", "anyio", "pydantic", "typing-extensions", "openpyxl", "pyyaml"),
+    *("jinja2", "matplotlib", "rich", "typer"),
 )
 """Packages that a result may depend on: all in pyproject.toml, and tokenizers."""
 

@@ -1,5 +1,7 @@
 """A task: a name, its data and a protocol."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace

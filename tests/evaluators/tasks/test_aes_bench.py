@@ -180,7 +180,7 @@ def test_an_assessment_that_states_a_level_is_refused(place):
     assert not asked
     loaded = LoadedData(broken, "aesbench", "test", "given")
     found = evaluator(ASSESSMENT, skip_bad=True).run(FunctionBackend(lambda messages: "A"), loaded)
-    assert found.scores["n"] == 1 and "With High aesthetics" in found.left_out[0]["reason"]
+    assert found.scores["n"] == 1 and "With High aesthetics" in found.left_out[0].reason
 
 
 def test_a_plan_asks_for_the_level_before_it_is_stated():

@@ -86,7 +86,7 @@ def test_the_judge_reads_every_reply_five_times(questions):
     # Exact matching finds two of six right; the judge, who is not asked by default, says that all are.
     assert (found.scores["accuracy"], found.scores["judge_asked"], found.scores["judge_reads"]) == (1.0, 6, "all")
     assert found.scores["extraction"]["judge"] == 1.0 and judge.asked == [5] * 6
-    assert {(line["step"], line["correct"]) for line in found.predictions} == {("judge", True)}
+    assert {(line.step, line.correct) for line in found.items} == {("judge", True)}
     assert found.settings["as_published"] == {
         "judge_reads": {"published": "all", "default": "unmatched", "source": "Q-Bench, A.2.1"}
     }

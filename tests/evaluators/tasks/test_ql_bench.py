@@ -90,7 +90,7 @@ def test_the_test_split_keeps_both_passes_and_gives_no_score():
     assert set(loaded.dataset["answer"]) == {""}
     found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded)
     assert found.scores is None and "private" in " ".join(found.caveats)
-    assert [line["pass"] for line in found.predictions] == ["main", "forced"] * 3
+    assert [line.pass_name for line in found.items] == ["main", "forced"] * 3
 
 
 def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):

@@ -97,7 +97,7 @@ def test_pairs_are_asked_in_both_orders(own):
     with pytest.warns(UndefinedScoreWarning):
         found = run(own / "pairs.yaml", first)
     assert (found.scores["consistency"], found.scores["first_rate"]) == (0.0, 1.0)
-    assert found.scores["n_images"] == N_PHOTOS and len(found.predictions) == 2 * found.scores["n_pairs"]
+    assert found.scores["n_images"] == N_PHOTOS and len(found.items) == 2 * found.scores["n_pairs"]
     assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
 
 

@@ -72,9 +72,9 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
     assert {part: row["n_images"] for part, row in table.items()} == SIZES
     assert {part: row["n_pairs"] for part, row in table.items()} == {part: 12 * (n // 2) for part, n in SIZES.items()}
     assert (scores["n_images"], scores["n_pools"], scores["consistency"]) == (860, 8, 1.0)
-    own = [line for line in observed.predictions if line["pass"] == "main" and not line["id"].startswith("mixed")]
-    lines = [line for line in own if line["answer"]]
-    assert scores["accuracy_all"] == np.mean([line["answer"] == line["choice"] for line in lines])
+    own = [line for line in observed.items if line.pass_name == "main" and not line.id.startswith("mixed")]
+    lines = [line for line in own if line.answer]
+    assert scores["accuracy_all"] == np.mean([line.answer == line.choice for line in lines])
     assert 0.75 < scores["accuracy_all"] < 0.95 and scores["pool_weights"] == "images"
     for database in SIZES:
         own = observed.variants["mixed"] if database == "mixed" else scores
@@ -205,7 +205,7 @@ def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
         "databases": (),
         **given,
     }
-    assert found.scores["n_pairs"] == 48 * options["rounds"] == len(found.predictions) // 2
+    assert found.scores["n_pairs"] == 48 * options["rounds"] == len(found.items) // 2
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def judged(**shares: float) -> dict[str, Any]:
     """Models whose descriptions get 2 in this share of rounds, else 1."""
     rng = np.random.default_rng(2)
     return {
-        name: replace(descriptions((1 + (rng.random((40, 3, 5)) < share)).tolist()), model=name)
+        name: descriptions((1 + (rng.random((40, 3, 5)) < share)).tolist()).model_copy(update={"model": name})
         for name, share in shares.items()
     }
 
@@ -110,7 +110,7 @@ def judged(**shares: float) -> dict[str, Any]:
 )
 def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, runs: dict[str, Any]) -> None:
     # A second task of each run, whose tests have no part in this ranking.
-    made = {name: [replace(run, model=name), choices("1100", model=name, task="own")] for name, run in runs.items()}
+    made = {name: [run.model_copy(update={"model": name}), choices("1100", model=name, task="own")] for name, run in runs.items()}
     rows = board_rows(tmp_path, board, made)
     ranking = compare_many([tmp_path / name for name in made]).rankings[0]
     for row in rows:
@@ -154,7 +154,7 @@ def images(n: int = 100, of: int = 1) -> list[str]:
 
 def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path) -> None:
     runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    runs["also"].predictions[-1]["id"] = "renamed"
+    runs["also"].items[-1] = replace(runs["also"].items[-1], id="renamed")
     rows = board_rows(tmp_path, "q_bench/perception", runs)
     found = paired_tests(rows)
     raw = [
@@ -169,8 +169,7 @@ def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path)
 
 def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
     runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    for row in runs["also"].predictions[:2]:
-        row["id"] = f"other {row['id']}"
+    runs["also"].items[:2] = [replace(item, id=f"other {item.id}") for item in runs["also"].items[:2]]
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     # These results have no interval either.
     assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
@@ -179,7 +178,7 @@ def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
 
 def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Path) -> None:
     runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    runs["also"].predictions[-1]["answer"] = "B"
+    runs["also"].items[-1] = replace(runs["also"].items[-1], answer="B", label="Fair")
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
     words = "reference differs from {} for 1 item: compared by intervals"

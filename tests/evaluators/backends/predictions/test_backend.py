@@ -31,8 +31,8 @@ def test_a_letter_stands_for_the_options_as_they_were_shown(tmp_path, questions)
     lines = [{"id": f"q{i}", "text": "A", "options": shown} for i in range(6)]
     result = run("q_bench/perception", write(tmp_path, *lines), questions)
     assert result.scores["accuracy"] == pytest.approx(2 / 6)
-    assert [p["answer"] for p in result.predictions] == ["C", "B", "A"] * 2
-    assert [p["options"] for p in result.predictions] == [shown] * 6
+    assert [p.answer for p in result.items] == ["C", "B", "A"] * 2
+    assert [p.options for p in result.items] == [shown] * 6
 
 
 def test_logits_are_read_by_word_and_others_ignored(tmp_path, photographs):
@@ -55,7 +55,7 @@ def test_a_missing_prediction_is_an_error_or_left_out_and_counted(tmp_path, ques
         run("q_bench/perception", path, questions)
     result = run("q_bench/perception", path, questions, skip_bad=True)
     assert result.scores["n"] == 5
-    assert [item["id"] for item in result.left_out] == ["q5"]
+    assert [item.id for item in result.left_out] == ["q5"]
 
 
 def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
