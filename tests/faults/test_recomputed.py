@@ -83,7 +83,7 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
         ("an item from another release", PERCEPTION, "id", "another", "is not in the release"),
         ("a missing item", PERCEPTION, "id", "another", "of the release has no prediction"),
         ("a changed opinion score", "q_bench/assessment", "quality", 1.0, "an opinion score that differs"),
-        ("a changed reference", "q_bench/description", "reference", "x", "a reference that differs"),
+        ("a changed reference", "q_bench/description", "label", "x", "a golden description that differs"),
         ("changed images of a pair", "two_afc/fine_mos", "first_id", "x", "has images or opinion scores"),
     ),
 )

@@ -153,6 +153,6 @@ class SelfAwareness(Choice):
         if forced is None:
             return answer_outcome(bool(first.correct), reading.is_unreadable(first.choice, first.step))
         # A second reply that is missing is never counted as wrong.
-        is_apart = self.unreadable_forced == "apart" or not forced.text
+        is_apart = self.unreadable_forced == "apart" or forced.error is not None
         unreadable = reading.is_unreadable(forced.choice, forced.step)
         return refusal_outcome(bool(forced.correct), is_apart and unreadable)

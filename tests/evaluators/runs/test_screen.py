@@ -8,6 +8,7 @@ from rich.console import Console
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.screen import print_screen
+from eyechart.metrics.scoring.choices.replies import UNREAD
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item
 
 ONE = note("task", note="One.")
@@ -65,6 +66,9 @@ def test_an_average_stands_for_its_datasets_and_datasets_without_one_are_named()
     assert sum("q_bench/perception on " in line for line in screen([evaluated(dataset=name) for name in NAMES])) == 4
 
 
+STEPS = dict.fromkeys(("exact", "declared", "judge", "random", *UNREAD), 0.0)
+
+
 @pytest.mark.parametrize(
     ("unmatched", "first", "has_verdict"),
     [
@@ -74,7 +78,7 @@ def test_an_average_stands_for_its_datasets_and_datasets_without_one_are_named()
     ],
 )
 def test_too_many_unparsed_replies_come_first_and_withhold_the_verdict(unmatched, first, has_verdict):
-    lines = screen([scored(extraction={"unmatched": unmatched}, accuracy=0.0, accuracy_ci95=[0.0, 0.02])])
+    lines = screen([scored(extraction=STEPS | {"unmatched": unmatched}, accuracy=0.0, accuracy_ci95=[0.0, 0.02])])
     assert lines[0].startswith(first)
     assert any("than chance" in line for line in lines) == has_verdict
 

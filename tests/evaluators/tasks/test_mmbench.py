@@ -15,7 +15,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.choice.blind_run import read_blind_run
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
@@ -145,12 +144,13 @@ def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path
         evaluated(name, "mmbench", settings=how, items=[item("dev-1", circular_correct=is_solved)])
         for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
     ]
-    found = read_blind_run(write(tmp_path / "blind", made))
-    assert found.of_task("mmbench/en", "dev").settings()["solved"] == 1
-    assert found.of_task("mmbench/en_v11", "dev").settings()["solved"] == 0
+    folder, column = write(tmp_path / "blind", made), "circular_correct"
+    found = evaluator("mmbench/en", settings={"blind_run": str(folder)}).protocol.blind_run
+    assert found.of_task("mmbench/en", "dev", column).settings()["solved"] == 1
+    assert found.of_task("mmbench/en_v11", "dev", column).settings()["solved"] == 0
     held = r"no blind run of mmbench/cn \(dev\); found blind runs of: mmbench/en \(dev\), mmbench/en_v11 \(dev\)"
     with pytest.raises(UsageError, match=held):
-        found.of_task("mmbench/cn", "dev")
+        found.of_task("mmbench/cn", "dev", column)
 
 
 def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):

@@ -112,12 +112,12 @@ def test_rules_score_as_the_authors_would_score_them(table, loaded, rule):
 
 
 def test_an_oracle_is_right_in_all_passes(table, loaded):
-    answers = iter([row.answer for question in loaded.dataset["question_id"] for row in table[int(question)]])
+    answers = iter([row["answer"] for question in loaded.dataset["question_id"] for row in table[int(question)]])
     done = evaluator(TASK, settings=dict(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert (done.scores["n_questions"], done.scores["n_passes"]) == (1176, 4377)
     assert done.scores["random_guess"] == pytest.approx(
-        math.fsum(math.prod(1 / len(row.options) for row in rows) for rows in table.values()) / 1176, rel=1e-12
+        math.fsum(math.prod(1 / len(row["options"]) for row in rows) for rows in table.values()) / 1176, rel=1e-12
     )
     assert all(row.correct for row in done.items)
 
@@ -206,8 +206,8 @@ def test_letters_of_another_order_count_for_either_place_of_a_text_that_stands_t
     lines = []
     for question, rows in table.items():
         for turn, row in enumerate(rows):
-            options = row.options[::-1]
-            right = options.index(row.options["ABCD".index(row.answer)])
+            options = row["options"][::-1]
+            right = options.index(row["options"]["ABCD".index(row["answer"])])
             name = f"rotation:{turn}" if turn else "main"
             lines.append({"id": f"dev-{question}", "pass": name, "text": "ABCD"[right], "options": options})
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

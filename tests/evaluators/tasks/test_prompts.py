@@ -4,7 +4,6 @@
 """
 
 import json
-from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -285,9 +284,7 @@ def test_a_refused_question_is_asked_again_in_the_same_words():
     protocol = get_task("ql_bench/single").bound()
     (first,) = protocol.requests(row)
     assert first.prompt == ("How is the clarity of the image? ", IMAGE, f"{CHOOSE} D. I don't know")
-    response = Response(first, text="D")
-    (item,) = protocol.read([row], [response])
-    (again,) = protocol.follow_ups(row, [replace(response, item=item)])
+    (again,) = protocol.follow_ups(row, protocol.parse([protocol.item(row, Response(first, text="D"))]))
     assert again.prompt == ("How is the clarity of the image? ", IMAGE, CHOOSE)
 
 

@@ -76,7 +76,7 @@ def test_the_tiny_model_describes(tmp_path):
     assert result.scores["judge"] == "lexical" and result.settings["judge"] == {"name": "lexical"}
     assert "Scored by word overlap" in output and "completeness" in output
     rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    assert len(rows) == 20 and [row["id"] for row in rows if not row["reference"]] == ["mini_0009.png", "mini_0019.png"]
+    assert len(rows) == 20 and [row["id"] for row in rows if row["label"] is None] == ["mini_0009.png", "mini_0019.png"]
 
 
 def test_a_server_is_asked_for_texts(httpserver):

@@ -110,7 +110,8 @@ def judged(**shares: float) -> dict[str, Any]:
 )
 def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, runs: dict[str, Any]) -> None:
     # A second task of each run, whose tests have no part in this ranking.
-    made = {name: [run.model_copy(update={"model": name}), choices("1100", model=name, task="own")] for name, run in runs.items()}
+    own = {name: choices("1100", model=name, task="own") for name in runs}
+    made = {name: [run.model_copy(update={"model": name}), own[name]] for name, run in runs.items()}
     rows = board_rows(tmp_path, board, made)
     ranking = compare_many([tmp_path / name for name in made]).rankings[0]
     for row in rows:
