@@ -41,7 +41,7 @@ class ChoiceItem(Item):
     options: list[str] = field(default_factory=list)
     """The options as they were shown."""
     answer: str = ""
-    """The letter of the correct option as shown, or several accepted letters; "" if private."""
+    """The letter of the correct option as shown; several if several are accepted, or have its text; "" if private."""
     choice: str | None = None
     """The letter that the reply names."""
     step: str | None = None

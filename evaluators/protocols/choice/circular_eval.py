@@ -235,7 +235,7 @@ class CircularEval(Choice):
         scores = circular_scores(
             columns,
             questions,
-            given["answer"],
+            [answer[:1] for answer in given["answer"]],
             given["options"],
             self.groups_of(items) or None,
             self._missing,

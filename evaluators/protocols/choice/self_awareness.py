@@ -134,7 +134,7 @@ class SelfAwareness(Choice):
         }
         found.scores = self_awareness_scores(
             columns,
-            [item.answer for item in public],
+            [item.answer[:1] for item in public],
             [item.options for item in public],
             self.groups_of(public) or None,
             self.reading,

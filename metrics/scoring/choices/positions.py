@@ -113,7 +113,7 @@ def answers_over_passes(
     right = [""] * n_questions
     for question, letter, reference, options in zip(of_row.tolist(), letters, references, choices, strict=True):
         votes[question][None if letter is None else options[ascii_uppercase.index(letter)]] += 1
-        right[question] = options[ascii_uppercase.index(reference[0])]
+        right[question] = options[ascii_uppercase.index(reference)]
     return {
         "flip_rate": np.array([float(len(found) > 1) for found in votes]),
         "position_free_accuracy": np.array([_by_majority(found, own) for found, own in zip(votes, right, strict=True)]),
