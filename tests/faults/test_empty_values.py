@@ -37,7 +37,11 @@ def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, list(arguments))
     named = named or next(argument for argument in arguments[::-1] if argument.startswith("--")).rstrip("=")
-    assert done.exit_code == 2 and named in done.output and any(word in done.output for word in ("empty", "=''", "found ''"))
+    assert (
+        done.exit_code == 2
+        and named in done.output
+        and any(word in done.output for word in ("empty", "=''", "found ''"))
+    )
     assert not list(tmp_path.iterdir())
 
 

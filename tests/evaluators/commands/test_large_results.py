@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for place in range(12)
     ]
     scores = {**ACCURACY, "by_question_type": groups}
-    found = evaluated(scores=scores, predictions=rows, settings={"protocol": "multiple_choice"})
+    found = evaluated(scores=scores, items=rows, settings={"protocol": "multiple_choice"})
     folder = write(tmp_path_factory.mktemp("large") / "run", [found])
     assert (folder / "results.json").stat().st_size > 1e7
     return folder
@@ -43,7 +43,7 @@ def test_a_report_shows_what_can_be_read(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_comparison(run: Path, tmp_path: Path) -> None:
-    second = write(tmp_path / "second", [evaluated(predictions=[], settings={"protocol": "multiple_choice"})])
+    second = write(tmp_path / "second", [evaluated(items=[], settings={"protocol": "multiple_choice"})])
     assert "no predictions, so" in call("compare", run, second, code=1)
 
 
