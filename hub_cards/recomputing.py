@@ -218,7 +218,7 @@ def _mismatch(item: Any, row: Row) -> str:
         # Passes shuffle the options, and QL-Bench's second question omits the refusal.
         if Counter(item.options) - Counter(row["options"]):
             return "has options that are not in the release"
-        if item.answer and _option(item.options, item.answer) != _option(row["options"], row["answer"]):
+        if item.answer and _texts(item.options, item.answer) != _texts(row["options"], row["answer"]):
             return "has a correct answer that differs from the release"
     if "description" in row and item.label not in (None, row["description"]):
         return "has a golden description that differs from the release"
@@ -234,6 +234,6 @@ def _pair(row: Mapping[str, Any]) -> set[tuple[str, float]]:
     return {(row[f"{place}_id"], row[f"{place}_quality"]) for place in ("first", "second")}
 
 
-def _option(options: Sequence[str] | None, letter: str) -> str | None:
-    place = ascii_uppercase.find(letter)
-    return options[place] if options and len(letter) == 1 and 0 <= place < len(options) else None
+def _texts(options: Sequence[str], letters: str) -> set[str]:
+    """The texts of the options with these letters."""
+    return {option for letter, option in zip(ascii_uppercase, options, strict=False) if letter in letters}

@@ -58,7 +58,7 @@ _server = partial(typer.Option, rich_help_panel="Model on a server")
 _sampling = partial(typer.Option, rich_help_panel="Sampling")
 _scoring = partial(typer.Option, rich_help_panel="Task and scoring")
 
-_OF_MODEL = ("model", "name", "base_url", "serve", "device", "dtype", "batch_size", "concurrency")
+_OF_MODEL = ("model", "name", "base_url", "serve", "device", "dtype", "batch_size", "concurrency", "model_arg")
 """Options that `--like` does not repeat for another model."""
 _NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
 _PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}

@@ -250,5 +250,8 @@ def _compare_task(
         reason = f"the labels of {len(changed)} items differ (first: '{changed[0]}'), so the data differ"
         return Refused(key.title, (reason,), False)
     if not len(first.labels) == len(second.labels) == len(shared):
-        first, second = (items_of(run, key, set(shared)) for run in (one, other))
+        try:
+            first, second = (items_of(run, key, set(shared)) for run in (one, other))
+        except DataError as error:
+            return Refused(key.title, (error.reason,), False)
     return differences((key.task, key.dataset, key.split), first, second, shared, seed)

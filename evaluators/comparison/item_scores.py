@@ -1,6 +1,7 @@
 """The scores of the items of a run, by the columns that the table of scores names."""
 
 import math
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,7 +74,10 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
         if only is not None:
             items = [item for item in items if item.id in only]
             if any(spec.correlation and not spec.of for spec in specs_in(result.scores or {})):
-                result = score_again(task, result, items, parse=False)
+                with warnings.catch_warnings():
+                    # The results already contain the warnings of the runs.
+                    warnings.simplefilter("ignore")
+                    result = score_again(task, result, items, parse=False)
         return item_scores(result, items)
     except DataError as error:
         raise DataError(f"{run.label}: {error.reason}") from error
@@ -113,7 +117,8 @@ def item_scores(result: TaskResult, items: Sequence[Item]) -> ItemScores:
         found = replace(found, ranked=_ranked(main, scores), pooling=PairSettings(**how))
     if not found.values:
         raise DataError("its scores cannot be computed from single items")
-    return found
+    scored = {id for values in found.values.values() for id in values}
+    return replace(found, labels={id: label for id, label in found.labels.items() if id in scored})
 
 
 def _values(spec: ScoreSpec, columns: Sequence[str], items: Sequence[Item]) -> dict[str, Any]:

@@ -153,8 +153,9 @@ class Evaluator(evaluate.Evaluator):
         scores = result.scores
         if metric not in (None, self.definition.metric):
             module = self.prepare_metric(metric)
-            inputs = self.predictions_processor([item for item in result.items if item.label is not None])
-            scores = module.compute(**{name: inputs[name] for name in module._feature_names() if name in inputs})
+            if module.name != self.definition.metric:
+                inputs = self.predictions_processor([item for item in result.items if item.label is not None])
+                scores = module.compute(**{name: inputs[name] for name in module._feature_names() if name in inputs})
         seconds, count = result.timings["model_seconds"], len(result.items)
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
         found = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}

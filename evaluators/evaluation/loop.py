@@ -73,7 +73,10 @@ def evaluate_rows(
     answers = ask_rows(planned, backend, _with_clusters(rows, task), options.repeats, progress)
     asked = time.perf_counter()
     protocol, about = answers.protocol, None if sample is None else sample.settings()
-    by_repeat = [score_items(protocol, items, about) for items in answers.repeats]
+    try:
+        by_repeat = [score_items(protocol, items, about) for items in answers.repeats]
+    except DataError as error:
+        raise DataError(error.reason, path=loaded.source) from error
     found, end = by_repeat[0], time.perf_counter()
     settings = _settings(answers, backend, loaded, sample, found, published)
     found.diagnostics |= summarize_repeats(protocol, by_repeat, about)

@@ -11,6 +11,7 @@ from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, OutputType
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.choices.repeats import majority_vote, repeat_scores
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
@@ -73,7 +74,8 @@ def summarize_repeats(
         "standard_deviation": {key: _deviation(numbers) for key, numbers in values.items()},
     }
     headline = by_repeat[0].headline_spec()
-    if protocol.kind == _CHOICES and headline is not None and headline.of:
+    is_share = headline is not None and headline.unit in (Unit.FRACTION, Unit.PERCENT)
+    if protocol.kind == _CHOICES and headline is not None and is_share:
         found["choices"] = _choices(protocol, by_repeat, headline.of[0])
         if sample is not None:
             found["choices"] = finite_scores(found["choices"], sample)

@@ -194,7 +194,7 @@ def _read(wave: Sequence[Request], protocol: Protocol, backend: Backend, state: 
             continue
         # Nobody knows what the model of precomputed predictions was asked.
         items.append(item if backend.writes_replies else replace(item, prompt=None))
-    for item in protocol.parse(items):
+    for item in protocol.parse(items) if items else ():
         state.items[item.id][item.pass_name] = item
 
 

@@ -156,7 +156,7 @@ class Protocol(ABC):
             "reasoning": response.reasoning,
             "finish_reason": response.finish_reason,
             "error": None if response.error is None else str(response.error),
-            "groups": {name: str(row[name] or "") for name in self.groups if name in row},
+            "groups": {name: "" if row[name] is None else str(row[name]) for name in self.groups if name in row},
             "cluster": row.get(CLUSTER),
         }
         return self.item_type(**values | fields)

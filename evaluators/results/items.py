@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_ty
 from eyechart.datasets_scripts.common.errors import BadResultsError
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, Schema, Table
+    from pyarrow import DataType, Field, Schema, Table
 
     from eyechart.evaluators.results.results_file import TaskResult
 
@@ -153,10 +153,12 @@ def read_predictions(path: Path) -> "Table | None":
     # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
+    schema = schema_of([])
     for name in (*RESULT_COLUMNS[:3], "id", "pass", "repeat"):
         if name not in table.column_names or table[name].null_count:
             reason = f"some or all rows have no {name}; expected a file written by `eyechart run`"
             raise BadResultsError(reason, path=path)
+        table = _with_type(table, name, schema.field(name), path)
     return table
 
 
@@ -166,20 +168,26 @@ def items_in(table: "Table", kind: type[Item], path: Path) -> list[Any]:
     Raises:
         BadResultsError: A column has another type than the items.
     """
-    from pyarrow import ArrowException
-
     schema = schema_of([kind])
     table = table.select([name for name in kind.columns() if name in table.column_names])
-    for place, name in enumerate(table.column_names):
-        expected = schema.field(name)
-        if table.schema.field(place).type != expected.type:
-            try:
-                table = table.set_column(place, expected, table[name].cast(expected.type))
-            except ArrowException as error:
-                given = table.schema.field(place).type
-                reason = f"its column {name} has type {given}; expected {expected.type}, as written by `eyechart run`"
-                raise BadResultsError(reason, path=path) from error
+    for name in table.column_names:
+        table = _with_type(table, name, schema.field(name), path)
     return [kind.of(record) for record in table.to_pylist()]
+
+
+def _with_type(table: "Table", name: str, expected: "Field", path: Path) -> "Table":
+    """The table with a column of the expected type."""
+    from pyarrow import ArrowException
+
+    place = table.schema.get_field_index(name)
+    given = table.schema.field(place).type
+    if given == expected.type:
+        return table
+    try:
+        return table.set_column(place, expected, table[name].cast(expected.type))
+    except ArrowException as error:
+        reason = f"its column {name} has type {given}; expected {expected.type}, as written by `eyechart run`"
+        raise BadResultsError(reason, path=path) from error
 
 
 def _without_none(hint: Any) -> Any:

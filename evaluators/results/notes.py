@@ -21,7 +21,7 @@ class Note(BaseModel):
         """Refuse a code without words, or values that do not fit them."""
         try:
             self.text  # noqa: B018
-        except (LookupError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise ValueError(f"no note {self.code!r:.40} with the values {self.values!r:.200}") from error
         return self
 

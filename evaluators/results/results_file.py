@@ -27,7 +27,7 @@ _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 """Texts that become nan or an infinity when they are read."""
 _MISFIT = "misfit"
 _REQUIRED = ("task", "dataset", "split", "model", "scores", "settings", "left_out", "timings")
-_NULLABLE = ("average_over", "judge", FIT_PARAMETERS, "suggested_word_pair", "all", "after_exact")
+_NULLABLE = ("average_over", FIT_PARAMETERS, "suggested_word_pair", "all", "after_exact")
 """Keys whose null does not mean an undefined number."""
 _PACKAGES = (
     *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),

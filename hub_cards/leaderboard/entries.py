@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +15,8 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, 
 from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.results.finished_runs import Run, read_runs
-from eyechart.evaluators.results.items import PREDICTIONS_FILE, schema_of
+from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.recomputing import Check, judge_of
@@ -157,7 +156,7 @@ def read_entry(folder: Path, root: Path) -> Entry:
     _check_file(results, MAX_BYTES)
     if os.path.lexists(predictions):
         _check_file(predictions, MAX_PREDICTIONS_BYTES)
-        _check_unpacked_size(predictions, schema_of(protocol.item_type for protocol in PROTOCOLS.values()).names)
+        _check_unpacked_size(predictions)
     digest = hashlib.sha256(results.read_bytes()).hexdigest()
     (run,) = read_runs([folder])
     return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / "links.json"))
@@ -171,7 +170,7 @@ def _check_file(path: Path, most: int) -> None:
         raise BadResultsError(f"has {status.st_size:,} bytes; at most {most:,} are allowed in an entry", path=path)
 
 
-def _check_unpacked_size(path: Path, columns: Sequence[str]) -> None:
+def _check_unpacked_size(path: Path) -> None:
     """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size.
 
     The sizes stated in the file are checked first. They may be wrong, and count a text shared by many rows only once.
@@ -187,17 +186,15 @@ def _check_unpacked_size(path: Path, columns: Sequence[str]) -> None:
     try:
         with parquet.ParquetFile(path) as file:
             leaves = [file.schema.column(index) for index in range(len(file.schema))]
-            leaves = [leaf for leaf in leaves if leaf.path.split(".")[0] in columns]
             # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
             groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
             check(sum(group.total_byte_size + 8 * len(leaves) * group.num_rows for group in groups))
-            names = [name for name in file.schema_arrow.names if name in columns]
         for leaf in leaves:
             if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
                 raise BadResultsError(f"column {leaf.path} has fixed-length texts; expected strings", path=path)
         texts, size = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"], 0
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(4096, columns=names, use_threads=False):
+            for batch in file.iter_batches(4096, use_threads=False):
                 size += sum(map(_size, batch.columns))
                 check(size)
     except (ArrowException, OSError, ValueError, LookupError) as error:

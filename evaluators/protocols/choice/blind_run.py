@@ -55,7 +55,7 @@ class BlindRun:
                 f"{held}"
             )
         answers = self.run.answers(key)
-        if answers is None:
+        if answers is None or column not in answers.table.column_names:
             raise BadAnnotationError("no replies of the blind run found", path=self.run.folder / PREDICTIONS_FILE)
         columns = [answers.column(name) for name in ("pass", "id", "question", column)]
         rows = zip(*columns, strict=True)

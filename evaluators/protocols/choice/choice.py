@@ -137,7 +137,7 @@ class Choice(Protocol):
             texts = {shown[ascii_uppercase.index(letter)] for letter in accepted}
             accepted |= {letter for letter, text in zip(ascii_uppercase, shown, strict=False) if text in texts}
         answer = "".join(sorted(accepted))
-        label = right_text(answer, shown) if answer else None
+        label = right_text(row["answer"], row["options"]) if answer else None
         return super().item(row, response, **{"options": list(shown), "answer": answer, "label": label} | fields)
 
     def parse(self, items: Sequence[Any]) -> list[Any]:

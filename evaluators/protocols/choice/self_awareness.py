@@ -22,7 +22,7 @@ from eyechart.evaluators.protocols.choice.choice import (
 from eyechart.evaluators.protocols.protocol import CONFIG, Seed
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
-from eyechart.evaluators.results.items import MAIN, by_row
+from eyechart.evaluators.results.items import MAIN
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -104,13 +104,16 @@ class SelfAwareness(Choice):
 
     def score(self, items: Sequence[AwarenessItem]) -> TaskResult:
         """Score correct answers and correct refusals."""
-        forced = {item.id: item for item in items if item.pass_name == FORCED}
+        # In a vote over repeats, a question that was refused in a few of them has a second reply too.
+        refused = {item.id for item in items if item.pass_name == MAIN and item.choice == item.refusal}
+        forced = {item.id: item for item in items if item.pass_name == FORCED and item.id in refused}
         missing = sum(item.error is not None for item in forced.values())
         counts = {"forced_asked": len(forced), "forced_missing": missing}
         found = TaskResult(items=list(items), diagnostics=counts)
         outcomes = {
-            passes[MAIN].id: self._outcome(passes[MAIN], passes.get(FORCED))
-            for passes in by_row(item for item in items if item.answer)
+            item.id: self._outcome(item, forced.get(item.id))
+            for item in items
+            if item.answer and item.pass_name == MAIN
         }
         if not outcomes:
             return found

@@ -1,6 +1,7 @@
 """Repeats: what is asked, stored and written, and what all of them say together."""
 
 import statistics
+from dataclasses import replace
 
 import pytest
 from pyarrow import parquet
@@ -17,6 +18,7 @@ from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.runs.table import interval_lines, score_table
+from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators import running
@@ -219,6 +221,23 @@ def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
     assert together["mean"]["score_sa"] == pytest.approx(100 / 3)
     # Three different answers: the first one, which is right.
     assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*every question was refused")
+def test_a_voted_answer_stands_although_one_repeat_refused(make_picture):
+    options = ["Good", "Fair", "Poor", "I don't know"]
+    row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
+    row |= {"refusal": "D", "question_type": "how", "concern": "other"}
+    turns = {"main": "ADA", "forced": "-A-"}
+    model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
+    found = run(model, running.dataset([row]), task="ql_bench/single")
+    assert found.diagnostics["repeats"]["choices"]["majority_vote"] == 1.0
+
+
+def test_graded_replies_are_not_right_or_wrong(loaded):
+    task = replace(get_task("q_bench/perception"), score=lambda reply, row: 0.25)
+    together = run(Drawn(scripted), loaded, task=task).diagnostics["repeats"]
+    assert together["mean"] == {"own_score": 0.25} and "choices" not in together
 
 
 def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):

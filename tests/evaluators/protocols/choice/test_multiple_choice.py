@@ -291,3 +291,9 @@ def test_many_replies_without_an_option_are_told(questions, unread):
     found = run(says(["no idea"] * unread + ["A"] * 6), questions)
     told = {"unparsed": {"unparsed": unread, "of": 6, "cut": 0, "pairs": False}}
     assert notes(found) == (told if unread else {}) and found.complete
+
+
+def test_groups_may_be_numbers(questions):
+    numbered = questions.remove_columns("question_type").add_column("question_type", [0, 1] * 3)
+    scores = evaluator("q_bench/perception").compute(lambda messages: "A", numbered)
+    assert {name: part["n"] for name, part in scores["by_question_type"].items()} == {"0": 3, "1": 3}
