@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, Image, List
+from datasets import Dataset, Image, Sequence
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
@@ -29,7 +29,7 @@ def loaded(dataset: Any) -> LoadedData:
 def dataset(rows: Iterable[Mapping[str, Any]]) -> Dataset:
     """Rows with pictures in the column `image` or `images`."""
     data = Dataset.from_list(list(rows))
-    for name, feature in (("image", Image()), ("images", List(Image()))):
+    for name, feature in (("image", Image()), ("images", Sequence(Image()))):
         data = data.cast_column(name, feature) if name in data.column_names else data
     return data
 
