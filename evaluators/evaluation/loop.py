@@ -23,7 +23,7 @@ from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repeats
 from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
 from eyechart.evaluators.evaluation.scoring import score_items
-from eyechart.evaluators.evaluation.waves import Answers, Progress, ask_rows, explain_item, left_out
+from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.keys import image_digest
@@ -137,7 +137,7 @@ def _check_judge(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
 
 
 def _settings(
-    answers: Answers,
+    answers: RowAnswers,
     backend: Backend,
     loaded: LoadedData,
     sample: Sample | None,
@@ -196,7 +196,7 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     return judge
 
 
-def _timings(protocol: Protocol, answers: Answers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
+def _timings(protocol: Protocol, answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
     asked = len(answers.rows) * len(answers.repeats)
     return {
         "model_seconds": model_seconds,

@@ -50,7 +50,7 @@ class _State:
 
 
 @dataclass(frozen=True)
-class Answers:
+class RowAnswers:
     """What a backend answered."""
 
     protocol: Protocol
@@ -67,7 +67,7 @@ class Answers:
 
 def ask_rows(
     protocol: Protocol, backend: Backend, rows: Sequence[Row], repeats: int = 1, progress: Progress | None = None
-) -> Answers:
+) -> RowAnswers:
     """Ask a backend about rows, and parse the replies of each wave when it is complete.
 
     If the run sets no reply length and the reasoning in a reply is cut off, everything is asked again with a greater
@@ -107,7 +107,7 @@ def ask_rows(
         for (id, _), response in state.responses.items()
         if id not in reasons and response is not None
     ]
-    return Answers(protocol, usable, items, responses, failed)
+    return RowAnswers(protocol, usable, items, responses, failed)
 
 
 def _show(progress: Progress, before: int, repeats_left: int, done: int, total: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Protocol
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import Item, columns_of, with_columns
@@ -50,7 +50,7 @@ class Description(Protocol):
     usual_length: ClassVar[int] = 512
     needs_whole_texts: ClassVar[bool] = True
 
-    template: Definition[Literal["q_bench", "aesbench"]] = "q_bench"
+    template: Fixed[Literal["q_bench", "aesbench"]] = "q_bench"
     """Which paper's dimensions and wording the judge is given."""
     rounds: Count = 5
     """Replies requested from the judge for each description and dimension."""

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
-from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol
 from eyechart.evaluators.protocols.validation import check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
@@ -83,9 +83,9 @@ class PairedComparison(Protocol):
         *("id", "images", "first_quality", "second_quality", "first_id", "second_id"),
     )
 
-    pool_weights: Definition[Literal["equal", "images"]] = "equal"
+    pool_weights: Fixed[Literal["equal", "images"]] = "equal"
     """How pools are weighted in means over pools: equally, or by their number of images."""
-    part_of_pool: Definition[Any] = None
+    part_of_pool: Fixed[Any] = None
     """Maps a pool's name to its row in the paper's table; None if every pool has its own row."""
     aggregator: Literal["map", "mle", "mle_ridge", "perron", "trueskill"] = "map"
     """The method that computes a score per image from the replies to pairs."""

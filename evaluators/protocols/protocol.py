@@ -3,7 +3,7 @@
 A row becomes requests, a response becomes an item, and the items alone give the scores: a run, a comparison on some of
 the items and the check of a leaderboard entry all call `score`.
 
-A protocol is a frozen dataclass. Its fields are its settings, which pydantic checks. Fields marked `Definition` are not
+A protocol is a frozen dataclass. Its fields are its settings, which pydantic checks. Fields marked `Fixed` are not
 settings: the task fixes them (prompts, groups) or the run does (seed, judge). `settings.py` lists and changes settings.
 """
 
@@ -24,8 +24,8 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.own_scores import own_scores
 
 T = TypeVar("T")
-DEFINITION = "definition"
-Definition = Annotated[T, DEFINITION]
+FIXED = "fixed"
+Fixed = Annotated[T, FIXED]
 """A field that the task or the run fixes; it is not a setting."""
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
@@ -74,21 +74,21 @@ class Protocol(ABC):
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     """Settings other than `prompt` that select a different prompt, in tasks that define one for them."""
 
-    prompts: Definition[Mapping[str, PromptFunction]]
+    prompts: Fixed[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
-    prompt_id: Definition[str]
+    prompt_id: Fixed[str]
     """Identifies the prompts in results; a change of wording needs a new id."""
-    groups: Definition[tuple[str, ...]] = ()
+    groups: Fixed[tuple[str, ...]] = ()
     """Columns by which the scores are broken down."""
-    seed: Definition[int] = 0
+    seed: Fixed[int] = 0
     """Seed of everything random: the bootstrap and random choices."""
-    judge: Definition[Any] = None
+    judge: Fixed[Any] = None
     """`judge(messages, n)`, which returns n replies; None scores without a judge, as the metric defines it."""
-    scorer: Definition[Any] = None
+    scorer: Fixed[Any] = None
     """The task's own scoring function, a `Scorer`, which replaces the metric; None for the metric."""
-    answer_file: Definition[Any] = None
+    answer_file: Fixed[Any] = None
     """Writes the benchmark's answer file for a split with private labels; None if the benchmark has no such file."""
-    skip_bad: Definition[bool] = False
+    skip_bad: Fixed[bool] = False
     """Whether to leave out rows that are malformed or have no reply, instead of stopping."""
     prompt: str = DEFAULT
     """Which of the task's prompts to use."""
@@ -249,5 +249,5 @@ def setting_fields(protocol: type[Protocol]) -> dict[str, Any]:
     return {
         name: info
         for name, info in protocol.__pydantic_fields__.items()  # type: ignore[attr-defined]
-        if DEFINITION not in info.metadata
+        if FIXED not in info.metadata
     }

@@ -71,7 +71,7 @@ class Message(BaseModel):
         return "" if text is None and self.reasoning else text
 
 
-class Choice(BaseModel):
+class CompletionChoice(BaseModel):
     """One of the replies asked for."""
 
     message: Message
@@ -130,7 +130,7 @@ class PromptToken(BaseModel):
 class Completion(BaseModel):
     """The complete answer of a server."""
 
-    choices: list[Choice]
+    choices: list[CompletionChoice]
     prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
     """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Usage | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
-from eyechart.evaluators.backends.endpoint.completion import Choice
+from eyechart.evaluators.backends.endpoint.completion import CompletionChoice
 from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
 from eyechart.evaluators.backends.endpoint.words import plain
 
@@ -130,13 +130,13 @@ async def _find_cut(client: ChatClient, messages: Messages, top_logprobs: int | 
     )
 
 
-def _cut_words(messages: Messages, choice: Choice) -> _Cut | None:
+def _cut_words(messages: Messages, choice: CompletionChoice) -> _Cut | None:
     words = choice.text.split()
     half = len(words) // 2
     return _Cut(messages, " ".join(words[:half]), " ".join(words[half:]), {}) if half else None
 
 
-def _cut_tokens(messages: Messages, choice: Choice) -> _Cut | None:
+def _cut_tokens(messages: Messages, choice: CompletionChoice) -> _Cut | None:
     """The reply, cut before its least certain token, where a different prompt has the largest effect."""
     tokens, text = choice.tokens, choice.text.strip()
     texts = [plain(token.token) for token in tokens]
@@ -148,7 +148,7 @@ def _cut_tokens(messages: Messages, choice: Choice) -> _Cut | None:
     return None
 
 
-def _continues(cut: _Cut, reply: Choice) -> bool:
+def _continues(cut: _Cut, reply: CompletionChoice) -> bool:
     """Whether a reply is the rest of the one that was cut in two."""
     if not cut.likeliest:
         expected = cut.rest.split()[:_WORDS_COMPARED]

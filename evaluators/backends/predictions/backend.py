@@ -42,7 +42,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, XLSX, read_predictions
-from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Item, Matcher, comparable, group_items
+from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, FileItem, Matcher, comparable, group_items
 from eyechart.evaluators.backends.predictions.parsers import Prediction
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 
@@ -207,7 +207,7 @@ class PredictionsFileBackend(Backend):
         text = _EQUAL if first == second else _PREFERRED[first < second]
         return Response(request, text=text, image_scores=(first, second))
 
-    def _missing(self, request: Request, item: Item | None) -> DataError:
+    def _missing(self, request: Request, item: FileItem | None) -> DataError:
         """The error that explains why a request has no prediction."""
         reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
         if item is not None:

@@ -43,7 +43,7 @@ def comparable(text: str) -> str:
 
 
 @dataclass
-class Item:
+class FileItem:
     """All rows of a file about one item."""
 
     passes: dict[str, Prediction] = field(default_factory=dict)
@@ -65,15 +65,15 @@ class Item:
         return comparable(self.first.question)
 
 
-def group_items(predictions: Iterable[Prediction], path: Path) -> list[Item]:
+def group_items(predictions: Iterable[Prediction], path: Path) -> list[FileItem]:
     """Group the rows about the same item, in file order; duplicate rows are dropped.
 
     Raises:
         BadAnnotationError: Two rows about the same pass over the same item differ.
     """
-    items: dict[str, Item] = {}
+    items: dict[str, FileItem] = {}
     for prediction in predictions:
-        passes = items.setdefault(prediction.names[0], Item()).passes
+        passes = items.setdefault(prediction.names[0], FileItem()).passes
         earlier = passes.setdefault(prediction.pass_name, prediction)
         if replace(earlier, row=prediction.row) != prediction:
             reason = (
@@ -108,19 +108,19 @@ class Matcher:
         has_our_ids: Whether the file names items by eyechart's ids, complete or shortened.
     """
 
-    def __init__(self, items: Sequence[Item], path: Path, *, has_our_ids: bool) -> None:
+    def __init__(self, items: Sequence[FileItem], path: Path, *, has_our_ids: bool) -> None:
         """Keep the items; nothing is matched yet."""
         self._free = list(items)
         self._path = path
         self._has_our_ids = has_our_ids
         self._known: set[str] = set()
-        self.matched: dict[str, Item] = {}
+        self.matched: dict[str, FileItem] = {}
         """The file's items by id."""
         self.ways = Counter[str]()
         """How many items were matched by each method."""
-        self.doubts: dict[str, list[Item]] = {}
+        self.doubts: dict[str, list[FileItem]] = {}
         """By id, items of the file that may be about it, if there are several."""
-        self.others: dict[str, Item] = {}
+        self.others: dict[str, FileItem] = {}
         """By id, an item of the file with the same name and another question."""
         self.shared = ""
         """How many items have their question and options in the file, if these are too few to match by content."""
@@ -159,7 +159,7 @@ class Matcher:
             # A plain number may come from another numbering.
             if counts[name] == 1 and not name.isdigit()
         }
-        matched: dict[str, Item] = {}
+        matched: dict[str, FileItem] = {}
         for item in self._free:
             if item.first.names[0] in id_of:
                 self._claim(matched, id_of[item.first.names[0]], item)
@@ -171,7 +171,7 @@ class Matcher:
         for target in targets:
             for name in target.names():
                 by_name[name].append(target)
-        matched: dict[str, Item] = {}
+        matched: dict[str, FileItem] = {}
         for item in self._free:
             names = [form for name in item.first.names for form in (clean_text(name), _file_name(name))]
             candidates = [by_id[name] for name in names if name in by_id]
@@ -199,7 +199,7 @@ class Matcher:
         singles = {row_id: items[0] for row_id, items in claims.items() if len(items) == 1}
         self._take({row_id: item for row_id, item in singles.items() if len(claimants[id(item)]) == 1}, CONTENT)
         shift = _shifts({target.id: target.index for target in targets}, self.matched)
-        positioned: dict[str, list[Item]] = defaultdict(list)
+        positioned: dict[str, list[FileItem]] = defaultdict(list)
         for item in self._free:
             distance = shift(item.index)
             for target in claimants[id(item)]:
@@ -208,9 +208,9 @@ class Matcher:
         self._take({row_id: items[0] for row_id, items in positioned.items() if len(items) == 1}, POSITION)
         self.doubts |= {row_id: items for row_id, items in claims.items() if items and row_id not in self.matched}
 
-    def _same_content(self, targets: Sequence[_Target]) -> dict[str, list[Item]]:
+    def _same_content(self, targets: Sequence[_Target]) -> dict[str, list[FileItem]]:
         """By id of each target, the items of the file that have its question and its options."""
-        by_options: dict[frozenset[str], dict[str, list[Item]]] = defaultdict(lambda: defaultdict(list))
+        by_options: dict[frozenset[str], dict[str, list[FileItem]]] = defaultdict(lambda: defaultdict(list))
         for item in self._free:
             if item.question and (options := _options(item.first.options or ())):
                 by_options[options][item.question].append(item)
@@ -222,20 +222,20 @@ class Matcher:
             claims[target.id] = list(questions.get(question, ()))
         return claims
 
-    def _claim(self, matched: dict[str, Item], row_id: str, item: Item) -> None:
+    def _claim(self, matched: dict[str, FileItem], row_id: str, item: FileItem) -> None:
         earlier = matched.setdefault(row_id, item)
         if earlier is not item:
             reason = f"matches item '{row_id}', which row {earlier.first.row} matches too"
             raise BadAnnotationError(reason, path=self._path, row=item.first.row)
 
-    def _take(self, matched: Mapping[str, Item], way: str) -> None:
+    def _take(self, matched: Mapping[str, FileItem], way: str) -> None:
         self.matched.update(matched)
         self.ways[way] += len(matched)
         taken = {id(item) for item in matched.values()}
         self._free = [item for item in self._free if id(item) not in taken]
 
 
-def _shifts(indices: Mapping[str, int], matched: Mapping[str, Item]) -> Callable[[int], int | None]:
+def _shifts(indices: Mapping[str, int], matched: Mapping[str, FileItem]) -> Callable[[int], int | None]:
     """The distance from an index in the file to that in the data, on which the nearest matched items agree."""
     known = sorted((item.index, indices[row_id]) for row_id, item in matched.items() if row_id in indices)
     if any(before > after for (_, before), (_, after) in pairwise(known)):

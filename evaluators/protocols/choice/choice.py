@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from eyechart.datasets_scripts.common.choice.passes import pass_number
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Flag, PromptFunction, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol
 from eyechart.evaluators.protocols.validation import check_text_list, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
 from eyechart.evaluators.results.items import Item, columns_of, with_columns
@@ -61,7 +61,7 @@ class Choice(Protocol):
     share: ClassVar[str] = "accuracy"
     """Key of the score that is the share of correct replies, which the multimodal gain compares."""
 
-    blind_prompt: Definition[PromptFunction | None] = None
+    blind_prompt: Fixed[PromptFunction | None] = None
     """The prompt without images; None removes the images from the prompt in use."""
     blind: Flag = False
     """Ask without the images, to see how many questions can be answered without them."""

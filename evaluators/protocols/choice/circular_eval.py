@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, check_question, choice_request
 from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Definition, Flag, PromptFunction, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, by_row, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
@@ -71,9 +71,9 @@ class CircularEval(Choice):
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True}, {"grade_open_answers": True})
     share: ClassVar[str] = "circular_accuracy"
 
-    open_prompt: Definition[PromptFunction | None] = None
+    open_prompt: Fixed[PromptFunction | None] = None
     """The prompt without options, for replies that a judge grades."""
-    split: Definition[str] = ""
+    split: Fixed[str] = ""
     """Split of the data; the name of the answer file contains it."""
     exclude_blind_solved: BlindRunFolder | None = None
     """Folder of a finished blind run; adds a second score without the questions that the blind run solved

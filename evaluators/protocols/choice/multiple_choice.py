@@ -19,7 +19,7 @@ from eyechart.evaluators.protocols.choice.choice import (
     ordered_options,
     without_images,
 )
-from eyechart.evaluators.protocols.protocol import CONFIG, Definition, PromptFunction, Seed
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, PromptFunction, Seed
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
@@ -58,17 +58,17 @@ class MultipleChoice(Choice):
     item_type: ClassVar[type[LossItem]] = LossItem
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET}, {"blind": True})
 
-    prefill: Definition[str] = ""
+    prefill: Fixed[str] = ""
     """How the reply begins, given to the model."""
-    open_prompt: Definition[PromptFunction | None] = None
+    open_prompt: Fixed[PromptFunction | None] = None
     """The prompt without options, for closed-set inference; None if the task has none."""
-    open_prefill: Definition[str] = ""
+    open_prefill: Fixed[str] = ""
     """How the reply to `open_prompt` begins."""
-    crossed: Definition[tuple[tuple[str, str], ...]] = ()
+    crossed: Fixed[tuple[tuple[str, str], ...]] = ()
     """Pairs of groups by which the scores are broken down jointly."""
-    by_response: Definition[bool] = False
+    by_response: Fixed[bool] = False
     """Whether replies that name an option and replies that do not are also scored separately (AesBench)."""
-    judge_template: Definition[str] = "mmbench_choice"
+    judge_template: Fixed[str] = "mmbench_choice"
     """The judge's prompt template, see `metrics/scoring/judging`."""
     shuffle_seed: Seed | None = None
     """Seed to shuffle the options of each question; by default they keep the release's order."""

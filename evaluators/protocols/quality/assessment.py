@@ -19,7 +19,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.protocol import CONFIG, Definition, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol
 from eyechart.evaluators.protocols.quality.ratings import read_rating
 from eyechart.evaluators.protocols.quality.variants import (
     METRIC_TIES,
@@ -75,11 +75,11 @@ class QualityAssessment(Protocol):
     shares_images: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "quality")
 
-    prefill: Definition[str] = ""
+    prefill: Fixed[str] = ""
     """How the reply begins, given to the model."""
-    word_pairs: Definition[tuple[WordPair, ...]] = (WordPair(("good",), ("poor",)),)
+    word_pairs: Fixed[tuple[WordPair, ...]] = (WordPair(("good",), ("poor",)),)
     """Pairs of words or of sets of words, positive before negative; the first pair is the task's default."""
-    average_over: Definition[str] = ""
+    average_over: Fixed[str] = ""
     """Group whose values are scored separately and then averaged; by default all images are scored together."""
     inference: Literal["logits", "top-token"] = "logits"
     """"logits" pools the logits of two words into a score; "top-token" counts the most probable tokens, to choose the
