@@ -11,7 +11,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.difference import Difference
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
-from eyechart.evaluators.comparison.item_scores import items_of
+from eyechart.evaluators.comparison.item_scores import items_of, shared_items
 from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
@@ -205,7 +205,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     if untested:
         return Unranked(key.title, f"two runs cannot be tested: {untested[0]}")
     items = [items_of(run, key) for run in runs]
-    n_common = len(set.intersection(*(set(one.values[headline.key]) for one in items)))
+    n_common = len(shared_items(items, headline.key).ids)
     if any(one.n != n_common for one in tests):
         return Unranked(key.title, "the runs have different items, so their scores cannot be ranked")
     p_values = np.full((len(runs), len(runs)), np.nan)
@@ -239,19 +239,18 @@ def _compare_task(
         first, second = items_of(one, key), items_of(other, key)
     except DataError as error:
         return Refused(key.title, (error.reason,), False)
-    shared = sorted(first.labels.keys() & second.labels.keys())
-    if not common and not len(first.labels) == len(second.labels) == len(shared):
-        counts = f"A has {len(first.labels)} items and B {len(second.labels)}, {len(shared)} of them in common"
+    shared = shared_items([first, second])
+    if not common and shared.share < 1:
+        counts = f"A has {len(first.labels)} items and B {len(second.labels)}, {len(shared.ids)} of them in common"
         return Refused(key.title, (f"different items: {counts}; --common compares only these",), True)
-    if not shared:
+    if not shared.ids:
         return Refused(key.title, ("the runs have no items in common",), False)
-    changed = [item for item in shared if first.labels[item] != second.labels[item]]
-    if changed:
-        reason = f"the labels of {len(changed)} items differ (first: '{changed[0]}'), so the data differ"
+    if shared.changed:
+        reason = f"the labels of {len(shared.changed)} items differ (first: '{shared.changed[0]}'), so the data differ"
         return Refused(key.title, (reason,), False)
-    if not len(first.labels) == len(second.labels) == len(shared):
+    if shared.share < 1:
         try:
-            first, second = (items_of(run, key, set(shared)) for run in (one, other))
+            first, second = (items_of(run, key, set(shared.ids)) for run in (one, other))
         except DataError as error:
             return Refused(key.title, (error.reason,), False)
-    return differences((key.task, key.dataset, key.split), first, second, shared, seed)
+    return differences((key.task, key.dataset, key.split), first, second, shared.ids, seed)

@@ -41,6 +41,28 @@ class ItemScores:
     """Whether the results average the correlations of parts of the data."""
 
 
+@dataclass(frozen=True)
+class SharedItems:
+    """The items that several runs have in common."""
+
+    ids: list[str]
+    """In the order in which items are compared."""
+    share: float
+    """Their share of the items of the run that has the most; 1 if all runs have the same items."""
+    changed: list[str]
+    """Those whose label differs, so that the runs are on different data."""
+
+
+def shared_items(runs: Sequence[ItemScores], key: str = "") -> SharedItems:
+    """The items that runs have in common; with the key of a score, only items that have it."""
+    items = [(run.values[key] if key else run.labels).keys() for run in runs]
+    ids = sorted(set(items[0]).intersection(*items[1:]))
+    labels, *others = (run.labels for run in runs)
+    others = [other for other in others if other != labels]
+    changed = [id for id in ids if any(other[id] != labels[id] for other in others)]
+    return SharedItems(ids, len(ids) / max(1, *map(len, items)), changed)
+
+
 def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Clusters:
     """The clusters of some items, from the first run that knows them."""
     names = [next((run.clusters[item] for run in runs if run.clusters.get(item)), None) for item in items]

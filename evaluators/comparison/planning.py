@@ -11,7 +11,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.compare import chosen_tasks
 from eyechart.evaluators.comparison.compared_score import ComparedScore
 from eyechart.evaluators.comparison.differences import differences
-from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters, shared_items
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
@@ -167,14 +167,13 @@ def _items(key: TaskKey, runs: Sequence[Run], allowed: Collection[str]) -> tuple
     if len(runs) == 2 and (differ := breaking_differences(results[0], results[1], allowed)):
         raise DataError(f"{'; '.join(differ)}; to plan anyway, use --allow SETTING")
     items = [items_of(run, key) for run in runs]
-    headline, shared = results[0].headline_spec(), sorted(set.intersection(*(set(one.labels) for one in items)))
-    changed = [item for item in shared if any(one.labels[item] != items[0].labels[item] for one in items)]
-    if changed:
+    headline = results[0].headline_spec()
+    if changed := shared_items(items).changed:
         count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
         raise DataError(f"the labels of {count} differ (first: '{changed[0]}'), so the data differ")
     if headline is None or any(headline.key not in one.values for one in items):
         raise DataError("its headline score cannot be computed from single items")
-    shared = [item for item in shared if all(item in one.values[headline.key] for one in items)]
+    shared = shared_items(items, headline.key).ids
     if len(shared) < 2:
         raise DataError(f"{len(shared)} of its items have a score; a plan needs at least 2")
     return headline, items, shared

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
@@ -135,24 +135,17 @@ def compare_items(first: Sequence[Part], second: Sequence[Part]) -> Disagreement
     if not first or [part.place for part in first] != [part.place for part in second]:
         return Disagreement(0.0, 0, False, bool(first and second))
     pairs = list(zip(first, second, strict=True))
+    shared = [shared_items([part.scores for part in pair], pair[0].key) for pair in pairs]
     return Disagreement(
-        min(len(one.items & other.items) / max(len(one.items), len(other.items), 1) for one, other in pairs),
-        sum(_n_changed(one, other) for one, other in pairs),
-        any(_is_regrouped(one, other) for one, other in pairs),
+        min(items.share for items in shared),
+        sum(len(items.changed) for items in shared),
+        any(_is_regrouped(*pair, items) for pair, items in zip(pairs, shared, strict=True)),
         True,
     )
 
 
-def _n_changed(one: Part, other: Part) -> int:
-    mine, theirs = one.scores.labels, other.scores.labels
-    if mine == theirs:
-        return 0
-    return sum(mine.get(item) != theirs.get(item) for item in one.items & other.items)
-
-
-def _is_regrouped(one: Part, other: Part) -> bool:
-    if one.names == other.names:
+def _is_regrouped(one: Part, other: Part, shared: SharedItems) -> bool:
+    if shared.share == 1:
         return one.partition != other.partition
-    shared = sorted(one.items & other.items)
-    mine, theirs = (shared_clusters([part.scores], shared).numbers for part in (one, other))
+    mine, theirs = (shared_clusters([part.scores], shared.ids).numbers for part in (one, other))
     return mine.tolist() != theirs.tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from eyechart.evaluators.comparison.differences import share_test
-from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.comparison.ranking import score_replicates
 from eyechart.evaluators.requests.values import is_number
 from eyechart.hub_cards.leaderboard.board_items import Disagreement, Part, board_items, compare_items
@@ -112,7 +112,8 @@ def _p_value(
 
 def _share_p_value(first: Part, second: Part) -> float:
     """The p-value on the common items, with the clusters of the first entry."""
-    one, other, shared = first.scores, second.scores, sorted(first.items & second.items)
+    one, other = first.scores, second.scores
+    shared = shared_items([one, other], first.key).ids
     right, also = (np.array([of.values[first.key][item] for item in shared], dtype=bool) for of in (one, other))
     images = [one.images[item] for item in shared] if one.images else []
     return share_test(right, also, images, shared_clusters((one, other), shared))[1].p_value
@@ -125,7 +126,7 @@ def _bootstrap_p_value(parts: Sequence[Part], gaps: Sequence[FloatArray]) -> flo
 
 
 def _gaps(first: Part, second: Part) -> FloatArray:
-    shared = sorted(first.items & second.items)
+    shared = shared_items([first.scores, second.scores], first.key).ids
     one, other = _replicates(first.key, first.place, [first.scores, second.scores], shared)
     return one - other
 
