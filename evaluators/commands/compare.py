@@ -47,7 +47,7 @@ def compare(
     """
 
     def work() -> "Comparison | ManyRuns":
-        from eyechart.evaluators.comparison.files import write_comparison
+        from eyechart.evaluators.comparison.compare import write_comparison
 
         found = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
         if out is not None:
@@ -86,7 +86,7 @@ def show_comparison(found: "Comparison | ManyRuns", out: Path | None = None) -> 
 def show_outcome(found: "Comparison | ManyRuns", folders: "Sequence[Path]") -> None:
     """Print a comparison in one line a task, as at the end of a run."""
     from eyechart.evaluators.comparison.compare import ManyRuns
-    from eyechart.evaluators.comparison.verdicts import verdict_lines
+    from eyechart.evaluators.comparison.verdicts import verdicts
 
     if isinstance(found, ManyRuns):
         if found.rankings:
@@ -95,8 +95,8 @@ def show_outcome(found: "Comparison | ManyRuns", folders: "Sequence[Path]") -> N
         pairs, reasons = found.pairs, [f"{task.title}: {task.reason}" for task in found.unranked]
     else:
         _say(f"A: {found.first}; B: {found.second}")
-        for line in verdict_lines(found):
-            _say(line)
+        for verdict in verdicts(found):
+            _say(verdict.text)
         pairs, reasons = (found,), [f"{one.title}: {'; '.join(one.reasons)}" for one in found.refused]
     for reason in reasons:
         _say(f"not compared: {reason}")
@@ -158,12 +158,12 @@ def _say_many(found: "ManyRuns") -> None:
 
 
 def _say_two(found: "Comparison", out: Path | None) -> None:
-    from eyechart.evaluators.comparison.verdicts import verdict_lines
+    from eyechart.evaluators.comparison.verdicts import verdicts
 
     if found.differences:
         console().print(_table(found))
-        for line in verdict_lines(found):
-            _say(line)
+        for verdict in verdicts(found):
+            _say(verdict.text)
         _say_settings([found])
         _say_synthetic([found])
         if sum(one.has_test for one in found.differences) > 1:
@@ -180,7 +180,7 @@ def _say_two(found: "Comparison", out: Path | None) -> None:
 
 
 def _table(found: "Comparison", *, is_adjusted: bool = False) -> "Table":
-    from eyechart.evaluators.comparison.difference import shown_p, signed
+    from eyechart.evaluators.comparison.differences import shown_p, signed
     from eyechart.evaluators.runs.console import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
@@ -205,10 +205,10 @@ def _table(found: "Comparison", *, is_adjusted: bool = False) -> "Table":
 
 
 def _say_methods(pairs: "Sequence[Comparison]") -> None:
-    from eyechart.evaluators.comparison.notes import method_lines, unread_lines
+    from eyechart.evaluators.comparison.verdicts import method_notes
 
-    for line in (*method_lines([one for pair in pairs for one in pair.differences]), *unread_lines(pairs)):
-        _say(line)
+    for note in method_notes([one for pair in pairs for one in pair.differences]):
+        _say(note.text)
 
 
 def _say_notes(differences: "Sequence[Difference]") -> None:
@@ -229,10 +229,10 @@ def _say_settings(pairs: "Sequence[Comparison]") -> None:
 
 
 def _say_synthetic(pairs: "Sequence[Comparison]") -> None:
-    from eyechart.evaluators.comparison.verdicts import synthetic_line
+    from eyechart.evaluators.comparison.verdicts import synthetic_note
 
-    if line := synthetic_line(pairs):
-        _say(line)
+    if note := synthetic_note(pairs):
+        _say(note.text)
 
 
 def _say(text: str) -> None:
@@ -246,7 +246,7 @@ def _shown(key: str, value: float) -> str:
 
 
 def _interval(one: "Difference") -> str:
-    from eyechart.evaluators.comparison.difference import signed
+    from eyechart.evaluators.comparison.differences import signed
 
     if not all(map(math.isfinite, one.difference_ci95)):
         return ""

@@ -2,7 +2,7 @@
 
 from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,12 +37,11 @@ def plan(
     Two runs show how often models like these are correct on the same items. With one run, the other model is assumed to
     be correct independently of it; models that agree more often need fewer items.
     """
-    from eyechart.evaluators.comparison.planning import plan_runs
+    from eyechart.evaluators.comparison.planning import Goal, plan_runs
     from eyechart.evaluators.runs.console import add_heading, add_scores, scores_table
     from eyechart.metrics.scores import spec
 
-    given: Any = {"n": n, "power": power, "models": models, "allowed": allow or [], "seed": seed}
-    plans = checked(lambda: plan_runs(runs, task or [], difference=difference, **given))
+    plans = checked(lambda: plan_runs(runs, task or [], Goal(difference, n, power, models, seed), allow or []))
     is_observed = any(one.needed_ci95 for one in plans.plans)
     table = scores_table(
         f"What a paired test at the 5 % level can detect with power {100 * power:g} %",

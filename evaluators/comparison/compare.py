@@ -1,23 +1,36 @@
-"""Compare two or more runs, task by task."""
+"""Compare two or more runs, task by task; more than two are ranked too."""
 
+import csv
+import io
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
 
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.difference import Difference
-from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, corrected, differences
-from eyechart.evaluators.comparison.item_scores import items_of, shared_items
-from eyechart.evaluators.comparison.ranking import Ranking, Unranked, rank_runs
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.comparison.differences import (
+    FEW_TO_RESAMPLE,
+    ComparedScore,
+    Difference,
+    corrected,
+    differences,
+)
+from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
+from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import match_tasks
+from eyechart.metrics.scoring.statistics.ranking import places
+
+_FLIPS = ("task", "dataset", "split", "score", "id", "correct_in")
+"""Columns of the list of items that only one of two runs has right."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,35 @@ class Comparison:
     """Key of each compared task's headline score, by the title of the task."""
     synthetic: tuple[str, ...]
     """Titles of the compared tasks on synthetic demo data."""
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """The place of one run."""
+
+    run: str
+    score: float
+    place: int
+    """One more than the number of significantly better runs; several runs can share a place."""
+
+
+@dataclass(frozen=True)
+class Ranking(ComparedScore):
+    """Runs ranked by the headline of one task, best first."""
+
+    n: int
+    """Number of items that all runs have."""
+    runs: tuple[RankedRun, ...]
+    tests: int
+    """Number of paired tests that determine the places; their p-values are Holm-adjusted."""
+
+
+@dataclass(frozen=True)
+class Unranked:
+    """A task without a ranking."""
+
+    title: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -90,45 +132,9 @@ def compare(
         UsageError: No run has a task, the runs have no task in common, or an allowed setting does not exist.
         DataError: A run cannot be read.
     """
-    one, other = read_runs([first, second])
-    found = _compare_runs(one, other, chosen_tasks((one, other), tasks), common, allowed, seed)
-    return replace(found, differences=tuple(corrected(found.differences)))
-
-
-def _compare_runs(
-    one: Run, other: Run, tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
-) -> Comparison:
-    """Compare two runs, without adjustment for the number of tests."""
-    keys = [key for key in one.tasks if key in other.tasks and key.dataset != AVERAGE]
-    allowed = allowed_names(allowed, [*one.results.tasks, *other.results.tasks])
-    wanted = [key for key in keys if key.task in tasks]
-    if not wanted:
-        raise UsageError(f"{one.folder} and {other.folder} have no task on the same data in common; nothing to compare")
-    found: list[Difference] = []
-    refused: list[Refused] = []
-    for key in wanted:
-        made = _compare_task(key, one, other, common, allowed, seed)
-        if isinstance(made, Refused):
-            refused.append(made)
-        else:
-            found += made
-    only_in_one = [
-        key.title
-        for run, rest in ((one, other), (other, one))
-        for key in run.tasks
-        if key not in rest.tasks and key.task in tasks
-    ]
-    compared = [key for key in wanted if key.title not in {each.title for each in refused}]
-    return Comparison(
-        one.label,
-        other.label,
-        tuple(found),
-        tuple(refused),
-        tuple(only_in_one),
-        tuple(dict.fromkeys(filter(None, (also_differ(one.tasks[key], other.tasks[key]) for key in compared)))),
-        {key.title: score.key for key in compared if (score := one.tasks[key].headline_spec()) is not None},
-        tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in (one, other))),
-    )
+    runs = read_runs([first, second])
+    (pair,) = _compare_pairs(runs, chosen_tasks(runs, tasks), common, allowed, seed)
+    return pair
 
 
 def compare_many(
@@ -159,61 +165,16 @@ def compare_many(
     if len(folders) < 2:
         raise UsageError("only one run is given; name two or more to compare")
     runs = read_runs(folders)
-    tasks = chosen_tasks(runs, tasks)
-    pairs = [_compare_runs(one, other, tasks, common, allowed, seed) for one, other in combinations(runs, 2)]
-    adjusted = iter(corrected([one for pair in pairs for one in pair.differences]))
-    pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
-    ranked = [_rank(key, runs, pairs) for key in merged_keys(runs) if key.task in tasks]
-    return ManyRuns(
-        tuple(run.label for run in runs),
-        tuple(pairs),
-        tuple(one for one in ranked if isinstance(one, Ranking)),
-        tuple(one for one in ranked if isinstance(one, Unranked)),
-    )
-
-
-def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ranking | Unranked:
-    """Rank runs by the headline of a task, if all pairs of runs were compared by it."""
-    labels = [run.label for run in runs]
-    missing = [run.label for run in runs if key not in run.tasks]
-    if missing:
-        return Unranked(key.title, f"missing in {' and '.join(missing)}")
-    if key.dataset == AVERAGE:
-        return Unranked(key.title, "it is an average over datasets, which are ranked separately")
-    headline = runs[0].tasks[key].headline_spec()
-    if headline is None:
-        return Unranked(key.title, "the task has no headline score")
-    refused = [pair for pair in pairs if any(one.title == key.title for one in pair.refused)]
-    if refused:
-        names = ", ".join(f"{pair.first} with {pair.second}" for pair in refused)
-        return Unranked(key.title, f"not all runs can be compared: {names}")
-    place = (key.task, key.dataset, key.split)
-    tests = [
-        one
-        for pair in pairs
-        for one in pair.differences
-        if (one.task, one.dataset, one.split, one.key) == (*place, headline.key)
-    ]
-    if len(tests) < len(pairs):
-        return Unranked(
-            key.title, f"its headline, {headline.label}, cannot be computed from the scores of single items"
-        )
-    undefined = [one.note for one in tests if math.isnan(one.difference)]
-    if undefined:
-        return Unranked(key.title, f"a difference is undefined: {undefined[0]}")
-    untested = [one.note for one in tests if one.note not in ("", FEW_TO_RESAMPLE)]
-    if untested:
-        return Unranked(key.title, f"two runs cannot be tested: {untested[0]}")
-    items = [items_of(run, key) for run in runs]
-    n_common = len(shared_items(items, headline.key).ids)
-    if any(one.n != n_common for one in tests):
-        return Unranked(key.title, "the runs have different items, so their scores cannot be ranked")
-    p_values = np.full((len(runs), len(runs)), np.nan)
-    scores: dict[int, float] = {}
-    for (i, j), one in zip(combinations(range(len(runs)), 2), tests, strict=True):
-        p_values[i, j] = p_values[j, i] = one.p_holm
-        scores |= {i: one.first, j: one.second}
-    return rank_runs(place, labels, headline.key, [scores[i] for i in range(len(runs))], p_values, n_common)
+    names = chosen_tasks(runs, tasks)
+    pairs = _compare_pairs(runs, names, common, allowed, seed)
+    rankings, unranked = [], []
+    for key in merged_keys(runs):
+        if key.task in names:
+            try:
+                rankings.append(_rank(key, runs, pairs))
+            except DataError as error:
+                unranked.append(Unranked(key.title, error.reason))
+    return ManyRuns(tuple(run.label for run in runs), tuple(pairs), tuple(rankings), tuple(unranked))
 
 
 def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
@@ -225,32 +186,144 @@ def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
     return match_tasks(tasks, [key.task for run in runs for key in run.tasks], "in these runs")
 
 
-def _compare_task(
-    key: TaskKey, one: Run, other: Run, common: bool, allowed: Collection[str], seed: int
-) -> list[Difference] | Refused:
-    unscored = [run.label for run in (one, other) if run.tasks[key].scores is None]
+def comparable_items(
+    key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool
+) -> tuple[list[ItemScores], list[str]]:
+    """The item scores of one or two runs, and the ids of the items that both have.
+
+    Args:
+        key: The task, which all runs have.
+        runs: The runs.
+        allowed: Names of settings that may differ.
+        common: Whether the runs may have different items.
+
+    Raises:
+        IncomparableError: There are no scores of single items, or the runs' settings, items or labels differ.
+    """
+    results = [run.tasks[key] for run in runs]
+    unscored = [run.label for run, result in zip(runs, results, strict=True) if result.scores is None]
     if unscored:
-        reason = f"{' and '.join(unscored)}: no score, as the answers are private, so items cannot be compared"
-        return Refused(key.title, (reason,), False)
-    reasons = breaking_differences(one.tasks[key], other.tasks[key], allowed)
-    if reasons:
-        return Refused(key.title, tuple(reasons), True)
-    try:
-        first, second = items_of(one, key), items_of(other, key)
-    except DataError as error:
-        return Refused(key.title, (error.reason,), False)
-    shared = shared_items([first, second])
-    if not common and shared.share < 1:
-        counts = f"A has {len(first.labels)} items and B {len(second.labels)}, {len(shared.ids)} of them in common"
-        return Refused(key.title, (f"different items: {counts}; --common compares only these",), True)
+        raise IncomparableError(f"{' and '.join(unscored)}: no score, as the answers are private")
+    if reasons := breaking_differences(results[0], results[-1], allowed):
+        raise IncomparableError(*reasons, can_be_allowed=True)
+    items = [items_of(run, key) for run in runs]
+    shared = shared_items(items)
+    if shared.share < 1 and not common:
+        counts = f"A has {len(items[0].labels)} items and B {len(items[1].labels)}, {len(shared.ids)} of them in common"
+        raise IncomparableError(f"different items: {counts}; --common compares only these", can_be_allowed=True)
     if not shared.ids:
-        return Refused(key.title, ("the runs have no items in common",), False)
-    if shared.changed:
-        reason = f"the labels of {len(shared.changed)} items differ (first: '{shared.changed[0]}'), so the data differ"
-        return Refused(key.title, (reason,), False)
+        raise IncomparableError("the runs have no items in common")
+    if changed := shared.changed:
+        raise IncomparableError(f"labels of {len(changed)} items differ (first: '{changed[0]}'), so the data differ")
     if shared.share < 1:
+        items = [items_of(run, key, set(shared.ids)) for run in runs]
+    return items, shared.ids
+
+
+def _compare_pairs(
+    runs: Sequence[Run], tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
+) -> list[Comparison]:
+    """The comparison of every two runs, Holm-adjusted over the pairs."""
+    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
+    pairs = [_compare_pair(pair, tasks, common, allowed, seed) for pair in combinations(runs, 2)]
+    adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
+    return [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
+
+
+def _compare_pair(
+    runs: tuple[Run, Run], tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
+) -> Comparison:
+    first, second = runs
+    chosen = [key for key in merged_keys(runs) if key.task in tasks]
+    shared = [key for key in chosen if all(key in run.tasks for run in runs)]
+    tested = [key for key in shared if key.dataset != AVERAGE]
+    if not tested:
+        raise UsageError(
+            f"{first.folder} and {second.folder} have no task on the same data in common; nothing to compare"
+        )
+    tests: list[Difference] = []
+    refused: list[Refused] = []
+    for key in tested:
         try:
-            first, second = (items_of(run, key, set(shared.ids)) for run in (one, other))
-        except DataError as error:
-            return Refused(key.title, (error.reason,), False)
-    return differences((key.task, key.dataset, key.split), first, second, shared.ids, seed)
+            items, ids = comparable_items(key, runs, allowed, common=common)
+            tests += differences(key[:3], items, ids, seed)
+        except IncomparableError as error:
+            refused.append(Refused(key.title, error.reasons, error.can_be_allowed))
+    compared = [key for key in tested if key.title not in {task.title for task in refused}]
+    return Comparison(
+        first.label,
+        second.label,
+        tuple(tests),
+        tuple(refused),
+        tuple(key.title for key in chosen if key not in shared),
+        tuple(dict.fromkeys(filter(None, (also_differ(first.tasks[key], second.tasks[key]) for key in compared)))),
+        {key.title: score.key for key in compared if (score := first.tasks[key].headline_spec()) is not None},
+        tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in runs)),
+    )
+
+
+def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ranking:
+    """Rank runs by the headline of a task, or raise the reason why not all pairs of runs were tested on it."""
+    missing = [run.label for run in runs if key not in run.tasks]
+    if missing:
+        raise DataError(f"missing in {' and '.join(missing)}")
+    if key.dataset == AVERAGE:
+        raise DataError("it is an average over datasets, which are ranked separately")
+    headline = runs[0].tasks[key].headline_spec()
+    if headline is None:
+        raise DataError("the task has no headline score")
+    refused = [pair for pair in pairs if any(task.title == key.title for task in pair.refused)]
+    if refused:
+        names = ", ".join(f"{pair.first} with {pair.second}" for pair in refused)
+        raise DataError(f"not all runs can be compared: {names}")
+    tests = [test for pair in pairs for test in pair.differences if (test.title, test.key) == (key.title, headline.key)]
+    if len(tests) < len(pairs):
+        raise DataError(f"its headline, {headline.label}, cannot be computed from the scores of single items")
+    for test in tests:
+        if math.isnan(test.difference):
+            raise DataError(f"a difference is undefined: {test.note}")
+        if test.note not in ("", FEW_TO_RESAMPLE):
+            raise DataError(f"two runs cannot be tested: {test.note}")
+    n = len(shared_items([items_of(run, key) for run in runs], headline.key).ids)
+    if any(test.n != n for test in tests):
+        raise DataError("the runs have different items, so their scores cannot be ranked")
+    p_values = np.full((len(runs), len(runs)), np.nan)
+    scores = np.full(len(runs), np.nan)
+    for (i, j), test in zip(combinations(range(len(runs)), 2), tests, strict=True):
+        p_values[i, j] = p_values[j, i] = test.p_holm
+        scores[[i, j]] = test.first, test.second
+    ranked = [
+        RankedRun(run.label, score, place)
+        for run, score, place in zip(runs, scores.tolist(), places(scores.tolist(), p_values), strict=True)
+    ]
+    ranked.sort(key=lambda run: (run.place, -run.score))
+    n_tests = sum(test.has_test for test in tests)
+    return Ranking(*key[:3], headline.key, headline.label, n, tuple(ranked), n_tests)
+
+
+def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
+    """Write a comparison: .json with everything, or .csv with a line for each item that only one of two runs has right.
+
+    Raises:
+        UsageError: The file has another extension, is .csv for more than two runs, or cannot be written.
+        OutputError: The disk is full.
+    """
+    if path.suffix not in (".json", ".csv"):
+        raise UsageError(f"--out {path}: the extension must be one of .json, .csv")
+    text = io.StringIO()
+    if path.suffix == ".json":
+        json.dump(without_nan(asdict(comparison)), text, ensure_ascii=False, indent=1, allow_nan=False)
+        text.write("\n")
+    elif isinstance(comparison, ManyRuns):
+        raise UsageError(f"--out {path}: .csv lists the items that flipped between two runs; use .json for more runs")
+    else:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(_FLIPS)
+        for test in comparison.differences:
+            for side, items in (("A", test.only_first), ("B", test.only_second)):
+                writer.writerows((test.task, test.dataset, test.split, test.score, item, side) for item in items)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.getvalue())
+    except OSError as error:
+        raise unwritable(f"--out {path}", error) from error

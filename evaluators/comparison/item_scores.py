@@ -3,13 +3,13 @@
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.scoring import item_type, score_again
-from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.items import MAIN, Item
+from eyechart.evaluators.results.finished_runs import Answers, Run, TaskKey
+from eyechart.evaluators.results.items import MAIN
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
@@ -18,13 +18,23 @@ from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 
+class IncomparableError(DataError):
+    """Runs of a task cannot be compared; `reasons` has all reasons."""
+
+    def __init__(self, *reasons: str, can_be_allowed: bool = False) -> None:
+        """Join the reasons."""
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+        self.can_be_allowed = can_be_allowed
+
+
 @dataclass(frozen=True)
 class ItemScores:
     """The scores of the items of one result."""
 
     labels: Mapping[str, str]
     """The label of each public item."""
-    values: dict[str, dict[str, Any]]
+    values: Mapping[str, Mapping[str, Any]]
     """By the score's key, then by item: whether the item is correct, a mean for each column, or the value that a
     correlation is computed from. Items without a value are missing."""
     human: Mapping[str, float] = field(default_factory=dict)
@@ -69,11 +79,6 @@ def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Cluster
     return Clusters.of(names or None, len(items))
 
 
-def n_unread(runs: Sequence[ItemScores], items: Sequence[str]) -> int:
-    """Number of items that may share something with others, but no run knows what."""
-    return sum(all(item in run.clusters and not run.clusters[item] for run in runs) for item in items)
-
-
 def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> ItemScores:
     """The item scores of a result in a run.
 
@@ -84,84 +89,97 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
             computed again from these.
 
     Raises:
-        DataError: The run has no predictions for the task, or several results share them.
+        IncomparableError: The run has no predictions for the task, several results share them, no item has a public
+            label, or the result has no scores of single items.
     """
     result, answers = run.tasks[key], run.answers(key)
     if answers is None:
         several = "the run has this task several times" if key._replace(repeat=1) in run.tasks else "no predictions"
-        raise DataError(f"{run.label}: {several}, so single items cannot be compared")
-    task = known_task(result.task)
-    items = answers.items(item_type(task, result))
+        raise IncomparableError(f"{run.label}: {several}, so single items cannot be compared")
     try:
         if only is not None:
-            items = [item for item in items if item.id in only]
-            if any(spec.correlation and not spec.of for spec in specs_in(result.scores or {})):
+            answers = answers.where([id in only for id in answers.column("id")])
+            if any(map(_is_of_ranking, specs_in(result.scores or {}))):
+                task = known_task(result.task)
                 with warnings.catch_warnings():
                     # The results already contain the warnings of the runs.
                     warnings.simplefilter("ignore")
-                    result = score_again(task, result, items, parse=False)
-        return item_scores(result, items)
+                    result = score_again(task, result, answers.items(item_type(task, result)), parse=False)
+        return _item_scores(result, answers)
     except DataError as error:
-        raise DataError(f"{run.label}: {error.reason}") from error
+        raise IncomparableError(f"{run.label}: {error.reason}") from error
 
 
-def item_scores(result: TaskResult, items: Sequence[Item]) -> ItemScores:
-    """The item scores of a result.
+def _is_of_ranking(spec: ScoreSpec) -> bool:
+    """Whether a score is a correlation of images that are ranked from all items together."""
+    return bool(spec.correlation and not spec.of)
 
-    Raises:
-        DataError: No item has a public label, or the result has no scores of single items.
-    """
-    main = [item for item in items if item.pass_name == MAIN and item.label is not None]
-    if not main:
+
+def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
+    """The scores of the first passes with a public label."""
+    labels = answers.column("label", str)
+    is_public = [name == MAIN and label is not None for name, label in zip(answers.column("pass"), labels, strict=True)]
+    answers = answers.where(is_public)
+    if not len(answers):
         raise DataError("no item has a public label")
-    scores = result.scores or {}
-    specs, headline = specs_in(scores), result.headline_spec()
-    found = ItemScores({item.id: item.label or "" for item in main}, {}, clusters={i.id: i.cluster for i in main})
-    ranking: ScoreSpec | None = None
-    for spec in specs:
-        # A judge's dimension in which no item has a score is in the scores nonetheless.
-        columns = [
-            name for name in spec.of if name in scores or any(getattr(item, name, None) is not None for item in main)
-        ]
-        if spec.correlation and not spec.of:
-            ranking = spec
-        # The sum and the mean of the same columns give the same test.
-        elif columns and (len(columns) == 1 or spec == headline):
-            found.values[spec.key] = _values(spec, columns, main)
-            if spec.against:
-                human = {item.id: getattr(item, spec.against) for item in main}
-                found = replace(found, human=human, is_averaged=scores.get("average_over") is not None, clusters={})
-            if spec.images:
-                images = {item.id: tuple(getattr(item, name) for name in spec.images) for item in main}
-                found = replace(found, images=images, clusters={})
-    if ranking is not None:
-        how = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores}
-        found = replace(found, ranked=_ranked(main, scores), pooling=PairSettings(**how))
-    if not found.values:
+    ids, scores, specs = answers.column("id"), result.scores or {}, specs_in(result.scores or {})
+    values = {spec.key: by_id for spec in specs if (by_id := _values(spec, result, answers))}
+    if not values:
         raise DataError("its scores cannot be computed from single items")
-    scored = {id for values in found.values.values() for id in values}
-    return replace(found, labels={id: label for id, label in found.labels.items() if id in scored})
+
+    def by_id(names: Sequence[str], kind: type) -> dict[str, Any]:
+        columns = zip(*(answers.column(name, kind) for name in names), strict=True)
+        return dict(zip(ids, columns, strict=True))
+
+    compared = [spec for spec in specs if spec.key in values]
+    against = next((spec.against for spec in compared if spec.against), "")
+    images = next((spec.images for spec in compared if spec.images), ())
+    scored = {id for of_score in values.values() for id in of_score}
+    has_ranking = any(map(_is_of_ranking, specs))
+    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores and has_ranking}
+    return ItemScores(
+        {id: label for id, (label,) in by_id(["label"], str).items() if id in scored},
+        values,
+        human={id: human for id, (human,) in by_id([against], float).items()} if against else {},
+        images=by_id(images, str) if images else {},
+        clusters={} if against or images else {id: cluster for id, (cluster,) in by_id(["cluster"], str).items()},
+        ranked=_ranked(answers, scores) if has_ranking else {},
+        pooling=PairSettings(**pooling),
+        is_averaged=bool(against) and scores.get("average_over") is not None,
+    )
 
 
-def _values(spec: ScoreSpec, columns: Sequence[str], items: Sequence[Item]) -> dict[str, Any]:
-    """The value of each item that has one."""
+def _values(spec: ScoreSpec, result: TaskResult, answers: Answers) -> dict[str, Any]:
+    """The value of each item that has one; empty if runs are not compared on the score."""
+    kind = float if spec.correlation or spec.unit is Unit.POINTS else bool
+    columns = {name: answers.column(name, kind) for name in spec.of}
+    # A judge's dimension in which no item has a score is in the scores nonetheless.
+    used = [
+        values
+        for name, values in columns.items()
+        if name in (result.scores or {}) or any(value is not None for value in values)
+    ]
+    # The sum and the mean of the same columns give the same test.
+    if not used or (len(used) > 1 and spec != result.headline_spec()):
+        return {}
     if spec.unit is Unit.POINTS:
-        return {item.id: tuple(getattr(item, name) for name in columns) for item in items}
-    found = {item.id: getattr(item, columns[0]) for item in items}
-    return {id: value for id, value in found.items() if value is not None}
+        return dict(zip(answers.column("id"), zip(*used, strict=True), strict=True))
+    return {id: value for id, value in zip(answers.column("id"), used[0], strict=True) if value is not None}
 
 
-def _ranked(items: Sequence[Any], scores: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
+def _ranked(answers: Answers, scores: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
     """The images' scores in a result, with their human quality."""
     quality: dict[str, dict[str, float]] = {}
-    # Pairs may have winners instead of qualities.
-    for item in (item for item in items if item.first_quality is not None):
-        of_pool = quality.setdefault(item.pool or "", {})
-        of_pool |= {item.first_id: item.first_quality, item.second_id: item.second_quality}
-    found = scores.get(IMAGE_SCORES) or {}
-    by_pool = found if any(isinstance(value, Mapping) for value in found.values()) else {"": found}
+    names = [answers.column(name, str) for name in ("pool", "first_id", "second_id")]
+    qualities = [answers.column(name, float) for name in ("first_quality", "second_quality")]
+    for pool, first, second, of_first, of_second in zip(*names, *qualities, strict=True):
+        # Pairs may have winners instead of qualities.
+        if of_first is not None:
+            quality.setdefault(pool or "", {}).update({first: of_first, second: of_second})
+    images = scores.get(IMAGE_SCORES) or {}
+    by_pool = images if any(isinstance(value, Mapping) for value in images.values()) else {"": images}
     return {
-        pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in images.items()}
-        for pool, images in by_pool.items()
-        if images and pool in quality and images.keys() <= quality[pool].keys()
+        pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in ranked.items()}
+        for pool, ranked in by_pool.items()
+        if ranked and pool in quality and ranked.keys() <= quality[pool].keys()
     }

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.compare import chosen_tasks
-from eyechart.evaluators.comparison.compared_score import ComparedScore
-from eyechart.evaluators.comparison.differences import differences
-from eyechart.evaluators.comparison.item_scores import ItemScores, items_of, shared_clusters, shared_items
-from eyechart.evaluators.comparison.ranking import score_replicates
-from eyechart.evaluators.comparison.settings import allowed_names, breaking_differences
+from eyechart.evaluators.comparison.compare import chosen_tasks, comparable_items
+from eyechart.evaluators.comparison.differences import ComparedScore, differences
+from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, shared_clusters, shared_items
+from eyechart.evaluators.comparison.replicates import score_replicates
+from eyechart.evaluators.comparison.settings import allowed_names
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.metrics.scores import ScoreSpec, Unit
@@ -27,7 +26,42 @@ from eyechart.metrics.scoring.statistics.shares import clustered_variance
 # Equal replicates have at most this variance, from rounding.
 _EQUAL = 1e-20
 _ROUNDING = 1e-9
-Ids = list[str]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to plan for.
+
+    Raises:
+        UsageError: A value is out of range.
+    """
+
+    difference: float | None = None
+    """Difference to detect, as a fraction of the scale for shares, else in the unit of the score. Default: that between
+    the two runs."""
+    n: int | None = None
+    """Number of items. Default: that of the runs."""
+    power: float = POWER
+    """Probability of detecting the difference."""
+    models: int = 2
+    """Number of models that will be compared in pairs, with Holm-adjusted p-values."""
+    seed: int = 0
+    """Seed of the bootstrap."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        ranges = {
+            "difference": (self.difference is None or 0 < abs(self.difference) <= 2, "above 0 and at most 2"),
+            "power": (0.05 < self.power < 1, "above 0.05 and below 1"),
+            "n": (self.n is None or self.n >= 2, "at least 2"),
+            "models": (self.models >= 2, "at least 2"),
+        }
+        for name, (is_allowed, allowed) in ranges.items():
+            if not is_allowed:
+                raise UsageError(f"--{name} {getattr(self, name):g} is not allowed; it must be {allowed}")
+
+
+_DEFAULT = Goal()
 
 
 @dataclass(frozen=True)
@@ -77,15 +111,7 @@ class Plans:
 
 
 def plan_runs(
-    folders: Sequence[str | Path],
-    tasks: Sequence[str] = (),
-    *,
-    difference: float | None = None,
-    n: int | None = None,
-    power: float = POWER,
-    models: int = 2,
-    allowed: Collection[str] = (),
-    seed: int = 0,
+    folders: Sequence[str | Path], tasks: Sequence[str] = (), goal: Goal = _DEFAULT, allowed: Collection[str] = ()
 ) -> Plans:
     """Plan a comparison.
 
@@ -94,107 +120,56 @@ def plan_runs(
             model's answers are then assumed to be independent of the first's. Models that are correct on the same items
             need fewer items than that.
         tasks: Names of tasks; if empty, all that the runs have.
-        difference: Difference to detect, as a fraction of the scale for shares, else in the unit of the score. Default:
-            that between the two runs.
-        n: Number of items. Default: that of the runs.
-        power: Probability of detecting the difference.
-        models: Number of models that will be compared in pairs, with Holm-adjusted p-values.
+        goal: What to plan for.
         allowed: Names of settings that may differ between the runs.
-        seed: Seed of the bootstrap.
 
     Returns:
         A plan for each task that has single items and that `compare` would compare, and why other tasks have none.
 
     Raises:
-        UsageError: The number of runs is not 1 or 2, no run has a task or an allowed setting, or an argument is out of
-            range.
+        UsageError: The number of runs is not 1 or 2, no run has a task or an allowed setting, or one run is given
+            without a difference.
         DataError: A run cannot be read, or no task can be planned; the message says why.
     """
     if len(folders) not in (1, 2):
         raise UsageError(f"{len(folders)} runs are given; name two finished runs, or one run with --difference")
-    if len(folders) == 1 and difference is None:
+    if len(folders) == 1 and goal.difference is None:
         raise UsageError("only one run is given; name a second run, or set --difference")
-    if difference is not None and not 0 < abs(difference) <= 2:
-        raise UsageError(f"--difference {difference:g} is not allowed; it must be above 0 and at most 2 (0.02 for 2 %)")
-    if not 0.05 < power < 1:
-        raise UsageError(f"--power {power:g} is not allowed; it must be above 0.05 and below 1")
-    if n is not None and n < 2:
-        raise UsageError(f"--n {n} is not allowed; it must be at least 2")
-    if models < 2:
-        raise UsageError(f"--models {models} is not allowed; it must be at least 2")
     runs = read_runs(folders)
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
-    goal, names = _Goal(difference, n, power, math.comb(models, 2), seed), chosen_tasks(runs, tasks)
+    names = chosen_tasks(runs, tasks)
     plans, passed_over = [], []
     for key in merged_keys(runs):
-        if key.task not in names:
-            continue
-        try:
-            plans.append(_plan(key, *_items(key, runs, allowed), goal))
-        except DataError as error:
-            passed_over.append(PassedOver(key.title, error.reason))
+        if key.task in names:
+            try:
+                plans.append(_plan(key, runs, goal, allowed))
+            except DataError as error:
+                passed_over.append(PassedOver(key.title, error.reason))
     if not plans:
-        reasons = "".join(f"\n{one.title}: {one.reason}" for one in passed_over)
+        reasons = "".join(f"\n{task.title}: {task.reason}" for task in passed_over)
         raise DataError(f"no task of these runs can be planned:{reasons}")
     return Plans(tuple(plans), tuple(passed_over))
 
 
-@dataclass(frozen=True)
-class _Goal:
-    """What every task is planned for."""
-
-    difference: float | None
-    n: int | None
-    power: float
-    pairs: int
-    seed: int
-
-
-def _items(key: TaskKey, runs: Sequence[Run], allowed: Collection[str]) -> tuple[ScoreSpec, list[ItemScores], Ids]:
-    """The headline score of a task, the items of each run, and the ids of those that all runs have.
-
-    Raises:
-        DataError: The task cannot be planned.
-    """
-    if key.dataset == AVERAGE:
-        raise DataError("it is an average over datasets, which are planned separately")
-    for run in runs:
-        if key not in run.tasks:
-            raise DataError(f"missing in {run.label}")
-        if run.tasks[key].scores is None:
-            raise DataError(f"{run.label}: no score, as the answers are private")
-    results = [run.tasks[key] for run in runs]
-    if len(runs) == 2 and (differ := breaking_differences(results[0], results[1], allowed)):
-        raise DataError(f"{'; '.join(differ)}; to plan anyway, use --allow SETTING")
-    items = [items_of(run, key) for run in runs]
-    headline = results[0].headline_spec()
-    if changed := shared_items(items).changed:
-        count = "1 item" if len(changed) == 1 else f"{len(changed)} items"
-        raise DataError(f"the labels of {count} differ (first: '{changed[0]}'), so the data differ")
-    if headline is None or any(headline.key not in one.values for one in items):
-        raise DataError("its headline score cannot be computed from single items")
-    shared = shared_items(items, headline.key).ids
-    if len(shared) < 2:
-        raise DataError(f"{len(shared)} of its items have a score; a plan needs at least 2")
-    return headline, items, shared
-
-
-def _plan(key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared: Ids, goal: _Goal) -> Plan:
-    place = (key.task, key.dataset, key.split)
+def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str]) -> Plan:
+    """The plan for a task; a DataError says why it cannot be planned."""
+    headline, items, ids = _headline_items(key, runs, allowed)
+    data = key[:3]
+    # Scores in percent are planned as fractions, as --difference is given.
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
     observed, ends = math.nan, (math.nan, math.nan)
     if len(items) == 2:
-        tests = differences(place, items[0], items[1], shared, goal.seed)
-        test = next(one for one in tests if one.key == headline.key)
+        tests = differences(data, items, ids, goal.seed)
+        test = next(test for test in tests if test.key == headline.key)
         observed, ends = test.difference / scale, (test.difference_ci95[0] / scale, test.difference_ci95[1] / scale)
     difference = observed if goal.difference is None else goal.difference
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     if headline.unit in (Unit.CORRELATION, Unit.POINTS):
-        units, design = _resampled(headline, items, shared, part_generator(goal.seed, "/".join(place)))
+        units, design = _resampled_design(headline, items, ids, part_generator(goal.seed, "/".join(data)))
     else:
-        units, design = _of_shares(headline, items, shared, difference)
-    design, at = replace(design, pairs=goal.pairs), goal.n or len(shared)
+        units, design = _share_design(headline, items, ids, difference)
+    design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
     least = design.detectable(at, goal.power)
 
     def needed(true: float) -> int | None:
@@ -204,10 +179,10 @@ def _plan(key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared
     farther, nearer = max(map(abs, ends)), 0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
     is_observed = goal.difference is None and math.isfinite(farther)
     return Plan(
-        *place,
+        *data,
         headline.key,
         headline.label,
-        n=len(shared),
+        n=len(ids),
         units=units,
         effective_units=design.units,
         at=at,
@@ -220,53 +195,81 @@ def _plan(key: TaskKey, headline: ScoreSpec, items: Sequence[ItemScores], shared
     )
 
 
-def _resampled(
-    score: ScoreSpec, items: Sequence[ItemScores], shared: Ids, rng: np.random.Generator
+def _headline_items(
+    key: TaskKey, runs: Sequence[Run], allowed: Collection[str]
+) -> tuple[ScoreSpec, list[ItemScores], list[str]]:
+    """The headline score of a task, the item scores of each run, and the ids of the items on which all have it."""
+    if key.dataset == AVERAGE:
+        raise DataError("it is an average over datasets, which are planned separately")
+    missing = [run.label for run in runs if key not in run.tasks]
+    if missing:
+        raise DataError(f"missing in {missing[0]}")
+    try:
+        items, _ = comparable_items(key, runs, allowed, common=True)
+    except IncomparableError as error:
+        advice = "; to plan anyway, use --allow SETTING" if error.can_be_allowed else ""
+        raise DataError(f"{error.reason}{advice}") from error
+    headline = runs[0].tasks[key].headline_spec()
+    if headline is None or any(headline.key not in run.values for run in items):
+        raise DataError("its headline score cannot be computed from single items")
+    ids = shared_items(items, headline.key).ids
+    if len(ids) < 2:
+        raise DataError(f"{len(ids)} of its items have a score; a plan needs at least 2")
+    return headline, items, ids
+
+
+def _resampled_design(
+    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], rng: np.random.Generator
 ) -> tuple[int, PairedDesign]:
     """The number of units and the design of a correlation, or of a mean of points: its variance is the bootstrap's."""
-    replicates = score_replicates(score, items, shared, rng)
-    deviations = replicates[0] - replicates[1] if len(items) == 2 else replicates[0] * math.sqrt(2)
+    replicates = score_replicates(score, runs, ids, rng)
+    deviations = replicates[0] - replicates[1] if len(runs) == 2 else replicates[0] * math.sqrt(2)
     variance = float(np.nanvar(deviations))
     if variance < _EQUAL:
         raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
-    n = len(shared)
-    units = shared_clusters(items, shared).n_clusters if score.unit is Unit.POINTS else n
+    n = len(ids)
+    units = shared_clusters(runs, ids).n_clusters if score.unit is Unit.POINTS else n
     return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
 
 
-def _of_shares(
-    score: ScoreSpec, items: Sequence[ItemScores], shared: Ids, difference: float
+def _share_design(
+    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], difference: float
 ) -> tuple[int, PairedDesign]:
-    """The number of units and the design of two shares, of items that may share images."""
-    n, right = len(shared), [np.array([one.values[score.key][id] for id in shared], float) for one in items]
-    if len(right) == 2:
-        if abs(difference) > 1:
-            raise DataError(f"two shares cannot differ by {abs(difference):g}; the largest --difference is 1")
-        values, discordant = right[0] - right[1], float(np.mean(right[0] != right[1]))
-    else:
-        values, share = right[0], float(right[0].mean())
-        # The other score is this one plus the difference, or minus it if the sum is off the scale.
-        other = share + difference if 0 <= share + difference <= 1 else share - difference
-        if not 0 <= other <= 1:
-            raise DataError(
-                f"--difference {abs(difference):g} is too large: the run scores {share:g}, and scores end at 0 and 1"
-            )
-        discordant = share * (1 - other) + other * (1 - share)
-    independent = float(np.var(values)) / n
-    alone, clusters = PairedDesign(n, n, independent * n, discordant), shared_clusters(items, shared)
+    """The number of units and the design of the difference of two shares, of items that may share images."""
+    n, correct = len(ids), [np.array([run.values[score.key][id] for id in ids], float) for run in runs]
+    # The spread of these values over images or clusters shows how alike the items of one are.
+    values = correct[0] - correct[1] if len(runs) == 2 else correct[0]
+    variance, images, clusters = float(np.var(values)), runs[0].images, shared_clusters(runs, ids)
+    independent = PairedDesign(n, n, variance, _discordant(correct, difference))
+    if not images and clusters.n_clusters == n:
+        return n, independent
     try:
-        if items[0].images:
-            images = images_for_test(*zip(*(items[0].images[id] for id in shared), strict=True))
-            variance, effective = dyadic_variance(values, images.first, images.second), images.effective
-            units, alike = images.n_images, 2 * n / images.effective
-        elif clusters.n_clusters < n:
-            clusters.check_for_test()
-            variance, freedom = clustered_variance(values, clusters.numbers)
-            units, effective, alike = clusters.n_clusters, freedom + 1, n / clusters.effective
+        if images:
+            pairs = images_for_test(*zip(*(images[id] for id in ids), strict=True))
+            units, effective, most_alike = pairs.n_images, pairs.effective, 2 * n / pairs.effective
+            variance_of_mean = dyadic_variance(values, pairs.first, pairs.second)
         else:
-            return n, alone
+            clusters.check_for_test()
+            variance_of_mean, freedom = clustered_variance(values, clusters.numbers)
+            units, effective, most_alike = clusters.n_clusters, freedom + 1, n / clusters.effective
     except UndefinedScoreError as error:
         raise DataError(str(error)) from None
-    # If all items differ alike, the correlation within units is unknown.
-    effect = max(1.0, variance / independent) if independent else alike
-    return units, replace(alone, units=effective, design_effect=effect, least_units=3, is_clustered=True)
+    # If the values of all items are equal, they do not show how alike the items of one image are: at most entirely.
+    effect = max(1.0, variance_of_mean / (variance / n)) if variance else most_alike
+    return units, replace(independent, units=effective, design_effect=effect, least_units=3, is_clustered=True)
+
+
+def _discordant(correct: Sequence[np.ndarray], difference: float) -> float:
+    """The share of items on which exactly one of two models is correct: observed, or if they are independent."""
+    if len(correct) == 2:
+        if abs(difference) > 1:
+            raise DataError(f"two shares cannot differ by {abs(difference):g}; the largest --difference is 1")
+        return float(np.mean(correct[0] != correct[1]))
+    share = float(correct[0].mean())
+    # The other score is this one plus the difference, or minus it if the sum is off the scale.
+    other = share + difference if 0 <= share + difference <= 1 else share - difference
+    if not 0 <= other <= 1:
+        raise DataError(
+            f"--difference {abs(difference):g} is too large: the run scores {share:g}, and scores end at 0 and 1"
+        )
+    return share * (1 - other) + other * (1 - share)

@@ -8,11 +8,12 @@ from itertools import combinations
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import Comparison, compare_many
-from eyechart.evaluators.comparison.difference import TESTS, Difference, p_words, shown_p
+from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p
 from eyechart.evaluators.comparison.verdicts import LEVEL, higher
 from eyechart.evaluators.report.scores import heading
 from eyechart.evaluators.report.tables import ScoreId
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.notes import TESTS
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 

@@ -2,13 +2,21 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
-from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS, Item, items_in, read_predictions
+from eyechart.evaluators.results.items import (
+    PREDICTIONS_FILE,
+    RESULT_COLUMNS,
+    Item,
+    arrow_type,
+    items_in,
+    read_predictions,
+    with_type,
+)
 from eyechart.evaluators.results.results_file import Results, TaskResult, read_results
 
 if TYPE_CHECKING:
@@ -61,9 +69,19 @@ class Answers:
         """Number of answers."""
         return self.table.num_rows
 
-    def column(self, name: str) -> list[Any]:
-        """One column."""
-        return self.table[name].to_pylist() if name in self.table.column_names else [None] * len(self)
+    def column(self, name: str, kind: Any = None) -> list[Any]:
+        """One column; with its type, as that of an item's field, another type is an error."""
+        if name not in self.table.column_names:
+            return [None] * len(self)
+        table = self.table if kind is None else with_type(self.table, name, arrow_type(kind), self.path)
+        values: list[Any] = table[name].to_pylist()
+        return values
+
+    def where(self, mask: Sequence[bool]) -> "Answers":
+        """The answers for which a mask is True."""
+        import pyarrow
+
+        return replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
 
     def rows(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """Some rows, in the order given."""

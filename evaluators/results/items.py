@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_ty
 from eyechart.datasets_scripts.common.errors import BadResultsError
 
 if TYPE_CHECKING:
-    from pyarrow import DataType, Field, Schema, Table
+    from pyarrow import DataType, Schema, Table
 
     from eyechart.evaluators.results.results_file import TaskResult
 
@@ -132,7 +132,7 @@ def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
     every: list[type[Item]] = [Item, *kinds]
     columns = {name: hint for kind in every for name, hint in kind.columns().items()}
     return pyarrow.schema(
-        {**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: _arrow(h) for n, h in columns.items()}}
+        {**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: arrow_type(h) for n, h in columns.items()}}
     )
 
 
@@ -158,7 +158,7 @@ def read_predictions(path: Path) -> "Table | None":
         if name not in table.column_names or table[name].null_count:
             reason = f"some or all rows have no {name}; expected a file written by `eyechart run`"
             raise BadResultsError(reason, path=path)
-        table = _with_type(table, name, schema.field(name), path)
+        table = with_type(table, name, schema.field(name).type, path)
     return table
 
 
@@ -171,22 +171,24 @@ def items_in(table: "Table", kind: type[Item], path: Path) -> list[Any]:
     schema = schema_of([kind])
     table = table.select([name for name in kind.columns() if name in table.column_names])
     for name in table.column_names:
-        table = _with_type(table, name, schema.field(name), path)
+        table = with_type(table, name, schema.field(name).type, path)
     return [kind.of(record) for record in table.to_pylist()]
 
 
-def _with_type(table: "Table", name: str, expected: "Field", path: Path) -> "Table":
-    """The table with a column of the expected type."""
+def with_type(table: "Table", name: str, expected: "DataType", path: Path) -> "Table":
+    """The table with a column of the expected type.
+
+    Raises:
+        BadResultsError: The column has another type.
+    """
     from pyarrow import ArrowException
 
-    place = table.schema.get_field_index(name)
-    given = table.schema.field(place).type
-    if given == expected.type:
+    if table[name].type == expected:
         return table
     try:
-        return table.set_column(place, expected, table[name].cast(expected.type))
+        return table.set_column(table.schema.get_field_index(name), name, table[name].cast(expected))
     except ArrowException as error:
-        reason = f"its column {name} has type {given}; expected {expected.type}, as written by `eyechart run`"
+        reason = f"its column {name} has type {table[name].type}; expected {expected}, as written by `eyechart run`"
         raise BadResultsError(reason, path=path) from error
 
 
@@ -197,7 +199,7 @@ def _without_none(hint: Any) -> Any:
     return hint
 
 
-def _arrow(hint: Any) -> "DataType":
+def arrow_type(hint: Any) -> "DataType":
     """The type of a column for the type of a field."""
     import pyarrow
 
@@ -206,4 +208,4 @@ def _arrow(hint: Any) -> "DataType":
     if hint in plain:
         return plain[hint]
     first, *others = get_args(hint)
-    return pyarrow.map_(_arrow(first), _arrow(others[0])) if others else pyarrow.list_(_arrow(first))
+    return pyarrow.map_(arrow_type(first), arrow_type(others[0])) if others else pyarrow.list_(arrow_type(first))

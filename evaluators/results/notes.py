@@ -5,6 +5,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from eyechart.evaluators.results.sources import MINI
+from eyechart.metrics.scoring.statistics.intervals import KINDS
+
 
 class Note(BaseModel):
     """One finding about a result."""
@@ -29,6 +32,28 @@ class Note(BaseModel):
     def text(self) -> str:
         """The note in words."""
         return WORDS[self.code](self.values)
+
+
+_BEYOND = " (Student's t if all resamples have the same sign)"
+TESTS: Mapping[str, str] = {
+    "McNemar, exact": "McNemar's exact test",
+    "clustered": "cluster-robust t test, p never below McNemar's",
+    "dyadic": "t test robust to shared images, p never below McNemar's",
+    "paired bootstrap": "paired bootstrap" + _BEYOND,
+    "paired bootstrap over images": "paired bootstrap over images" + _BEYOND,
+    "paired bootstrap over pools": "paired bootstrap over pools" + _BEYOND,
+    "swaps": "permutation test that swaps the models' scores on random items",
+}
+"""The tests of a difference of two runs."""
+DIFFERENCE_INTERVALS: Mapping[str, str] = {
+    **{kind: KINDS[kind] for kind in ("paired", "paired-unread", "bootstrap", "none")},
+    "student-clustered": "Student's t interval of a difference of means, from a cluster-robust variance",
+    "student-dyadic": "Student's t interval of a difference of means, from a variance robust to shared images",
+    "swaps": "from the 5 % bound of the permutation test",
+    "constant": "no interval, as the difference is the same in all resamples, clusters or pairs, so its uncertainty "
+    "cannot be estimated",
+}
+"""The kinds of 95 % intervals of such a difference."""
 
 
 def note(code: str, **values: Any) -> Note:
@@ -104,6 +129,27 @@ def _sample(v: Mapping[str, Any]) -> str:
     )
 
 
+def _of_scores(v: Mapping[str, Any]) -> str:
+    """Scores by the task that they belong to."""
+    return "; ".join(f"{title}: {' / '.join(scores)}" for title, scores in v["scores"].items())
+
+
+def _difference_interval(v: Mapping[str, Any]) -> str:
+    words = DIFFERENCE_INTERVALS[v["kind"]]
+    kind = f"N{words[1:]}" if words.startswith("no interval") else f"95 % interval: {words}"
+    return f"{kind}: {_of_scores(v)}."
+
+
+def _synthetic(v: Mapping[str, Any]) -> str:
+    of_tasks = f" of {', '.join(v['tasks'])}" if v["tasks"] else ""
+    return f"The data{of_tasks} are {MINI}, so the scores are not comparable with published ones."
+
+
+def _verdict(v: Mapping[str, Any]) -> str:
+    words = f"{v['higher']} (by {v['by'].lstrip('+-')}" if v["higher"] else f"no significant difference ({v['by']}"
+    return f"{v['task']}: {words}, {v['p']})"
+
+
 def _repeated_rows(v: Mapping[str, Any]) -> str:
     rows, others = ("1 row", "repeats another") if v["rows"] == 1 else (f"{v['rows']} rows", "repeat others")
     return f"{rows} of {v['file']} {others}; equal rows count once."
@@ -126,6 +172,7 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"{_count(v['questions'], 'question', 'questions')} left out of CircularEval: not every pass has a reply, and "
         "no pass is wrong."
     ),
+    "difference_interval": _difference_interval,
     "few_decide": lambda v: "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "forced_missing": lambda v: (
         f"{v['missing']} of {v['asked']} refused questions have no second reply and count as incorrect refusals."
@@ -137,6 +184,9 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "judge_served": lambda v: (
         f"The judge's server answered as {', '.join(map(repr, v['served']))}, but {v['judge']!r} was requested."
+    ),
+    "overlap": lambda v: (
+        "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference."
     ),
     "private": _private,
     "provider_decoding": lambda v: (
@@ -163,12 +213,18 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "still_reasons": lambda v: (
         f"{v['reasoning']:,} of {v['of']:,} replies contain reasoning: the setting thinking=False had no effect."
     ),
+    "student_interval": lambda v: (
+        "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below McNemar's p."
+    ),
+    "synthetic": _synthetic,
     "task": lambda v: str(v["note"]),
+    "test": lambda v: f"p: {TESTS[v['kind']]}: {_of_scores(v)}.",
     "top_token": lambda v: (
         "This run gives no score; it counts the most probable tokens to choose a word pair "
         + (f"(suggested: --set word_pair={v['pair']})." if v["pair"] else "(no token is a word of a known pair).")
     ),
     "unparsed": _unparsed,
     "unusable": _unusable,
+    "verdict": _verdict,
 }
 """The words of each note, by its code."""

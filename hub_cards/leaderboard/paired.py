@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from eyechart.evaluators.comparison.differences import share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters, shared_items
-from eyechart.evaluators.comparison.ranking import score_replicates
+from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.evaluators.requests.values import is_number
 from eyechart.hub_cards.leaderboard.board_items import Disagreement, Part, board_items, compare_items
 from eyechart.hub_cards.leaderboard.entries import BoardRow

@@ -129,31 +129,6 @@ def test_questions_that_share_images_are_tested_over_images(compared: Any) -> No
     assert alone.test == "McNemar, exact" and alone.p_value < one.p_value
 
 
-def test_runs_that_do_not_know_their_clusters_are_named(tmp_path: Path) -> None:
-    clusters = [f"image {row // 2}" for row in range(40)]
-    runs = {
-        "known": choices("10" * 20, clusters, model="known"),
-        "partly": choices("10" * 20, [*clusters[:7], None, *clusters[8:]], model="partly"),
-        "older": choices("11" * 20, model="older"),
-        "file": choices("01" * 20, model="file"),
-        # Pairs and qualities say what they share by their images.
-        **{f"q{run}": qualities([[1.0 * row, 0.0] for row in range(30)], range(30)) for run in (1, 2)},
-    }
-    folders = {name: write(tmp_path / name, [run]) for name, run in runs.items()}
-    for names, unread in (
-        (("older", "file"), 40),
-        (("partly", "older"), 1),
-        (("known", "older"), 0),
-        (("q1", "q2"), 0),
-    ):
-        (one, *_) = compare(*(folders[name] for name in names)).differences
-        assert one.n_unread == unread
-    (line,) = [line for line in call(folders["older"], folders["file"]).splitlines() if "do not record" in line]
-    assert line.startswith("q_bench/perception on llvisionqa (dev): accuracy: older and file do not record")
-    assert "40 of 40 items count as independent" in line
-    assert "older and file do not record" in call(*(folders[name] for name in ("known", "older", "file")))
-
-
 @pytest.mark.parametrize(
     ("clusters", "marks", "test", "interval"),
     [
@@ -517,7 +492,7 @@ def test_a_private_split_has_nothing_to_compare(compared: Any, scored: int) -> N
     private = choices("1100", scores=None)
     found = compared([choices("1100") if scored else private], [private])
     (refused,) = found.refused
-    assert refused.reasons[0].endswith("no score, as the answers are private, so items cannot be compared")
+    assert refused.reasons[0].endswith("no score, as the answers are private")
     assert not refused.can_be_allowed and not found.differences
 
 

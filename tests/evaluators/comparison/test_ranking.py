@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare, compare_many
 from eyechart.evaluators.comparison.item_scores import ItemScores
-from eyechart.evaluators.comparison.ranking import score_replicates
+from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
 from tests.evaluators.comparison.test_compare import call, choices, descriptions, noisy

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eyechart.evaluators.comparison.compare import compare, compare_many
-from eyechart.evaluators.comparison.difference import Difference
-from eyechart.evaluators.comparison.ranking import Ranking
+from eyechart.evaluators.comparison.compare import Ranking, compare, compare_many
+from eyechart.evaluators.comparison.differences import Difference
 from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, write_boards
