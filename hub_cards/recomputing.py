@@ -2,9 +2,8 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -21,6 +20,7 @@ from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
+from eyechart.hub_cards.results import judge_of
 from eyechart.metrics.scores import FIT_PARAMETERS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -31,7 +31,7 @@ JUDGED = "the judge's scores are used as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir", "image_dir")
 """Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
 _SHOWN = 5
-"""Discrepancies of a result that are listed; further ones are only counted."""
+"""Discrepancies of a kind that are listed; further ones are only counted."""
 
 
 @dataclass(frozen=True)
@@ -46,27 +46,21 @@ class Check:
     """Whether the predictions were compared with the release."""
 
 
+@dataclass(frozen=True)
 class Recomputing:
-    """Recomputes the scores of one run.
+    """Recomputes the scores of one run."""
 
-    Args:
-        run: The run.
-        data_dirs: Folders of releases by dataset; "" for all other datasets. Without a folder, the downloaded release
-            is used, if there is one. None: predictions are not compared with any release.
-        tasks: The tasks of task files by name.
-    """
-
-    def __init__(
-        self, run: Run, data_dirs: Mapping[str, str] | None = None, tasks: Mapping[str, Task] | None = None
-    ) -> None:
-        """Nothing is read."""
-        self.run = run
-        self.data_dirs = data_dirs
-        self.tasks = tasks or {}
-        self.checks: dict[TaskKey, Check] = {}
+    run: Run
+    data_dirs: Mapping[str, str] | None = None
+    """Folders of releases by dataset; "" for all other datasets. Without a folder, the downloaded release is used, if
+    there is one. None: predictions are not compared with any release."""
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """The tasks of task files by name."""
+    checks: dict[TaskKey, Check] = field(default_factory=dict)
+    """The outcomes so far; averages need those of their databases."""
 
     def check(self, key: TaskKey) -> Check:
-        """Recompute the scores of a result; the outcome is cached."""
+        """Recompute the scores of a result."""
         if key not in self.checks:
             self.checks[key] = self._average(key) if key.dataset == AVERAGE else self._single(key)
         return self.checks[key]
@@ -83,94 +77,71 @@ class Recomputing:
                 # The result already contains the warnings of the run.
                 warnings.simplefilter("ignore")
                 expected = score_again(task, result, items)
-            found = _first(_differences(result.scores, expected.scores, "scores"))
-            # If scores differ, their items differ too.
-            found = found or _first(_item_differences(items, expected.items))
+            changed = _differences("scores", result.scores, expected.scores)
+            discrepancies = _first([*changed, *_item_differences(items, expected.items)])
         except DataError as error:
-            found = (error.reason,)
-        rows = None if self.data_dirs is None else release_rows(task, result, self.data_dirs)
+            discrepancies = (error.reason,)
+        rows = None if self.data_dirs is None else _release_rows(task, result, self.data_dirs)
         if rows is not None:
-            found += _first(_release_differences(result, items, rows))
-        judge = judge_of(result)
-        unchecked = JUDGED if judge not in ("", LEXICAL) else ""
-        return Check(found, unchecked, rows is not None)
+            discrepancies += _first(_release_differences(result, items, rows))
+        unchecked = JUDGED if judge_of(result) not in ("", LEXICAL) else ""
+        return Check(discrepancies, unchecked, rows is not None)
 
     def _average(self, key: TaskKey) -> Check:
         """Recompute an average from the results on its databases, which are checked too."""
-        average = self.run.tasks[key]
-        keys = {one.dataset: one for one in self.run.tasks if one == key._replace(dataset=one.dataset)}
-        databases = get_task(key.task).data.run_on
-        missing = [name for name in databases if name not in keys or self.run.tasks[keys[name]].scores is None]
+        keys = [key._replace(dataset=name) for name in get_task(key.task).data.run_on]
+        missing = [key.dataset for key in keys if key not in self.run.tasks or self.run.tasks[key].scores is None]
         if missing:
             return Check((f"the average needs databases without scores in this run: {', '.join(missing)}",))
-        checks = [self.check(keys[name]) for name in databases]
-        wrong = [name for name, check in zip(databases, checks, strict=True) if check.discrepancies]
+        checks = {key.dataset: self.check(key) for key in keys}
+        wrong = [name for name, check in checks.items() if check.discrepancies]
         if wrong:
             return Check((f"the averaged results differ from their predictions: {', '.join(wrong)}",))
         try:
-            expected = mean_scores({name: self.run.tasks[keys[name]].scores or {} for name in databases})
+            expected = mean_scores({key.dataset: self.run.tasks[key].scores or {} for key in keys})
         except KeyError as error:
             return Check((f"the averaged results lack {error}",))
-        found = _first(_differences(average.scores, expected, "scores"))
-        unchecked = next((check.unchecked for check in checks if check.unchecked), "")
-        return Check(found, unchecked, all(check.release for check in checks))
+        discrepancies = _first(_differences("scores", self.run.tasks[key].scores, expected))
+        unchecked = next((check.unchecked for check in checks.values() if check.unchecked), "")
+        return Check(discrepancies, unchecked, all(check.release for check in checks.values()))
+
+
+def _first(differences: Iterable[str]) -> tuple[str, ...]:
+    """The first discrepancies, and the number of further ones."""
+    listed = list(differences)
+    more = [f"{len(listed) - _SHOWN:,} more of this kind"] if len(listed) > _SHOWN else []
+    return (*listed[:_SHOWN], *more)
 
 
 def _item_differences(items: Sequence[Item], expected: Sequence[Item]) -> Iterator[str]:
-    """What differs in items from what their replies give; paired tests use it."""
+    """Where items differ from what their replies give; paired tests use it."""
     for item, again in zip(items, expected, strict=True):
-        for name in (field.name for field in fields(item) if item != again):
-            given, found = getattr(item, name), getattr(again, name)
-            if not _are_equal(given, found):
-                where = f"item {brief(item.id)} ({brief(item.pass_name)})"
-                yield f"{where}: {name} is {brief(given)}; its reply gives {brief(found)}"
+        if item != again:
+            yield from _differences(f"item {brief(item.id)} ({brief(item.pass_name)})", vars(item), vars(again))
 
 
-def judge_of(result: TaskResult) -> str:
-    """The name of a result's judge; "" if there was none."""
-    settings = result.settings.get("judge")
-    for found in (settings.get("name") if isinstance(settings, dict) else None, (result.scores or {}).get("judge")):
-        if isinstance(found, str):
-            return found
-    return ""
-
-
-def _first(differences: Iterator[str]) -> tuple[str, ...]:
-    """The first discrepancies, and the number of further ones."""
-    found = list(differences)
-    more = len(found) - _SHOWN
-    return (*found[:_SHOWN], *([f"{more:,} more of this kind"] if more > 0 else []))
-
-
-def _differences(stored: Any, expected: Any, place: str) -> Iterator[str]:
-    """Every score that differs from the expected one."""
+def _differences(name: str, stored: Any, expected: Any) -> Iterator[str]:
+    """Every value that differs from the expected one."""
     if isinstance(stored, Mapping) and isinstance(expected, Mapping):
         for key in dict.fromkeys([*expected, *stored]):
             # Different parameters can describe the same curve; its PLCC and RMSE are compared instead.
-            if key == FIT_PARAMETERS:
-                continue
-            yield from _differences(stored.get(key), expected.get(key), f"{place}.{brief(key)[1:-1]}")
+            if key != FIT_PARAMETERS:
+                yield from _differences(f"{name}.{brief(key)[1:-1]}", stored.get(key), expected.get(key))
     elif isinstance(stored, list) and isinstance(expected, list) and len(stored) == len(expected):
-        for number, (one, other) in enumerate(zip(stored, expected, strict=True)):
-            yield from _differences(one, other, f"{place}[{number}]")
+        for index, (value, again) in enumerate(zip(stored, expected, strict=True)):
+            yield from _differences(f"{name}[{index}]", value, again)
     elif not _are_equal(stored, expected):
-        yield f"{place} is {brief(stored)}; its predictions give {brief(expected)}"
+        yield f"{name} is {brief(stored)}; its predictions give {brief(expected)}"
 
 
 def _are_equal(stored: Any, expected: Any) -> bool:
-    if stored != stored and expected != expected:
-        return True
     if is_number(stored) and is_number(expected):
         return abs(stored - expected) <= TOLERANCE * max(1.0, abs(expected))
-    return bool(stored == expected)
+    return bool(stored == expected) or (stored != stored and expected != expected)
 
 
-def release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
-    """The rows of a result's release or of a task file's data, without images; None if they are not available.
-
-    Raises:
-        UsageError: A folder of `data_dirs` does not contain the release.
-    """
+def _release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
+    """The rows of a result's release or of a task file's data, without images; None if they are not available."""
     data = result.settings["data"]
     options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
     folder = data_dirs.get(result.dataset, data_dirs.get(""))
@@ -184,27 +155,18 @@ def release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -
         except MissingFileError:
             return None
         return undecoded_rows(held)
-    request = DataRequest(
-        dataset=result.dataset,
-        split=result.split,
-        data_dir=folder,
-        options=options,
-        images="skip",
-        skip_bad=True,
-    )
+    request = DataRequest(None, result.dataset, result.split, folder, options=options, images="skip", skip_bad=True)
     try:
-        loaded = load_data(task, request)
+        return undecoded_rows(load_data(task, request).dataset)
     except DataError as error:
         raise UsageError(f"--data-dir {result.dataset}={folder} does not contain the release: {error}") from error
-    return undecoded_rows(loaded.dataset)
 
 
 def _release_differences(result: TaskResult, items: Sequence[Any], rows: Sequence[Row]) -> Iterator[str]:
     """Where predictions differ from the release: ids, options, correct answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
     missing = by_id.keys() - {item.id for item in items} - {item.id for item in result.left_out}
-    for name in islice(sorted(missing), _SHOWN):
-        yield f"item {brief(name)} of the release has no prediction"
+    yield from (f"item {brief(name)} of the release has no prediction" for name in sorted(missing)[:_SHOWN])
     for item in items:
         row = by_id.get(item.id)
         reason = "is not in the release" if row is None else _mismatch(item, row)
@@ -231,7 +193,7 @@ def _mismatch(item: Any, row: Row) -> str:
 
 def _pair(row: Mapping[str, Any]) -> set[tuple[str, float]]:
     """The images of a pair with their opinion scores, in any order."""
-    return {(row[f"{place}_id"], row[f"{place}_quality"]) for place in ("first", "second")}
+    return {(row["first_id"], row["first_quality"]), (row["second_id"], row["second_quality"])}
 
 
 def _texts(options: Sequence[str], letters: str) -> set[str]:

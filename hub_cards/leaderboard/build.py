@@ -1,23 +1,21 @@
 """Builds the folder of the Space: the page, its boards, and the results on them."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.whole import workplace
-from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.results.results_file import Results, TaskResult
-from eyechart.evaluators.results.served import unconfirmed_names
+from eyechart.evaluators.results.results_file import Results
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 from eyechart.hub_cards.leaderboard.boards.board import Board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
 from eyechart.hub_cards.leaderboard.page_data import run_file, write_boards
-from eyechart.hub_cards.recomputing import Recomputing
-from eyechart.metrics.score_spec import value_at
+from eyechart.hub_cards.recomputing import Check, Recomputing
+from eyechart.hub_cards.results import refusals
 
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))
@@ -81,20 +79,19 @@ def build(
         UsageError: `out` contains other files, or is inside `folder`.
     """
     paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *task_boards)
-    _check_out(folder, out)
     rows: list[BoardRow] = []
+    _check_out(folder, out)
     for path in paths:
         try:
             entry = read_entry(path, folder)
-            started = started_at(entry.run.results.environment, now)
-            if not entry.run.results.tasks:
-                raise DataError("no finished task in it")
-            accepted, rejected = _split_results(entry, started, data_dirs or {}, boards)
+            accepted, rejected = _split_results(entry, now, data_dirs or {}, boards)
         except UsageError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
-            accepted, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(_reason(error),))]
+            reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error!s:.200}"
+            reason = error.reason if isinstance(error, DataError) else f"cannot be checked: {reason}"
+            accepted, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(reason,))]
         rows += accepted
         outcome.rejected += rejected
     # Only the newest result of each model counts; of equal times, the one in the last folder in order of names.
@@ -102,8 +99,7 @@ def build(
     for row in sorted(rows, key=lambda row: row.started):
         key = (row.board.name, row.result.model, row.judge)
         if (former := newest.pop(key, None)) is not None:
-            replacement = Replacement(row.result.model, row.board.name, former.entry.source, row.entry.source)
-            outcome.replaced.append(replacement)
+            outcome.replaced.append(Replacement(key[1], key[0], former.entry.source, row.entry.source))
         newest[key] = row
     outcome.accepted = list(newest.values())
     outcome.notes = _write(outcome.accepted, out, boards)
@@ -121,48 +117,34 @@ def _check_out(folder: Path, out: Path) -> None:
         raise UsageError(f"out='{out}' contains files that are not part of a leaderboard; choose a new or empty folder")
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, DataError):
-        return error.reason
-    return str(error) if isinstance(error, OSError) else f"cannot be checked: {type(error).__name__}: {error!s:.200}"
-
-
 def _split_results(
-    entry: Entry, started: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
+    entry: Entry, now: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
 ) -> tuple[list[BoardRow], list[Rejection]]:
     """Split the results of an entry into accepted and rejected ones."""
-    accepted, rejected = [], []
+    started, tasks = started_at(entry.run.results.environment, now), entry.run.tasks
+    if not tasks:
+        raise DataError("no finished task in it")
     recomputing = Recomputing(entry.run, data_dirs, {board.task.name: board.task for board in boards if board.file})
-    for key, result in entry.run.tasks.items():
+    accepted, rejected = [], []
+    for key, result in tasks.items():
         board = find_board(result.task, result.dataset, result.split, boards)
-        reasons = [_no_board(result, boards)] if board is None else misfits(board, result)
-        reasons += _served_misfits(entry.sources_of(result))
-        # Recomputing takes a while, so it comes last.
-        check = None if reasons else recomputing.check(key)
-        reasons += check.discrepancies if check else ()
-        if board is None or check is None or reasons:
-            rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
+        if board is None:
+            known = ", ".join(board.dataset for board in boards if board.task.name == result.task)
+            reasons = [
+                f"no board for the task {result.task!a:.80} on the dataset {result.dataset!a:.80}; "
+                + (f"it has boards for {known}" if known else "a task file with it is named with --tasks FILE")
+            ]
         else:
-            accepted.append(BoardRow(board, result, entry, started, check))
+            refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
+            reasons = list(dict.fromkeys([*misfits(board, result), *refused]))
+            # Recomputing takes a while, so it comes last.
+            check = Check() if reasons else recomputing.check(key)
+            reasons += check.discrepancies
+            if not reasons:
+                accepted.append(BoardRow(board, result, entry, started, check))
+        if reasons:
+            rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
     return accepted, rejected
-
-
-def _served_misfits(results: Sequence[TaskResult]) -> Iterator[str]:
-    """Model names reported by servers that differ from the requested name and were not confirmed."""
-    for result in results:
-        for name in unconfirmed_names(result.settings):
-            asked = brief(value_at(result.settings, "model.name"))
-            yield (
-                f"the server answered as {brief(name)}, but {asked} was requested; --model-arg served_name did not "
-                "confirm it"
-            )
-
-
-def _no_board(result: TaskResult, boards: Sequence[Board]) -> str:
-    datasets = [board.dataset for board in boards if board.task.name == result.task]
-    if datasets:
-        return f"no board for the dataset {result.dataset!a:.80} of this task; it has boards for {', '.join(datasets)}"
-    return f"no board for the task {result.task!a:.80}; if a task file defines it, name the file with --tasks FILE"
 
 
 def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> list[str]:

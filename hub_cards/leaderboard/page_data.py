@@ -22,7 +22,7 @@ from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.leaderboard.published_tables import reference_rows, tables_of
-from eyechart.hub_cards.recomputing import judge_of
+from eyechart.hub_cards.results import judge_of
 from eyechart.metrics.scores import INTERVALS
 
 BOARD_FOLDER = "results/boards"

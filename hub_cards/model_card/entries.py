@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.requests.values import is_number, without_nan
 from eyechart.evaluators.tasks import known_task
-from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published
-from eyechart.hub_cards.recomputing import judge_of
+from eyechart.hub_cards.results import judge_of, result_scores
 from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:
-    from huggingface_hub import EvalResult, EvalResultEntry
+    from huggingface_hub import EvalResultEntry
 
 _OURS = " (eyechart)"
 """The suffix of the task names in our entries, by which a later publication finds and replaces them."""
@@ -29,18 +28,41 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
     Averages over databases are skipped, because they belong to no single dataset, and so are results on a sample,
     because an entry would not say so.
     """
+    from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    whole = [entry for entry in published if not entry.is_average and SAMPLE not in entry.result.settings]
-    # One by one: the library merges tasks on the same data.
-    indexes = [eval_results_to_model_index("", _eval_results(entry)) for entry in whole]
-    return [entry for index in indexes for entry in index[0]["results"]]
+    entries: list[dict[str, Any]] = []
+    for entry in published:
+        result, scores, (repo, revision) = entry.result, entry.result.scores or {}, entry.data_on_hub
+        if entry.is_average or SAMPLE in result.settings:
+            continue
+        rows = [
+            EvalResult(
+                task_type="image-text-to-text",
+                task_name=f"{result.task}{_OURS}",
+                dataset_type=repo,
+                dataset_name=entry.data_name,
+                dataset_config=result.settings["data"].get("config"),
+                dataset_split=result.split,
+                dataset_revision=revision,
+                metric_type=spec.key,
+                metric_name=spec.label,
+                metric_value=spec.value(scores),
+                metric_args=without_nan({"n": spec.n(scores), "ci95": spec.bounds(scores)}),
+                source_url=entry.consent.source,
+                source_name=entry.consent.source and "eyechart",
+            )
+            for spec in result_scores(result)
+            if spec.has_interval and not spec.part_of and is_number(spec.value(scores))
+        ]
+        # One result at a time: the library merges tasks on the same data.
+        entries += eval_results_to_model_index("", rows)[0]["results"]
+    return entries
 
 
 def is_ours(entry: Any) -> bool:
     """Whether eyechart wrote an entry of a `model-index`."""
-    task = entry.get("task") if isinstance(entry, Mapping) else None
-    name = task.get("name") if isinstance(task, Mapping) else None
+    name = value_at(entry, "task.name") if isinstance(entry, Mapping) else None
     return isinstance(name, str) and name.endswith(_OURS)
 
 
@@ -48,76 +70,48 @@ def hub_entries(published: Sequence[Published]) -> "list[EvalResultEntry]":
     """Entries for `.eval_results/*.yaml`: the headline score of each result without a `missing_reason`."""
     from huggingface_hub import EvalResultEntry
 
-    return [
-        EvalResultEntry(
-            dataset_id=entry.data_on_hub[0],
-            task_id=task_id(entry.result.task, entry.result.split),
-            value=_headline_value(entry),
-            dataset_revision=entry.data_on_hub[1],
-            date=entry.environment.get("started"),
-            source_url=entry.source,
-            source_name=entry.source and "eyechart",
-            notes=_notes(entry),
+    entries = []
+    for entry in published:
+        if missing_reason(entry):
+            continue
+        result, (repo, revision), source = entry.result, entry.data_on_hub, entry.consent.source
+        scores, headline = result.scores or {}, result_scores(result)[0]
+        low, high = headline.bounds(scores) or (None, None)
+        notes = [
+            f"{headline.label}, {result.split}, n = {headline.n(scores)}",
+            f"95 % interval {low:.4g} to {high:.4g}" if is_number(low) and is_number(high) else "",
+            *setting_words(entry),
+            f"eyechart {value_at(entry.environment, 'packages.eyechart')}",
+        ]
+        entries.append(
+            EvalResultEntry(
+                dataset_id=repo,
+                task_id=task_id(result.task, result.split),
+                value=headline.value(scores),
+                dataset_revision=revision,
+                date=entry.environment.get("started"),
+                source_url=source,
+                source_name=source and "eyechart",
+                notes="; ".join(filter(None, notes)),
+            )
         )
-        for entry in published
-        if not missing_reason(entry)
-    ]
+    return entries
 
 
 def missing_reason(entry: Published) -> str:
     """Why a result is not in `.eval_results`, and what to pass; "" if it is."""
-    name = entry.result.dataset
-    if entry.own_data or known_task(entry.result.task) is None:
+    result = entry.result
+    if entry.own_data or known_task(result.task) is None:
         return "your own data are not a benchmark on the Hub"
     if entry.is_average:
         return "an average belongs to no single dataset"
-    if SAMPLE in entry.result.settings:
+    if SAMPLE in result.settings:
         return "a sample is not the benchmark"
     if not entry.data_repo:
-        export = f"eyechart export {name} --benchmark --push-to-hub OWNER/NAME"
-        return f"pass --dataset-repo {name}=OWNER/NAME, a repository made with `{export}`"
-    return "" if is_number(_headline_value(entry)) else "the headline score is undefined"
-
-
-def _headline_value(entry: Published) -> Any:
-    return result_scores(entry.result)[0].value(entry.result.scores or {})
-
-
-def _eval_results(entry: Published) -> "list[EvalResult]":
-    from huggingface_hub import EvalResult
-
-    result, scores, (repo, revision) = entry.result, entry.result.scores or {}, entry.data_on_hub
-    return [
-        EvalResult(
-            task_type="image-text-to-text",
-            task_name=f"{result.task}{_OURS}",
-            dataset_type=repo,
-            dataset_name=entry.data_name,
-            dataset_config=result.settings["data"].get("config"),
-            dataset_split=result.split,
-            dataset_revision=revision,
-            metric_type=spec.key,
-            metric_name=spec.label,
-            metric_value=spec.value(scores),
-            metric_args=without_nan({"n": spec.n(scores), "ci95": spec.bounds(scores)}),
-            source_url=entry.source,
-            source_name=entry.source and "eyechart",
-        )
-        for spec in result_scores(result)
-        if spec.has_interval and not spec.part_of and is_number(spec.value(scores))
-    ]
-
-
-def _notes(entry: Published) -> str:
-    scores, spec = entry.result.scores or {}, result_scores(entry.result)[0]
-    interval = spec.bounds(scores)
-    parts = [
-        f"{spec.label}, {entry.result.split}, n = {spec.n(scores)}",
-        f"95 % interval {interval[0]:.4g} to {interval[1]:.4g}" if interval and all(map(is_number, interval)) else "",
-        *setting_words(entry),
-        f"eyechart {value_at(entry.environment, 'packages.eyechart')}",
-    ]
-    return "; ".join(filter(None, parts))
+        export = f"eyechart export {result.dataset} --benchmark --push-to-hub OWNER/NAME"
+        return f"pass --dataset-repo {result.dataset}=OWNER/NAME, a repository made with `{export}`"
+    headline = result_scores(result)[0].value(result.scores or {})
+    return "" if is_number(headline) else "the headline score is undefined"
 
 
 def setting_words(entry: Published) -> Iterator[str]:
@@ -133,7 +127,7 @@ def setting_words(entry: Published) -> Iterator[str]:
     if judge := judge_of(entry.result):
         yield f"judge {judge}"
     if entry.left_out:
-        yield f"{entry.left_out} row{'s' if entry.left_out > 1 else ''} left out"
+        yield f"items left out: {entry.left_out}"
     for name, value in task.protocol.settings().items() if task else ():
         if name not in ("prompt_id", "seed") and settings.get(name, value) != value:
             yield f"{name} {settings[name]}"

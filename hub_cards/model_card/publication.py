@@ -8,7 +8,6 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.results.finished_runs import result_title
 from eyechart.hub_cards.model_card.card import merged_card
 from eyechart.hub_cards.model_card.entries import hub_entries, index_entries, missing_reason
 from eyechart.hub_cards.model_card.section import card_section
@@ -63,11 +62,9 @@ def gaps(published: Sequence[Published]) -> list[str]:
     """What a publication lacks, and what to pass; a line for each reason."""
     titles: dict[str, list[str]] = {}
     for entry in published:
-        if reason := missing_reason(entry):
-            result = entry.result
-            titles.setdefault(reason, []).append(result_title(result.task, result.dataset, result.split))
-    lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in titles.items()]
-    if any(entry.source is None for entry in published):
+        titles.setdefault(missing_reason(entry), []).append(entry.title)
+    lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in titles.items() if reason]
+    if any(entry.consent.source is None for entry in published):
         lines.append("no link to the run: pass --source URL with the address of its report or logs")
     return lines
 

@@ -5,16 +5,16 @@ All text from a run is escaped. Paths on the machine of the run are private and 
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
-from eyechart.hub_cards.headline import result_scores
 from eyechart.hub_cards.model_card.entries import setting_words
 from eyechart.hub_cards.model_card.selection import Published
+from eyechart.hub_cards.results import result_scores
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import INTERVALS
 
@@ -36,7 +36,7 @@ def card_section(published: Sequence[Published]) -> str:
         columns, rows = ("benchmark", "headline scores with 95 % intervals"), _benchmark_rows(published)
     cells = [columns, ["---"] * len(columns), *rows]
     table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
-    lines = "\n".join(f"- {line}" for line in (_intervals(published), _grouped(published), _run(published)))
+    lines = "\n".join(f"- {line}" for line in (_intervals(published), _settings(published), _run(published)))
     return f"## Evaluation with eyechart\n\n{table}\n\n{lines}"
 
 
@@ -50,9 +50,8 @@ def markdown(value: Any) -> str:
     return _MARKUP.sub(r"\\\1", html.escape(_CONTROL.sub(" ", str(value)), quote=False))
 
 
-def _code(value: Any) -> str:
-    """A trusted text, formatted as code."""
-    return f"`{_CONTROL.sub(' ', str(value)).replace('`', '').replace('|', '')}`"
+def _code(task: str) -> str:
+    return f"`{_CONTROL.sub(' ', task).replace('`', '').replace('|', '')}`"
 
 
 def _data(entry: Published) -> str:
@@ -75,14 +74,11 @@ def _benchmark_rows(published: Sequence[Published]) -> list[tuple[str, ...]]:
     by_benchmark: dict[str, list[str]] = {}
     for entry in published:
         result = entry.result
-        if result.task in averaged and not entry.is_average:
-            continue
-        label, value, interval, *_ = _headline(entry)
-        title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
-        by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
-    rows: list[tuple[str, ...]] = [
-        (markdown(name), markdown("; ".join(scores))) for name, scores in by_benchmark.items()
-    ]
+        if entry.is_average or result.task not in averaged:
+            label, value, interval, *_ = _headline(entry)
+            title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
+            by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
+    rows = [(markdown(name), markdown("; ".join(scores))) for name, scores in by_benchmark.items()]
     if len(rows) > _ROWS:
         rows[_ROWS - 1 :] = [(f"{len(rows) - _ROWS + 1} more", "in this card's metadata")]
     return rows
@@ -96,12 +92,12 @@ def _intervals(published: Sequence[Published]) -> str:
         about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
         shown.append((entry.result.task, {**scores, INTERVALS: about}))
     # Reasons for having no interval are in the report.
-    kinds = [note for note in interval_notes(shown) if not note.startswith("No interval")]
+    kinds = [markdown(note) for note in interval_notes(shown) if not note.startswith("No interval")]
     first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
-    return " ".join((first, *map(markdown, kinds)))
+    return " ".join((first, *kinds))
 
 
-def _grouped(published: Sequence[Published]) -> str:
+def _settings(published: Sequence[Published]) -> str:
     """Settings and caveats, each once with the tasks that it belongs to."""
     tasks: dict[str, list[str]] = {}
     for entry in published:
@@ -126,20 +122,17 @@ def _caveats(entry: Published) -> Iterator[str]:
 
 def _run(published: Sequence[Published]) -> str:
     """The model, the packages that ran it, and the time; if results differ, all values."""
-    parts = [_joined(_without_folders(entry.result.model) for entry in published)]
-    settings = [model for entry in published if isinstance(model := entry.result.settings.get("model"), Mapping)]
-    parts += [_joined(model.get(name) for model in settings) for name in _MODEL]
-    for name in _PACKAGES:
-        versions = _joined((entry.environment.get("packages") or {}).get(name) for entry in published)
-        parts.append(f"{name} {versions}" if versions else "")
-    started = _joined(entry.environment.get("started") for entry in published)
-    parts.append(f"evaluated {started}" if started else "")
-    source = published[0].source
+    parts = [_joined("", (_without_folders(entry.result.model) for entry in published))]
+    parts += [_joined("", (value_at(entry.result.settings, f"model.{name}") for entry in published)) for name in _MODEL]
+    for words, key in (*((f"{name} ", f"packages.{name}") for name in _PACKAGES), ("evaluated ", "started")):
+        parts.append(_joined(words, (value_at(entry.environment, key) for entry in published)))
+    source = published[0].consent.source
     return f"Run: {', '.join(filter(None, parts))}.{f' [Report or logs]({source}).' if source else ''}"
 
 
-def _joined(values: Iterable[Any]) -> str:
-    return " and ".join(dict.fromkeys(markdown(value) for value in values if value is not None))
+def _joined(words: str, values: Iterable[Any]) -> str:
+    texts = dict.fromkeys(markdown(value) for value in values if value is not None)
+    return f"{words}{' and '.join(texts)}" if texts else ""
 
 
 def _without_folders(text: str) -> str:

@@ -17,8 +17,8 @@ from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.data import own_options
 from eyechart.evaluators.tasks import paper_of
 from eyechart.evaluators.tasks.task import Task
-from eyechart.hub_cards.headline import table_scores
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
+from eyechart.hub_cards.results import table_scores
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import DESCRIPTION, spec
 

@@ -225,7 +225,7 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
         (with_model(backend="predictions_file"), "precomputed predictions; eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
         (with_model(decoding="sampling", sampling=SAMPLING), "sampled at temperature 0.7, top"),
-        (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "1 row left out"),
+        (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "items left out: 1"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
         (evaluated(scores={**ACCURACY, "accuracy_ci95": None}), "accuracy | 75.00 % | | 25.00 %"),
@@ -301,14 +301,14 @@ def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> No
         (evaluated(data={"is_mini": True}), "the data are synthetic demo data"),
         (evaluated(data={"is_mini": "no"}), "the data are synthetic demo data"),
         (evaluated(data={"source": str(mini.release("llvisionqa"))}), "the data are synthetic demo data"),
-        (evaluated(settings={"data": {}}, data={"is_mini": None}), "the settings do not describe the data"),
+        (evaluated(settings={"data": {}}, data={"is_mini": None}), "the data are synthetic demo data, or the settings do not say"),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
         (evaluated(settings={"blind": True}), "the questions were asked without the images; repeat the run without"),
         (
             evaluated(scores=None, notes=[note("private", **PRIVATE)]),
             "no score: The answers of llvisionqa (dev) are private",
         ),
-        (evaluated(scores={}), "no score; results files must not be edited"),
+        (evaluated(scores={}), "no score: the answers of this split are private"),
         (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
@@ -401,7 +401,7 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     assert "mmbench/cn" in call(run, write(tmp_path / "other", [mmbench("cn")]), *card)
     assert "is in the runs twice" in call(run, write(tmp_path / "twice", [evaluated()]), *card, code=2)
     foreign = write(tmp_path / "foreign", [mmbench("cn", model="acme/other")])
-    assert "of several models" in call(run, foreign, *card, code=2)
+    assert "a repository has one model" in call(run, foreign, *card, code=2)
     assert "does not exist" in call(tmp_path / "nowhere", *card, code=1)
     assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
     results = json.loads((run / "results.json").read_text())
