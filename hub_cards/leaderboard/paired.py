@@ -6,20 +6,23 @@ differ, a paired test is invalid: the models are compared by their intervals, as
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.comparison.differences import share_test
-from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters, shared_items
+from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.evaluators.requests.values import is_number
-from eyechart.hub_cards.leaderboard.board_items import Disagreement, Part, board_items, compare_items
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
-from eyechart.metrics.scores import Unit, spec
+from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
@@ -27,8 +30,12 @@ from eyechart.metrics.scoring.statistics.intervals import NORMAL
 from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
 from eyechart.metrics.scoring.statistics.significance import paired_bootstrap
 
+NEARLY_ALL = 0.99
+"""The share of each entry's items that both must have for a paired test."""
 _NAMED = 3
 """Models that a note names; further models are only counted."""
+Parts = dict[str, ItemScores]
+"""An entry's items on each dataset, by the name that seeds the bootstrap as in `compare`; empty without predictions."""
 
 
 @dataclass(frozen=True)
@@ -50,89 +57,142 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     Args:
         rows: k rows of one board.
     """
-    entries = board_items(rows)
-    found = np.full((len(rows), len(rows)), np.nan)
-    undecided = []
-    noted: list[dict[tuple[str, str], list[str]]] = [{} for _ in rows]
-    replicates: dict[int, FloatArray] = {}
+    entries = _entries(rows)
+    p_values = np.full((len(rows), len(rows)), np.nan)
+    undecided = np.zeros_like(p_values, dtype=bool)
+    models: list[dict[tuple[str, str], list[str]]] = [{} for _ in rows]
+    replicates: dict[Any, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
-        disagreement = compare_items(entries[i], entries[j])
-        for note in disagreement.notes():
-            noted[i].setdefault(note, []).append(rows[j].result.model)
-            noted[j].setdefault(note, []).append(rows[i].result.model)
-        if disagreement.allows_test:
-            found[i, j] = _p_value(entries[i], entries[j], disagreement, replicates)
-            undecided += [(i, j), (j, i)] if math.isnan(found[i, j]) else []
-        else:
-            found[i, j] = _unpaired(rows[i], rows[j])
-    adjusted = adjusted_pairs(found)
-    for pair in undecided:
-        adjusted[pair] = 1.0
-    notes = [[(tag, words.format(_listed(models))) for (tag, words), models in one.items()] for one in noted]
-    for own, parts in zip(notes, entries, strict=True):
-        unclustered, n = sum(len(part.unclustered) for part in parts), sum(len(part.items) for part in parts)
-        if unclustered:
-            text = f"which of {unclustered:,} of the {n:,} items share an image is unknown; they count as independent"
-            own.append(("images unknown", text))
-    return PairedTests(adjusted, int(np.sum(~np.isnan(found))), notes)
+        pair = _Pair(rows[i].board.main.score, entries[i], entries[j], replicates)
+        p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
+        undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
+        for note in pair.notes():
+            models[i].setdefault(note, []).append(rows[j].result.model)
+            models[j].setdefault(note, []).append(rows[i].result.model)
+    adjusted = np.where(undecided, 1.0, adjusted_pairs(p_values))
+    notes = [[(tag, words.format(_listed(names))) for (tag, words), names in noted.items()] for noted in models]
+    for row, listed, parts in zip(rows, notes, entries, strict=True):
+        items = [(scores, item) for scores in parts.values() for item in scores.values[row.board.main.score.key]]
+        if unclustered := sum(item in scores.clusters and not scores.clusters[item] for scores, item in items):
+            text = f"which of {unclustered:,} of the {len(items):,} items share an image is unknown; they count as"
+            listed.append(("images unknown", f"{text} independent"))
+    return PairedTests(adjusted, int(np.sum(~np.isnan(p_values))), notes)
+
+
+def _entries(rows: Sequence[BoardRow]) -> list[Parts]:
+    """The items of each row; if an entry names no clusters (such as images), those of the first that does count."""
+    entries = [_parts(row) for row in rows]
+    known: dict[str, dict[str, str]] = {}
+    for name, scores in (part for parts in entries for part in parts.items()):
+        known[name] = {item: cluster for item, cluster in scores.clusters.items() if cluster} | known.get(name, {})
+    for parts in entries:
+        for name, scores in parts.items():
+            # If an entry names some clusters, the others may be any cluster: nothing is filled in.
+            if not any(scores.clusters.values()):
+                parts[name] = replace(scores, clusters={item: known[name].get(item) for item in scores.clusters})
+    return entries
+
+
+def _parts(row: BoardRow) -> Parts:
+    """A row's items: one part, or for an average one part for each database."""
+    result, run, key = row.result, row.entry.run, row.board.main.score.key
+    datasets = [name.dataset for name in run.tasks if name.task == result.task and name.dataset != AVERAGE]
+    names = sorted(datasets) if result.dataset == AVERAGE else [result.dataset]
+    keys = [next(name for name in run.tasks if name[:2] == (result.task, dataset)) for dataset in names]
+    try:
+        parts = {"/".join((*name[:3], key)): items_of(run, name) for name in keys}
+    except DataError:
+        return {}
+    return parts if all(key in scores.values for scores in parts.values()) else {}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """The items of two entries."""
+
+    score: ScoreSpec
+    first: Parts
+    second: Parts
+    replicates: dict[Any, FloatArray]
+    """Those of all pairs, so that each entry is resampled only once."""
+
+    @cached_property
+    def shared(self) -> dict[str, SharedItems]:
+        if self.first.keys() != self.second.keys():
+            return {}
+        return {name: shared_items((run, self.second[name]), self.score.key) for name, run in self.first.items()}
+
+    @cached_property
+    def share(self) -> float:
+        """The share of items that both have, relative to the larger entry; the minimum over parts."""
+        return min((items.share for items in self.shared.values()), default=0.0)
+
+    @property
+    def is_testable(self) -> bool:
+        """Whether a paired test of the difference is valid."""
+        return self.share >= NEARLY_ALL and not any(items.changed for items in self.shared.values())
+
+    @cached_property
+    def is_regrouped(self) -> bool:
+        """Whether they group the common items into different clusters; the names of clusters do not matter."""
+        for name, items in self.shared.items():
+            groupings = [shared_clusters([run[name]], items.ids).numbers for run in (self.first, self.second)]
+            if not np.array_equal(*groupings):
+                return True
+        return False
+
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """How the items differ: tags, and sentences in which `{}` stands for the names of the other models."""
+        if not (self.first and self.second):
+            return
+        share = f"{100 * self.share:.2f} % of the items in common with {{}}"
+        if self.share < NEARLY_ALL:
+            yield "few common items", f"only {share}: compared by intervals"
+        elif self.share < 1:
+            yield "items differ", f"paired test on the {share}"
+        if changed := sum(len(items.changed) for items in self.shared.values()):
+            yield "answers differ", f"reference differs from {{}} for {changed:,} item(s): compared by intervals"
+        if self.is_testable and self.is_regrouped:
+            yield "groups differ", "groups items by image differently than {}: the larger p-value of both counts"
+
+    def p_value(self) -> float:
+        """The p-value of the difference, the larger one of both groupings; nan if there are too few items."""
+        groupings = (self.first, self.second) if self.is_regrouped else (self.first,)
+        test = self._share_test if self.score.unit in (Unit.FRACTION, Unit.PERCENT) else self._bootstrap
+        try:
+            return max(map(test, groupings))
+        except ScoringError:
+            return math.nan
+
+    def _share_test(self, grouping: Parts) -> float:
+        ((name, items),) = self.shared.items()
+        runs = (self.first[name], self.second[name])
+        first, second = (np.array([run.values[self.score.key][id] for id in items.ids], dtype=bool) for run in runs)
+        images = [runs[0].images[id] for id in items.ids] if runs[0].images else []
+        return share_test(first, second, images, shared_clusters([grouping[name]], items.ids))[1].p_value
+
+    def _bootstrap(self, grouping: Parts) -> float:
+        """From replicates of the difference in each part; the score is the mean over parts."""
+        gaps = [
+            self._replicates(name, self.first, grouping) - self._replicates(name, self.second, grouping)
+            for name in self.shared
+        ]
+        name, items = next(iter(self.shared.items()))
+        units = shared_clusters([grouping[name]], items.ids).n_clusters
+        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(items.ids), units).p_value
+
+    def _replicates(self, name: str, run: Parts, grouping: Parts) -> FloatArray:
+        items, grouping = self.shared[name].ids, grouping if self.is_regrouped else run
+        key = (name, id(run), id(grouping), tuple(items))
+        if key not in self.replicates:
+            scores = replace(run[name], clusters=grouping[name].clusters)
+            self.replicates[key] = score_replicates(self.score, [scores], items, part_generator(0, name))[0]
+        return self.replicates[key]
 
 
 def _listed(models: Sequence[str]) -> str:
     more = len(models) - _NAMED
     return ", ".join(models[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _p_value(
-    first: Sequence[Part], second: Sequence[Part], disagreement: Disagreement, replicates: dict[int, FloatArray]
-) -> float:
-    """The p-value of the difference of two entries; nan if there are too few items.
-
-    If the entries group items into different clusters, the larger p-value of both groupings.
-
-    Args:
-        first: The parts of one entry.
-        second: The parts of the other.
-        disagreement: How their items differ.
-        replicates: Bootstrap replicates by the `id` of their part, so that each part is resampled only once.
-    """
-    try:
-        orders = [(first, second), (second, first)] if disagreement.regrouped else [(first, second)]
-        if spec(first[0].key).unit in (Unit.FRACTION, Unit.PERCENT):
-            return max(_share_p_value(one[0], other[0]) for one, other in orders)
-        if disagreement.regrouped or disagreement.shared < 1:
-            return max(_bootstrap_p_value(one, list(map(_gaps, one, other))) for one, other in orders)
-        for part in (*first, *second):
-            if id(part) not in replicates:
-                replicates[id(part)] = _replicates(part.key, part.place, [part.scores], part.names)[0]
-        gaps = [replicates[id(one)] - replicates[id(other)] for one, other in zip(first, second, strict=True)]
-        return _bootstrap_p_value(first, gaps)
-    except ScoringError:
-        return math.nan
-
-
-def _share_p_value(first: Part, second: Part) -> float:
-    """The p-value on the common items, with the clusters of the first entry."""
-    one, other = first.scores, second.scores
-    shared = shared_items([one, other], first.key).ids
-    right, also = (np.array([of.values[first.key][item] for item in shared], dtype=bool) for of in (one, other))
-    images = [one.images[item] for item in shared] if one.images else []
-    return share_test(right, also, images, shared_clusters((one, other), shared))[1].p_value
-
-
-def _bootstrap_p_value(parts: Sequence[Part], gaps: Sequence[FloatArray]) -> float:
-    """The p-value from replicates of the difference in each part; the score is the mean over parts."""
-    units = len(set(parts[0].partition))
-    return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(parts[0].items), units).p_value
-
-
-def _gaps(first: Part, second: Part) -> FloatArray:
-    shared = shared_items([first.scores, second.scores], first.key).ids
-    one, other = _replicates(first.key, first.place, [first.scores, second.scores], shared)
-    return one - other
-
-
-def _replicates(key: str, place: str, runs: Sequence[ItemScores], shared: Sequence[str]) -> FloatArray:
-    return score_replicates(spec(key), runs, shared, part_generator(0, place))
 
 
 def _unpaired(one: BoardRow, other: BoardRow) -> float:

@@ -181,7 +181,7 @@ def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Pat
     runs["also"].items[-1] = replace(runs["also"].items[-1], answer="B", label="Fair")
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
     assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
-    words = "reference differs from {} for 1 item: compared by intervals"
+    words = "reference differs from {} for 1 item(s): compared by intervals"
     assert texts(found) == [[words.format(names)] for names in ("also", "good, poor", "also")]
 
 
@@ -196,7 +196,7 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
         found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
         assert found.p_values[0, 1] == expected > 1e-3
         assert texts(found)[0] == [
-            "groups items by image differently than also: the larger p-value of both groupings counts"
+            "groups items by image differently than also: the larger p-value of both counts"
         ]
     # Another name for each image changes nothing.
     renamed = runs | {"also": choices(marks["also"], [f"{name}!" for name in images(of=10)], model="also")}
