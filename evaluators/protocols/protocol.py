@@ -217,14 +217,14 @@ class Protocol(ABC):
         return {}
 
     def settings(self) -> dict[str, Any]:
-        """Every setting that can change a score."""
+        """Every setting that can change a score; a file or run that one names is described by its contents."""
         unused = ("prompt", *self.unused_settings())
-        values = {name: getattr(self, name) for name in setting_fields(type(self))} | {
-            "max_new_tokens": self.reply_length
-        }
-        own = {name: value for name, value in values.items() if name not in unused}
-        own |= {} if self.scorer is None else self.scorer.settings()
-        return {"protocol": self.name, "prompt_id": self.full_prompt_id, **own, "seed": self.seed}
+        settings = {"protocol": self.name, "prompt_id": self.full_prompt_id}
+        for name in setting_fields(type(self)):
+            value = self.reply_length if name == "max_new_tokens" else getattr(self, name)
+            if name not in unused:
+                settings[name] = value.settings() if hasattr(value, "settings") else value
+        return settings | ({} if self.scorer is None else self.scorer.settings()) | {"seed": self.seed}
 
     def unused_settings(self) -> tuple[str, ...]:
         """Names of settings without effect, given the values of the other settings."""

@@ -49,16 +49,15 @@ class BlindRun:
         """
         key = next((key for key in self.results if (key.task, key.split) == (task, split)), None)
         if key is None:
-            held = ", ".join(f"{key.task} ({key.split})" for key in self.results)
+            available = ", ".join(f"{key.task} ({key.split})" for key in self.results)
             raise UsageError(
                 f"{self.setting}={str(self.run.folder)!r} has no blind run of {task} ({split}); found blind runs of: "
-                f"{held}"
+                f"{available}"
             )
         answers = self.run.answers(key)
         if answers is None or column not in answers.table.column_names:
             raise BadAnnotationError("no replies of the blind run found", path=self.run.folder / PREDICTIONS_FILE)
-        columns = [answers.column(name) for name in ("pass", "id", "question", column)]
-        rows = zip(*columns, strict=True)
+        rows = zip(*(answers.column(name) for name in ("pass", "id", "question", column)), strict=True)
         return replace(self, solved={(id, question): right for name, id, question, right in rows if name == MAIN})
 
     def settings(self) -> dict[str, Any]:
@@ -74,50 +73,29 @@ class BlindRun:
         return {"model": self.model, "removed": removed, "not_asked": not_asked, "of": len(questions)}
 
     def check_asked(self, row: Row) -> None:
-        """Refuse a question that the blind run did not ask.
-
-        Raises:
-            DataError: The blind run did not ask this question.
-        """
+        """Refuse a question that the blind run did not ask."""
         if (row["id"], row["question"]) not in self.solved:
             raise DataError("the blind run did not ask this question; run it on the same data", path=self.run.folder)
 
 
-def read_blind_run(folder: str | Path | BlindRun, about: ValidationInfo) -> BlindRun:
-    """Read the results of a finished blind run.
-
-    Args:
-        folder: The folder that `eyechart run TASK --set blind=true --out FOLDER` wrote.
-        about: The setting that names the folder.
-
-    Raises:
-        MissingFileError: A file of the run does not exist.
-        BadResultsError: The results or predictions cannot be read.
-        UsageError: The folder has no scores of a blind run.
-        ValueError: `folder` is not a path.
-    """
+def _read_blind_run(folder: str | Path | BlindRun, about: ValidationInfo) -> BlindRun:
     if isinstance(folder, BlindRun):
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
-    for name in (RESULTS_FILE, PREDICTIONS_FILE):
-        if not Path(folder, name).is_file():
+    for path in (Path(folder, RESULTS_FILE), Path(folder, PREDICTIONS_FILE)):
+        if not path.is_file():
             reason = f"the file does not exist; {about.field_name} must name the folder of a finished run"
-            raise MissingFileError(reason, path=Path(folder, name))
+            raise MissingFileError(reason, path=path)
     (run,) = read_runs([folder])
-    blind = {
-        key: result
-        for key, result in run.tasks.items()
-        if result.settings.get("blind") is True and result.scores is not None
-    }
-    if not blind:
-        held = ", ".join(key.task for key in run.tasks) or "nothing"
+    results = {key: result for key, result in run.tasks.items() if result.settings.get("blind") and result.scores}
+    if not results:
         raise UsageError(
-            f"{about.field_name}={str(folder)!r} has no scores of a blind run; found: {held}. Run `eyechart run TASK "
-            "--model MODEL --set blind=true --out FOLDER` first"
+            f"{about.field_name}={str(folder)!r} has no scores of a blind run; found: "
+            f"{', '.join(key.task for key in run.tasks)}. Run `eyechart run TASK --set blind=true --out FOLDER` first"
         )
-    return BlindRun(run, blind, str(about.field_name))
+    return BlindRun(run, results, str(about.field_name))
 
 
-BlindRunFolder = Annotated[BlindRun, BeforeValidator(read_blind_run)]
-"""A finished blind run, given as its folder."""
+BlindRunFolder = Annotated[BlindRun, BeforeValidator(_read_blind_run)]
+"""The folder of a finished blind run, as `eyechart run TASK --set blind=true --out FOLDER` writes it."""

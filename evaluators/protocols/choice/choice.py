@@ -1,12 +1,15 @@
-"""What all multiple-choice protocols share: questions with lettered options, and the option that a reply names.
+"""The choice protocol: a list of passes over a question with lettered options, and a rule that scores them.
 
-Questions can also be asked blind, without their images, to measure what the images contribute.
+A pass shows the options in one order. `MultipleChoice` has one pass, which decides; in `CircularEval` all passes must
+be correct; `SelfAwareness` repeats a refused question without the refusal. The rest is the same for all three:
+shuffling, blind runs without images, the option that a reply names, and the vote over several repeats.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 from string import ascii_uppercase
@@ -14,24 +17,37 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.passes import pass_number
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol
+from eyechart.evaluators.protocols.choice.blind_run import BlindRun, BlindRunFolder
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, setting_fields
 from eyechart.evaluators.protocols.validation import check_text_list, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
-from eyechart.evaluators.results.items import Item, columns_of, with_columns
+from eyechart.evaluators.results.items import MAIN, Item, with_columns
 from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scores import GAIN, spec
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
 from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
-from eyechart.metrics.scoring.choices.replies import Extraction, read_reply
+from eyechart.metrics.scoring.choices.repeats import majority_vote
+from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, Extraction, read_reply
 from eyechart.metrics.scoring.judging.replies import name_or_none
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
-Fallback = Literal["wrong", "random"]
+
+@plain_dataclass(frozen=True)
+class Pass:
+    """One way to ask a question."""
+
+    name: str
+    row: Row
+    """The row as this pass asks it; `options` and `answer` are in the order shown."""
+    shows_options: bool = True
+    is_optional: bool = False
+    """Whether the question can be scored without a reply in this pass."""
 
 
 @plain_dataclass(frozen=True)
@@ -52,7 +68,7 @@ class ChoiceItem(Item):
 
 @dataclass(frozen=True, config=CONFIG)
 class Choice(Protocol):
-    """Questions with options, with or without the images."""
+    """Questions with options, with or without the images. A subclass is a rule: the passes, and their scores."""
 
     kind: ClassVar[str] = "multiple choice"
     item_type: ClassVar[type[ChoiceItem]] = ChoiceItem
@@ -60,9 +76,13 @@ class Choice(Protocol):
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True},)
     share: ClassVar[str] = "accuracy"
     """Key of the score that is the share of correct replies, which the multimodal gain compares."""
+    accepts_several: ClassVar[bool] = False
+    """Whether the answer may be several letters, each of which is accepted."""
 
     blind_prompt: Fixed[PromptFunction | None] = None
     """The prompt without images; None removes the images from the prompt in use."""
+    open_prompt: Fixed[PromptFunction | None] = None
+    """The prompt without options, for closed-set inference and open answers; None if the task has none."""
     blind: Flag = False
     """Ask without the images, to see how many questions can be answered without them."""
     blind_run: BlindRunFolder | None = None
@@ -70,109 +90,69 @@ class Choice(Protocol):
     extraction: Extraction = "declared"
     """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
     exact matching only (MMBench, Sec. 3.2, step 1)."""
-    fallback: Fallback = "wrong"
+    fallback: Literal["wrong", "random"] = "wrong"
     """How a reply that names no option is scored: as wrong, or as a random choice (MMBench, Sec. 3.2, step 3)."""
     rounds: Count = 5
     """Replies requested from the judge for each of the model's replies."""
 
     def __post_init__(self) -> None:
-        """Refuse a blind run that is compared with a blind run.
+        """Refuse settings that contradict each other.
 
         Raises:
-            UsageError: Two settings contradict each other.
+            UsageError: A blind run is to be compared with a blind run, or the task has no prompt of the given name.
         """
         Protocol.__post_init__(self)
         if self.blind and self.blind_run is not None:
             raise UsageError("blind and blind_run cannot be combined; leave out blind in the run that sees the images")
 
+    # The rule.
+
+    @abstractmethod
+    def passes(self, row: Row) -> list[Pass]:
+        """All passes over a question, in the order in which they are asked."""
+
+    def next_passes(self, row: Row, items: Sequence[Any]) -> list[Pass]:
+        """The passes to ask after the items so far; those that were asked already are not asked again."""
+        return [] if items else self.passes(row)
+
+    def with_outcomes(self, items: Sequence[Any]) -> list[Any]:
+        """The items with what follows from all passes of their question."""
+        return list(items)
+
+    @abstractmethod
+    def scores_of(self, items: Sequence[Any]) -> dict[str, Any]:
+        """The metric's scores of items with public answers."""
+
+    @abstractmethod
+    def chance(self, item: Any) -> float:
+        """The probability that a guess is correct in the sense of `share`, from the first item of a question."""
+
+    def variants_of(self, items: Sequence[Any]) -> dict[str, dict[str, Any]]:
+        """Other scores of all items by name."""
+        return {}
+
+    def diagnostics_of(self, items: Sequence[Any]) -> dict[str, Any]:
+        """What else follows from all items, private ones included."""
+        return {}
+
+    # What is the same under every rule.
+
     @property
+    @override
     def is_judged(self) -> bool:
-        """Whether a judge may read the replies that could not be parsed; a scoring function needs none."""
         return self.scorer is None
 
     @property
+    @override
     def shows_images(self) -> bool:
-        """False in a blind run."""
         return not self.blind
 
     @property
+    @override
     def full_prompt_id(self) -> str:
-        """Id of the prompt in use."""
         if not self.blind:
             return super().full_prompt_id
         return f"{super().full_prompt_id if self.blind_prompt is None else self.prompt_id}/blind"
-
-    def for_data(self, task: str, split: str) -> Any:
-        """The protocol with the part of a blind run that is about these data."""
-        if self.blind_run is None:
-            return self
-        return replace(self, blind_run=self.blind_run.of_task(task, split, spec(self.share).of[0]))
-
-    def settings(self) -> dict[str, Any]:
-        """The settings; a blind run is described by its model and its result."""
-        found = Protocol.settings(self)
-        return {**found, "blind_run": None if self.blind_run is None else self.blind_run.settings()}
-
-    def check(self, row: Row) -> None:
-        """Refuse a question that the blind run did not ask."""
-        if self.blind_run is not None and not self.skip_bad:
-            self.blind_run.check_asked(row)
-
-    def prompt_of(self, row: Row) -> Prompt:
-        """The prompt for a row."""
-        if not self.blind:
-            return super().prompt_of(row)
-        return without_images(super().prompt_of(row)) if self.blind_prompt is None else self.blind_prompt(row)
-
-    def images_of(self, row: Row) -> tuple[Any, ...]:
-        """The images to show."""
-        return () if self.blind else tuple(row["images"])
-
-    def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item with its options as shown and the letter of the correct one."""
-        shown = shown_options(response)
-        accepted = {moved_letter(letter, row["options"], shown) for letter in row["answer"] or ""}
-        if shown != response.request.options:
-            # Of equal texts in precomputed predictions, nobody knows which is which: each is accepted.
-            texts = {shown[ascii_uppercase.index(letter)] for letter in accepted}
-            accepted |= {letter for letter, text in zip(ascii_uppercase, shown, strict=False) if text in texts}
-        answer = "".join(sorted(accepted))
-        label = right_text(row["answer"], row["options"]) if answer else None
-        return super().item(row, response, **{"options": list(shown), "answer": answer, "label": label} | fields)
-
-    def parse(self, items: Sequence[Any]) -> list[Any]:
-        """Parse the option that each reply names; the judge is not asked about private questions."""
-        found = list(items)
-        places = [place for place, item in enumerate(items) if item.error is None and item.answer]
-        if places:
-            asked = [items[place] for place in places]
-            columns = read_choices(
-                [self.reply(item) for item in asked],
-                [item.answer for item in asked],
-                [list(item.options) for item in asked],
-                self.reading,
-                questions=[item.question or "" for item in asked],
-                judge=self.judge if self.is_judged else None,
-                ids=[item.id for item in asked],
-                rotations=[pass_number(item.pass_name) for item in asked],
-                finish_reasons=[item.finish_reason for item in asked],
-                several=True,
-            )
-            for place, item in zip(places, with_columns(asked, columns), strict=True):
-                found[place] = item
-        private = [place for place, item in enumerate(items) if item.error is None and not item.answer and item.options]
-        named = [self.named_letters(items[place])[:1] or None for place in private]
-        for place, item in zip(private, with_columns([items[p] for p in private], {"choice": named}), strict=True):
-            found[place] = item
-        return found
-
-    def reply(self, item: Any) -> str:
-        """The text in which an option is looked for."""
-        return item.text or ""
-
-    def named_letters(self, item: Any) -> str:
-        """The letters of the one option that a reply names without a judge; "" for none."""
-        return read_reply(self.reply(item), item.options, self.extraction, item.finish_reason)[0]
 
     @property
     def reading(self) -> ExtractionSettings:
@@ -185,90 +165,201 @@ class Choice(Protocol):
             extraction=self.extraction,
         )
 
-    def gain(self, items: Sequence[Any], chances: Sequence[float]) -> dict[str, Any]:
-        """Compare the scores with those of the blind run, for the diagnostics; empty without a blind run.
+    @override
+    def for_data(self, task: str, split: str) -> Any:
+        column = spec(self.share).of[0]
+        runs: dict[str, Any] = {name: run.of_task(task, split, column) for name, run in self._blind_runs().items()}
+        return replace(self, **runs)
 
-        Args:
-            items: The first item of each public question.
-            chances: The probability that a guess is correct, for each question.
-        """
-        if self.blind_run is None:
-            return {}
-        (right,) = columns_of(items, *spec(self.share).of).values()
-        compared = [
-            (item, bool(seen), solved, chance)
-            for item, seen, chance in zip(items, right, chances, strict=True)
-            if seen is not None and (solved := self.blind_run.solved.get((item.id, item.question))) is not None
-        ]
-        if not compared:
-            return {}
-        asked, seen, blind, levels = map(list, zip(*compared, strict=True))
-        clusters = Clusters.of([item.cluster for item in asked], len(asked))
-        return {
-            GAIN: {"score": self.share, "model": self.blind_run.model} | multimodal_gain(seen, blind, levels, clusters)
+    @override
+    def check(self, row: Row) -> None:
+        """Check that the answer is the letter of an option, in every pass; options may repeat."""
+        check_question(row, several=self.accepts_several)
+        for run in () if self.skip_bad else self._blind_runs().values():
+            run.check_asked(row)
+
+    @override
+    def prompt_of(self, row: Row) -> Prompt:
+        if self.blind and self.blind_prompt is not None:
+            return self.blind_prompt(row)
+        return self._visible(super().prompt_of(row))
+
+    def request(self, row: Row, asked: Pass) -> Request:
+        """The request of one pass."""
+        options = tuple(asked.row["options"])
+        if asked.shows_options or self.open_prompt is None:
+            prompt = self.prompt_of({**asked.row, "options": options})
+        else:
+            prompt = self._visible(self.open_prompt(row))
+        return Request(
+            id=row["id"],
+            prompt=prompt,
+            images=() if self.blind else tuple(row["images"]),
+            options=options,
+            max_new_tokens=self.reply_length,
+            pass_name=asked.name,
+            optional=asked.is_optional,
+        )
+
+    @override
+    def requests(self, row: Row) -> list[Request]:
+        return self.follow_ups(row, [])
+
+    @override
+    def follow_ups(self, row: Row, items: Sequence[Any]) -> list[Request]:
+        return [self.request(row, asked) for asked in self.next_passes(row, items)]
+
+    @override
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        asked = next(asked for asked in self.passes(row) if asked.name == response.request.pass_name)
+        options, answer = asked.row["options"], asked.row["answer"] or ""
+        # Precomputed predictions may have shown the options in another order than this pass.
+        shown = response.request.options if response.options is None else response.options
+        letters = {moved_letter(letter, options, shown) for letter in answer}
+        if shown != response.request.options:
+            # Of options with equal texts, nobody knows which is which: each is accepted.
+            texts = {shown[ascii_uppercase.index(letter)] for letter in letters}
+            letters = {letter for letter, text in zip(ascii_uppercase, shown, strict=False) if text in texts}
+        fields |= {
+            "question": asked.row["question"],
+            "options": list(shown),
+            "answer": "".join(sorted(letters)),
+            "label": right_text(answer, options) if answer else None,
         }
+        return super().item(row, response, **fields)
 
+    @override
+    def parse(self, items: Sequence[Any]) -> list[Any]:
+        """Parse the option that each reply names; the judge is not asked about private questions."""
+        items = [
+            replace(item, choice=self.named_letters(item)[:1] or None)
+            if item.error is None and item.options and not item.answer
+            else item
+            for item in items
+        ]
+        return parse_some(items, lambda item: item.error is None and item.answer, self._read)
+
+    def reply(self, item: Any) -> str:
+        """The text in which an option is looked for."""
+        return item.text or ""
+
+    def named_letters(self, item: Any) -> str:
+        """The letters of the one option that a reply names without a judge; "" for none."""
+        return read_reply(self.reply(item), item.options, self.extraction, item.finish_reason)[0]
+
+    @override
+    def score(self, items: Sequence[Any]) -> TaskResult:
+        if self.scorer is not None:
+            return super().score(items)
+        items = self.with_outcomes(items)
+        result = TaskResult(items=items, diagnostics=self.diagnostics_of(items))
+        public = [item for item in items if item.answer]
+        if any(item.error is None for item in public):
+            result.scores = self.scores_of(public)
+            result.variants = self.variants_of(items)
+            result.diagnostics |= self._gain([item for item in public if item.pass_name == MAIN])
+        return result
+
+    def vote(self, repeats: Sequence[Sequence[Any]]) -> list[Any]:
+        """The majority vote over repeats: each pass has the choice of most repeats, or none if no repeat has one."""
+        by_pass: dict[tuple[str, str], list[Any]] = {}
+        for item in (item for items in repeats for item in items):
+            by_pass.setdefault((item.id, item.pass_name), []).append(item)
+        return [_voted(items) for items in by_pass.values()]
+
+    @override
     def notes(self, settings: Mapping[str, Any]) -> list[Note]:
-        """A note if the questions were asked without their images."""
         return [note("blind")] if self.blind else []
 
+    def _visible(self, prompt: Prompt) -> Prompt:
+        """A prompt without its images if they are not shown."""
+        if not self.blind:
+            return prompt
+        return ("".join(part for part in prompt if part is not IMAGE).lstrip(),)
 
-def without_images(prompt: Prompt) -> Prompt:
-    r"""A prompt without its images.
+    def _blind_runs(self) -> dict[str, BlindRun]:
+        """The blind runs that settings name."""
+        values = {name: getattr(self, name) for name in setting_fields(type(self))}
+        return {name: value for name, value in values.items() if isinstance(value, BlindRun)}
 
-    Examples:
-        >>> without_images((IMAGE, "\nIs it sharp?", IMAGE, " Answer yes or no."))
-        ('Is it sharp? Answer yes or no.',)
-    """
-    return ("".join(part for part in prompt if part is not IMAGE).lstrip(),)
+    def _read(self, items: Sequence[Any]) -> list[Any]:
+        columns = read_choices(
+            [self.reply(item) for item in items],
+            [item.answer for item in items],
+            [item.options for item in items],
+            self.reading,
+            questions=[item.question or "" for item in items],
+            judge=self.judge if self.is_judged else None,
+            ids=[item.id for item in items],
+            rotations=[pass_number(item.pass_name) for item in items],
+            finish_reasons=[item.finish_reason for item in items],
+            several=True,
+        )
+        return with_columns(items, columns)
+
+    def _gain(self, firsts: Sequence[Any]) -> dict[str, Any]:
+        """What the images add to the blind run; from the first item of each public question that both scored."""
+        if self.blind_run is None:
+            return {}
+        column, solved = spec(self.share).of[0], self.blind_run.solved
+        both = [
+            item
+            for item in firsts
+            if getattr(item, column) is not None and solved.get((item.id, item.question)) is not None
+        ]
+        if not both:
+            return {}
+        gain = multimodal_gain(
+            [bool(getattr(item, column)) for item in both],
+            [bool(solved[item.id, item.question]) for item in both],
+            [self.chance(item) for item in both],
+            Clusters.of([item.cluster for item in both], len(both)),
+        )
+        return {GAIN: {"score": self.share, "model": self.blind_run.model} | gain}
+
+
+def _voted(items: Sequence[Any]) -> Any:
+    """The first item with the most frequent choice."""
+    choices = [item.choice for item in items]
+    vote = majority_vote(choices)
+    if vote is None and items[0].label is not None:
+        return replace(items[0], choice=None, step=UNPARSEABLE, correct=False)
+    return items[choices.index(vote)]
+
+
+def parse_some(
+    items: Sequence[Any], is_parsed: Callable[[Any], Any], parse: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
+    """The items with those of one kind parsed, all in one call."""
+    chosen = [item for item in items if is_parsed(item)]
+    parsed = iter(parse(chosen) if chosen else ())
+    return [next(parsed) if is_parsed(item) else item for item in items]
 
 
 def check_question(row: Row, *, several: bool = False) -> None:
-    """Refuse a malformed row, such as one whose answer is not the letter of an option; options may repeat.
-
-    Args:
-        row: The row.
-        several: Whether the answer may be several letters, each of which is accepted.
+    """Refuse a malformed row, such as one whose answer is not the letter of an option.
 
     Raises:
-        DataError: Question, hint, options or answer are malformed.
+        DataError: Question, hint, options or answer are malformed, or there are several answers and `several` is off.
     """
     check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
     check_texts(row, "answer", private=True)
     check_text_list(row, "options")
-    options, answer = row["options"], row["answer"]
+    options, answer = row["options"], row["answer"] or ""
+    letters = ascii_uppercase[: len(options)]
     if not 1 <= len(options) <= len(ascii_uppercase):
         raise DataError(f"column 'options' is {options!r}; expected 1 to {len(ascii_uppercase)} strings")
-    letters = ascii_uppercase[: len(options)]
-    if answer and not (set(answer) <= set(letters) and len(answer) == len(set(answer))):
+    if not set(answer) <= set(letters) or len(set(answer)) < len(answer):
         raise DataError(f"column 'answer' is {answer!r}; expected one of {', '.join(letters)} ('' if private)")
-    if len(answer or "") > 1 and not several:
+    if len(answer) > 1 and not several:
         raise DataError(f"column 'answer' is {answer!r}; only the protocol multiple_choice takes several answers")
 
 
-def ordered_options(row: Row, shuffle_seed: int | None) -> tuple[str, ...]:
-    """The options in the release's order, or in a random order that depends on the seed and the row's id."""
+def shuffled(row: Row, seed: int | None) -> Row:
+    """The row with its options in a random order, which depends on the seed and the row's id; None keeps the order."""
     options = tuple(row["options"])
-    if shuffle_seed is None:
-        return options
-    digest = hashlib.sha256(f"{shuffle_seed}:{row['id']}".encode()).digest()
-    order = np.random.default_rng(list(digest)).permutation(len(options))
-    return tuple(options[i] for i in order)
-
-
-def shown_options(response: Response) -> tuple[str, ...]:
-    """The options in the order in which they were shown."""
-    return response.options if response.options is not None else response.request.options
-
-
-def choice_request(protocol: Choice, row: Row, options: tuple[str, ...], pass_name: str, **fields: Any) -> Request:
-    """A question with its options, of which the row may be a variant for one pass."""
-    return Request(
-        id=row["id"],
-        prompt=protocol.prompt_of({**row, "options": options}),
-        images=protocol.images_of(row),
-        options=options,
-        max_new_tokens=protocol.reply_length,
-        pass_name=pass_name,
-        **fields,
-    )
+    if seed is not None:
+        digest = hashlib.sha256(f"{seed}:{row['id']}".encode()).digest()
+        options = tuple(options[i] for i in np.random.default_rng(list(digest)).permutation(len(options)))
+    answer = "".join(moved_letter(letter, row["options"], options) for letter in row["answer"] or "")
+    return {**row, "options": options, "answer": answer}

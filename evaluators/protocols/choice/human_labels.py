@@ -17,9 +17,6 @@ from eyechart.evaluators.protocols.choice.choice import ChoiceItem
 from eyechart.evaluators.results.items import MAIN
 from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
 
-_COLUMNS = ("id", "letter")
-_LETTERS = frozenset((*ascii_uppercase, X))
-
 Key = tuple[str, str]
 """Id of a question and name of a pass."""
 
@@ -47,26 +44,22 @@ class HumanLabels:
             matching found no option, as in the paper; None if there are no such replies. `unused` counts the labels
             that match no reply of the run.
         """
-        pairs = [
-            (item.choice, self.letters[item.id, item.pass_name], item.step or "")
-            for item in items
-            if (item.id, item.pass_name) in self.letters
-        ]
+        labelled = [item for item in items if (item.id, item.pass_name) in self.letters]
         return {
-            "all": _agreement(pairs),
-            "after_exact": _agreement([pair for pair in pairs if pair[2] != "exact"]),
-            "unused": len(self.letters) - len(pairs),
+            "all": self._agreement(labelled),
+            "after_exact": self._agreement([item for item in labelled if item.step != "exact"]),
+            "unused": len(self.letters) - len(labelled),
         }
 
+    def _agreement(self, items: Sequence[ChoiceItem]) -> dict[str, Any] | None:
+        if not items:
+            return None
+        return extractor_agreement(
+            [item.choice for item in items], [self.letters[item.id, item.pass_name] for item in items]
+        )
 
-def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
-    """Read labels from CSV or JSON Lines with `id`, `letter` and `pass` ("main" if absent or empty).
 
-    Raises:
-        MissingFileError: The file does not exist.
-        BadAnnotationError: The file has another format or no rows, or a row is malformed.
-        ValueError: `path` is not a path.
-    """
+def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     if isinstance(path, HumanLabels):
         return path
     if not isinstance(path, str | Path) or path == "":
@@ -74,17 +67,16 @@ def read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     path = Path(path)
     letters: dict[Key, str] = {}
     for number, row in _rows(path):
+        key, letter = (str(row.get("id") or ""), str(row.get("pass") or MAIN)), str(row.get("letter")).strip()
         if ROW_ERROR in row:
             raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
-        id, letter = row.get("id"), row.get("letter")
-        if not isinstance(letter, str) or letter.strip() not in _LETTERS:
-            reason = f"'letter' is {letter!r}; expected a letter from A to Z (X: the reply names no option)"
+        if letter not in (*ascii_uppercase, X):
+            reason = f"'letter' is {row.get('letter')!r}; expected a letter from A to Z (X: the reply names no option)"
             raise BadAnnotationError(reason, path=path, row=number)
-        key = ("" if id is None else str(id), str(row.get("pass") or MAIN))
         if not key[0] or key in letters:
-            reason = f"repeated id {id!r} with pass '{key[1]}'" if key[0] else "'id' is missing or empty"
+            reason = f"repeated id {key[0]!r} with pass '{key[1]}'" if key[0] else "'id' is missing or empty"
             raise BadAnnotationError(reason, path=path, row=number)
-        letters[key] = letter.strip()
+        letters[key] = letter
     if not letters:
         raise BadAnnotationError("the file of human labels is empty", path=path)
     return HumanLabels(path, letters)
@@ -94,17 +86,11 @@ def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
     if not path.is_file():
         raise MissingFileError("the file of human labels does not exist", path=path)
     if path.suffix.lower() == ".csv":
-        return read_csv_rows(str(path), _COLUMNS)
+        return read_csv_rows(str(path), ("id", "letter"))
     if path.suffix.lower() == ".jsonl":
         return read_jsonl_rows(str(path))
     raise BadAnnotationError(f"human labels are .csv or .jsonl files, not {path.suffix!r}", path=path)
 
 
-def _agreement(pairs: Sequence[tuple[str | None, str, str]]) -> dict[str, Any] | None:
-    if not pairs:
-        return None
-    return extractor_agreement([found for found, _, _ in pairs], [read for _, read, _ in pairs])
-
-
-HumanLabelFile = Annotated[HumanLabels, BeforeValidator(read_human_labels)]
-"""Human labels, given as a file."""
+HumanLabelFile = Annotated[HumanLabels, BeforeValidator(_read_human_labels)]
+"""A CSV or JSON Lines file with `id`, `letter` and `pass` ("main" if absent or empty)."""

@@ -9,20 +9,13 @@ from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.protocols.choice.choice import (
-    Choice,
-    ChoiceItem,
-    check_question,
-    choice_request,
-    ordered_options,
-    without_images,
-)
-from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, PromptFunction, Seed
+from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Seed
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of
-from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
@@ -46,7 +39,7 @@ class LossItem(ChoiceItem):
 
 @dataclass(frozen=True, config=CONFIG)
 class MultipleChoice(Choice):
-    """Questions with options, one of which is correct.
+    """Questions with options, asked in a single pass.
 
     Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"` the
     prompt shows no options, and the option with the lowest loss is the answer; the first one if several have the lowest
@@ -57,11 +50,10 @@ class MultipleChoice(Choice):
     metric: ClassVar[str] = "choice_accuracy"
     item_type: ClassVar[type[LossItem]] = LossItem
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET}, {"blind": True})
+    accepts_several: ClassVar[bool] = True
 
     prefill: Fixed[str] = ""
     """How the reply begins, given to the model."""
-    open_prompt: Fixed[PromptFunction | None] = None
-    """The prompt without options, for closed-set inference; None if the task has none."""
     open_prefill: Fixed[str] = ""
     """How the reply to `open_prompt` begins."""
     crossed: Fixed[tuple[tuple[str, str], ...]] = ()
@@ -99,86 +91,53 @@ class MultipleChoice(Choice):
         return self.inference == CLOSED_SET
 
     @property
+    @override
     def output_type(self) -> OutputType:
-        """Losses for closed-set inference, otherwise text."""
         return OutputType.LOSSES if self.is_closed_set else OutputType.TEXT
 
     @property
+    @override
     def is_judged(self) -> bool:
-        """Whether a judge may read replies; closed-set inference has no replies, and a scoring function no judge."""
         return not self.is_closed_set and super().is_judged
 
+    @override
     def unused_settings(self) -> tuple[str, ...]:
-        """Settings of replies have no effect on losses; the kind of loss has no effect on replies."""
         of_replies = ("prompt", "extraction", "fallback", "judge_reads", "rounds", "max_new_tokens")
         return of_replies if self.is_closed_set else ("loss",)
 
     @property
+    @override
     def full_prompt_id(self) -> str:
-        """Id of the prompt in use; closed-set inference has its own."""
         if not self.is_closed_set:
             return super().full_prompt_id
         return f"{self.prompt_id}/{CLOSED_SET}{'/blind' if self.blind else ''}"
 
+    @override
     def settings(self) -> dict[str, Any]:
-        """The settings in use, and how the reply begins."""
-        return {**super().settings(), "prefill": self.open_prefill if self.is_closed_set else self.prefill}
+        return {**super().settings(), "prefill": self._prefill}
 
-    def check(self, row: Row) -> None:
-        """Check that the answer is the letter of one of the options, or several letters; options may repeat."""
-        check_question(row, several=True)
-        super().check(row)
+    @property
+    @override
+    def reading(self) -> ExtractionSettings:
+        return replace(super().reading, judge_template=self.judge_template, judge_reads=self.judge_reads)
 
-    def requests(self, row: Row) -> list[Request]:
-        """One request: the question with its options as shown, or, in closed-set inference, for the options' losses."""
-        options = ordered_options(row, self.shuffle_seed)
-        if not self.is_closed_set:
-            return [choice_request(self, row, options, MAIN, prefill=self.prefill)]
-        assert self.open_prompt is not None
-        prompt = self.open_prompt(row)
-        return [
-            Request(
-                id=row["id"],
-                prompt=without_images(prompt) if self.blind else prompt,
-                images=self.images_of(row),
-                options=options,
-                prefill=self.open_prefill,
-                continuations=options,
-                max_new_tokens=self.reply_length,
-            )
-        ]
+    @override
+    def passes(self, row: Row) -> list[Pass]:
+        return [Pass(MAIN, shuffled(row, self.shuffle_seed), shows_options=not self.is_closed_set)]
 
+    @override
+    def request(self, row: Row, asked: Pass) -> Request:
+        request = super().request(row, asked)
+        return replace(request, prefill=self._prefill, continuations=request.options if self.is_closed_set else ())
+
+    @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item, with the losses of the options."""
         if response.losses is not None:
-            fields |= {
-                "losses": [loss.total for loss in response.losses],
-                "loss_tokens": [loss.tokens for loss in response.losses],
-            }
+            fields["losses"] = [loss.total for loss in response.losses]
+            fields["loss_tokens"] = [loss.tokens for loss in response.losses]
         return super().item(row, response, **fields)
 
-    def score(self, items: Sequence[LossItem]) -> TaskResult:
-        """Accuracy, with prompt failures (Q-Bench, A.2.1)."""
-        if self.scorer is not None:
-            return super().score(items)
-        public = [item for item in items if item.answer]
-        found = TaskResult(items=list(items), diagnostics=self._diagnostics(items))
-        if not public:
-            return found
-        found.scores = self._scores(public)
-        found.diagnostics |= self.gain(public, [len(item.answer) / len(item.options) for item in public])
-        for loss in LOSSES if self.is_closed_set else ():
-            if loss != self.loss:
-                changed: dict[str, Any] = {"loss": loss}
-                found.variants[f"loss={loss}"] = self._scores(replace(self, **changed).parse(public))
-        return found
-
-    def answer_files(self, rows: Sequence[Row], items: Sequence[LossItem]) -> dict[str, bytes]:
-        """The answer file, if all labels are private."""
-        if self.answer_file is None or any(item.answer for item in items):
-            return {}
-        return dict(self.answer_file(rows, [self._released_reply(*pair) for pair in zip(rows, items, strict=True)]))
-
+    @override
     def reply(self, item: LossItem) -> str:
         """The reply, or the letter of the option with the lowest loss."""
         if not self.is_closed_set:
@@ -188,35 +147,62 @@ class MultipleChoice(Choice):
         letters = [letter for letter, option in zip(ascii_uppercase, item.options, strict=False) if option == chosen]
         return next((letter for letter in letters if letter in item.answer), letters[0])
 
-    @property
-    def reading(self) -> ExtractionSettings:
-        """How replies are parsed."""
-        return replace(super().reading, judge_template=self.judge_template, judge_reads=self.judge_reads)
-
-    def _scores(self, items: Sequence[LossItem]) -> dict[str, Any]:
-        columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds", "answer", "options", "cluster")
-        answers, options, clusters = (columns.pop(name) for name in ("answer", "options", "cluster"))
+    @override
+    def scores_of(self, items: Sequence[LossItem]) -> dict[str, Any]:
         groups = self.groups_of(items)
-        groups |= {
-            f"{one}_by_{other}": [
-                f"{first}, {second}" for first, second in zip(groups[one], groups[other], strict=True)
-            ]
-            for one, other in self.crossed
-            if one in groups and other in groups
-        }
+        for first, second in self.crossed:
+            if first in groups and second in groups:
+                pairs = zip(groups[first], groups[second], strict=True)
+                groups[f"{first}_by_{second}"] = [f"{one}, {other}" for one, other in pairs]
         if self.by_response:
             groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
-        return choice_scores(columns, answers, options, groups, self.reading, clusters)
+        return choice_scores(
+            columns_of(items, "choice", "step", "correct", "judge_failed_rounds"),
+            [item.answer for item in items],
+            [item.options for item in items],
+            groups,
+            self.reading,
+            [item.cluster for item in items],
+        )
 
-    def _diagnostics(self, items: Sequence[LossItem]) -> dict[str, Any]:
+    @override
+    def variants_of(self, items: Sequence[LossItem]) -> dict[str, dict[str, Any]]:
+        """The scores with the other kind of loss."""
+        if not self.is_closed_set:
+            return {}
+        public = [item for item in items if item.answer]
+        (other,) = (loss for loss in LOSSES if loss != self.loss)
+        changed: dict[str, Any] = {"loss": other}
+        return {f"loss={other}": self.scores_of(replace(self, **changed).parse(public))}
+
+    @override
+    def chance(self, item: LossItem) -> float:
+        return len(item.answer) / len(item.options)
+
+    @override
+    def diagnostics_of(self, items: Sequence[LossItem]) -> dict[str, Any]:
+        """Ties of the lowest loss; or prompt failures, replies that name none of the options (Q-Bench, A.2.1)."""
         if self.is_closed_set:
-            return {
-                "equal_lowest_losses": {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}
-            }
+            ties = {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}
+            return {"equal_lowest_losses": ties}
         failed = [not self._names_option(item) for item in items]
-        groups = self.groups_of(items)
-        whole = _failure_rate(failed, range(len(failed)))
-        return {"prompt_failure": whole | map_groups(groups, lambda _, rows: _failure_rate(failed, rows))}
+
+        def rate(_: str, rows: Sequence[int]) -> dict[str, Any]:
+            failures = sum(failed[row] for row in rows)
+            return {"rate": failures / len(rows), "failures": failures, "n": len(rows)}
+
+        return {"prompt_failure": rate("", range(len(failed))) | map_groups(self.groups_of(items), rate)}
+
+    @override
+    def answer_files(self, rows: Sequence[Row], items: Sequence[LossItem]) -> dict[str, bytes]:
+        """The answer file, if all labels are private."""
+        if self.answer_file is None or any(item.answer for item in items):
+            return {}
+        return dict(self.answer_file(rows, [self._released_reply(*pair) for pair in zip(rows, items, strict=True)]))
+
+    @property
+    def _prefill(self) -> str:
+        return self.open_prefill if self.is_closed_set else self.prefill
 
     def _released_reply(self, row: Row, item: LossItem) -> str:
         """The reply; if the options were shown in another order, its option is written as in the release's order."""
@@ -238,9 +224,3 @@ def _lowest_loss(item: LossItem, kind: str) -> tuple[int, bool]:
     values = [loss / n for loss, n in zip(losses, tokens, strict=True)] if kind == LOSSES[0] else losses
     index = values.index(min(values))
     return index, values.count(values[index]) > 1
-
-
-def _failure_rate(failed: Sequence[bool], rows: Sequence[int]) -> dict[str, Any]:
-    """Share of the replies in `rows` that name none of the options."""
-    count = sum(failed[row] for row in rows)
-    return {"rate": count / len(rows), "failures": count, "n": len(rows)}

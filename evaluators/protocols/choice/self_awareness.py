@@ -9,20 +9,14 @@ from string import ascii_uppercase
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols.choice.choice import (
-    Choice,
-    ChoiceItem,
-    check_question,
-    choice_request,
-    ordered_options,
-    shown_options,
-)
+from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
 from eyechart.evaluators.protocols.protocol import CONFIG, Seed
 from eyechart.evaluators.protocols.validation import check_texts
-from eyechart.evaluators.requests.types import Request, Response, Row
-from eyechart.evaluators.results.items import MAIN
+from eyechart.evaluators.requests.types import Response, Row
+from eyechart.evaluators.results.items import MAIN, by_row, columns_of
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -30,6 +24,7 @@ from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
 from eyechart.metrics.scoring.choices.self_awareness import (
     OUTCOMES,
     answer_outcome,
+    forced_letter,
     refusal_outcome,
     self_awareness_scores,
     without_refusal,
@@ -72,9 +67,10 @@ class SelfAwareness(Choice):
     unreadable_forced: Literal["apart", "wrong"] = "apart"
     """How a second reply that names no option is counted: separately ("apart"), or as wrong (Eq. 3)."""
 
+    @override
     def check(self, row: Row) -> None:
         """Check that the refusal is the letter of an option, and not of the correct one."""
-        check_question(row)
+        super().check(row)
         check_texts(row, "refusal")
         letters, refusal = ascii_uppercase[: len(row["options"])], row["refusal"]
         if len(refusal) != 1 or refusal not in letters or refusal == row["answer"] or len(letters) < 2:
@@ -82,73 +78,79 @@ class SelfAwareness(Choice):
                 f"column 'refusal' is {refusal!r}; expected one of {', '.join(letters)}, different from the answer "
                 f"{row['answer']!r}, and at least two options"
             )
-        super().check(row)
 
-    def requests(self, row: Row) -> list[Request]:
-        """The question with all options."""
-        return [choice_request(self, row, ordered_options(row, self.shuffle_seed), MAIN)]
-
-    def follow_ups(self, row: Row, items: Sequence[AwarenessItem]) -> list[Request]:
-        """The question without the refusal option, if it was refused."""
-        if items[0].choice != items[0].refusal:
-            return []
-        shown = ordered_options(row, self.shuffle_seed)
-        left = without_refusal(shown, moved_letter(row["refusal"], row["options"], shown))
-        return [choice_request(self, row, tuple(left), FORCED, optional=self.skip_bad)]
-
-    def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item, with the refusal's letter in the first pass."""
-        if response.request.pass_name != FORCED:
-            fields["refusal"] = moved_letter(row["refusal"], row["options"], shown_options(response))
-        return super().item(row, response, **fields)
-
-    def score(self, items: Sequence[AwarenessItem]) -> TaskResult:
-        """Score correct answers and correct refusals."""
-        # In a vote over repeats, a question that was refused in a few of them has a second reply too.
-        refused = {item.id for item in items if item.pass_name == MAIN and item.choice == item.refusal}
-        forced = {item.id: item for item in items if item.pass_name == FORCED and item.id in refused}
-        missing = sum(item.error is not None for item in forced.values())
-        counts = {"forced_asked": len(forced), "forced_missing": missing}
-        found = TaskResult(items=list(items), diagnostics=counts)
-        outcomes = {
-            item.id: self._outcome(item, forced.get(item.id))
-            for item in items
-            if item.answer and item.pass_name == MAIN
+    @override
+    def passes(self, row: Row) -> list[Pass]:
+        first = shuffled(row, self.shuffle_seed)
+        refusal = moved_letter(row["refusal"], row["options"], first["options"])
+        forced = {
+            **first,
+            "options": without_refusal(first["options"], refusal),
+            "answer": first["answer"] and forced_letter(first["answer"], refusal),
         }
-        if not outcomes:
-            return found
-        found.items = [
+        return [Pass(MAIN, first), Pass(FORCED, forced, is_optional=self.skip_bad)]
+
+    @override
+    def next_passes(self, row: Row, items: Sequence[AwarenessItem]) -> list[Pass]:
+        first, forced = self.passes(row)
+        if not items:
+            return [first]
+        return [forced] if items[0].choice == items[0].refusal else []
+
+    @override
+    def item(self, row: Row, response: Response, **fields: Any) -> Any:
+        item = super().item(row, response, **fields)
+        if item.pass_name == FORCED:
+            return item
+        return replace(item, refusal=moved_letter(row["refusal"], row["options"], item.options))
+
+    @override
+    def with_outcomes(self, items: Sequence[AwarenessItem]) -> list[AwarenessItem]:
+        outcomes = {first.id: self._outcome(first, forced) for first, forced in _questions(items) if first.answer}
+        return [
             replace(item, outcome=outcomes[item.id], self_aware=outcomes[item.id] in (OUTCOMES[0], OUTCOMES[2]))
             if item.pass_name == MAIN and item.id in outcomes
             else item
             for item in items
         ]
-        public = [item for item in found.items if item.outcome is not None]
-        asked = [forced.get(item.id) for item in public]
+
+    @override
+    def scores_of(self, items: Sequence[AwarenessItem]) -> dict[str, Any]:
+        questions = _questions(items)
+        firsts = [first for first, _ in questions]
         columns: dict[str, list[Any]] = {
-            "choice": [item.choice for item in public],
-            "step": [item.step for item in public],
-            "correct": [item.correct for item in public],
-            "judge_failed_rounds": [item.judge_failed_rounds for item in public],
-            "outcome": [item.outcome for item in public],
-            "forced_choice": [item and item.choice for item in asked],
-            "forced_step": [item and (item.step or UNPARSEABLE) for item in asked],
-            "forced_judge_failed_rounds": [item and item.judge_failed_rounds for item in asked],
+            **columns_of(firsts, "choice", "step", "correct", "judge_failed_rounds", "outcome"),
+            "forced_choice": [forced and forced.choice for _, forced in questions],
+            "forced_step": [forced and (forced.step or UNPARSEABLE) for _, forced in questions],
+            "forced_judge_failed_rounds": [forced and forced.judge_failed_rounds for _, forced in questions],
         }
-        found.scores = self_awareness_scores(
+        return self_awareness_scores(
             columns,
-            [item.answer[:1] for item in public],
-            [item.options for item in public],
-            self.groups_of(public) or None,
+            [first.answer[:1] for first in firsts],
+            [first.options for first in firsts],
+            self.groups_of(firsts) or None,
             self.reading,
             self.unreadable_forced,
-            [item.cluster for item in public],
+            [first.cluster for first in firsts],
         )
-        found.diagnostics |= self.gain(public, [1 / (len(item.options) - 1) for item in public])
-        if missing:
-            found.notes.append(note("forced_missing", missing=missing, asked=len(forced)))
-        found.complete = not missing
-        return found
+
+    @override
+    def chance(self, item: AwarenessItem) -> float:
+        return 1 / (len(item.options) - 1)
+
+    @override
+    def diagnostics_of(self, items: Sequence[AwarenessItem]) -> dict[str, Any]:
+        forced = [forced for _, forced in _questions(items) if forced is not None]
+        return {"forced_asked": len(forced), "forced_missing": sum(item.error is not None for item in forced)}
+
+    @override
+    def score(self, items: Sequence[AwarenessItem]) -> TaskResult:
+        result = super().score(items)
+        asked, missing = result.diagnostics["forced_asked"], result.diagnostics["forced_missing"]
+        if result.scores is not None and missing:
+            result.notes.append(note("forced_missing", missing=missing, asked=asked))
+            result.complete = False
+        return result
 
     def _outcome(self, first: AwarenessItem, forced: AwarenessItem | None) -> str:
         """What both replies to a question say about the model."""
@@ -157,5 +159,12 @@ class SelfAwareness(Choice):
             return answer_outcome(bool(first.correct), reading.is_unreadable(first.choice, first.step))
         # A second reply that is missing is never counted as wrong.
         is_apart = self.unreadable_forced == "apart" or forced.error is not None
-        unreadable = reading.is_unreadable(forced.choice, forced.step)
-        return refusal_outcome(bool(forced.correct), is_apart and unreadable)
+        return refusal_outcome(bool(forced.correct), is_apart and reading.is_unreadable(forced.choice, forced.step))
+
+
+def _questions(items: Sequence[AwarenessItem]) -> list[tuple[AwarenessItem, AwarenessItem | None]]:
+    """The first and the second item of each question; in a vote, an answered question may have a second one too."""
+    return [
+        (passes[MAIN], passes.get(FORCED) if passes[MAIN].choice == passes[MAIN].refusal else None)
+        for passes in by_row(items)
+    ]
