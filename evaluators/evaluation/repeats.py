@@ -2,21 +2,18 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.sampling import finite_scores
+from eyechart.evaluators.protocols.choice.choice import Choice
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, OutputType
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import specs_in
-from eyechart.metrics.scoring.choices.repeats import majority_vote, repeat_scores
-from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
-
-_CHOICES = "multiple choice"
+from eyechart.metrics.scoring.choices.repeats import repeat_scores
 
 
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
@@ -75,7 +72,7 @@ def summarize_repeats(
     }
     headline = by_repeat[0].headline_spec()
     is_share = headline is not None and headline.unit in (Unit.FRACTION, Unit.PERCENT)
-    if protocol.kind == _CHOICES and headline is not None and is_share:
+    if isinstance(protocol, Choice) and headline is not None and is_share:
         found["choices"] = _choices(protocol, by_repeat, headline.of[0])
         if sample is not None:
             found["choices"] = finite_scores(found["choices"], sample)
@@ -88,15 +85,15 @@ def _deviation(numbers: Sequence[float]) -> float:
     return float((sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)) ** 0.5)
 
 
-def _choices(protocol: Protocol, by_repeat: Sequence[TaskResult], column: str) -> dict[str, Any]:
+def _choices(protocol: Choice, by_repeat: Sequence[TaskResult], column: str) -> dict[str, Any]:
     """How often items are right in all repeats, in any, and by majority vote."""
-    voted = protocol.score(_majority([result.items for result in by_repeat]))
+    voted = protocol.score(protocol.vote([result.items for result in by_repeat]))
     *repeats, vote = (_right(result.items, column) for result in (*by_repeat, voted))
-    counted = [id for id in vote if all(id in one for one in repeats)]
+    counted = [id for id in vote if all(id in right for right in repeats)]
     clusters = {item.id: item.cluster for item in by_repeat[0].items}
     return repeat_scores(
-        [sum(bool(one[id]) for one in repeats) for id in counted],
-        [bool(vote[id]) for id in counted],
+        [sum(right[id] for right in repeats) for id in counted],
+        [vote[id] for id in counted],
         len(repeats),
         [clusters[id] for id in counted],
     )
@@ -104,22 +101,5 @@ def _choices(protocol: Protocol, by_repeat: Sequence[TaskResult], column: str) -
 
 def _right(items: Sequence[Item], column: str) -> dict[str, bool]:
     """Whether each item is right, by id; items that are not scored are missing."""
-    found = {item.id: getattr(item, column) for item in items if item.pass_name == MAIN}
-    return {id: value for id, value in found.items() if value is not None}
-
-
-def _majority(repeats: Sequence[Sequence[Item]]) -> list[Item]:
-    """For each reply, that of the repeats which names the choice of the majority; one without a choice if none does."""
-    by_pass: dict[tuple[str, str], list[Any]] = {}
-    for item in (item for items in repeats for item in items):
-        by_pass.setdefault((item.id, item.pass_name), []).append(item)
-    found = []
-    for items in by_pass.values():
-        choices = [getattr(item, "choice", None) for item in items]
-        vote = majority_vote(choices)
-        is_private = items[0].label is None or not hasattr(items[0], "choice")
-        if vote is not None or is_private:
-            found.append(items[0] if is_private else items[choices.index(vote)])
-        else:
-            found.append(replace(items[0], choice=None, step=UNPARSEABLE, correct=False))
-    return found
+    values = {item.id: getattr(item, column) for item in items if item.pass_name == MAIN}
+    return {id: bool(value) for id, value in values.items() if value is not None}

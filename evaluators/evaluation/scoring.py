@@ -70,24 +70,26 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
     Raises:
         DataError: The protocol is not known.
     """
-    settings, seed = result.settings, result.settings.get("seed", 0)
+    settings = result.settings
     if task is not None:
-        protocol: Protocol = task.bound(seed=seed)
+        protocol: Protocol = task.bound()
     elif (known := PROTOCOLS.get(str(settings.get("protocol")))) is not None:
-        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")), seed=seed)
+        # Nothing is asked again, so its prompts do not matter.
+        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")))
     else:
         raise DataError(f"unknown protocol in its settings: {settings.get('protocol')!r:.60}")
-    given: dict[str, Any] = {
+    recorded: dict[str, Any] = {
         name: settings[name]
-        for name in setting_fields(type(protocol))
-        if isinstance(settings.get(name), str | int | float) and name != "prompt"
+        for name in (*setting_fields(type(protocol)), "seed")
+        if isinstance(settings.get(name), str | int | float)
     }
-    if settings.get("prediction") == READ_NUMBER:
-        given["prompt"] = NUMERICAL
+    # The prompt is recorded by its id; only this one changes how replies are parsed.
+    recorded["prompt"] = NUMERICAL if settings.get("prediction") == READ_NUMBER else protocol.prompt
+    recorded["skip_bad"] = settings.get("missing", "drop") == "drop"
     judge = settings.get("judge")
     if isinstance(judge, dict) and (name := str(judge.get("name"))) != LEXICAL:
-        given["judge"] = _NamedJudge(name)
-    return replace(protocol, **given, skip_bad=settings.get("missing", "drop") == "drop")
+        recorded["judge"] = _NamedJudge(name)
+    return replace(protocol, **recorded)
 
 
 class _NamedJudge:
