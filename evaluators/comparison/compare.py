@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -84,8 +85,8 @@ class Ranking(ComparedScore):
 
 
 @dataclass(frozen=True)
-class Unranked:
-    """A task without a ranking."""
+class PassedOver:
+    """A task that is not ranked or not planned."""
 
     title: str
     reason: str
@@ -101,39 +102,13 @@ class ManyRuns:
     """The comparison of each pair; `p_holm` is adjusted over the pairs, for each score of each task by itself."""
     rankings: tuple[Ranking, ...]
     """Places by these adjusted p-values, as on the leaderboard."""
-    unranked: tuple[Unranked, ...]
+    unranked: tuple[PassedOver, ...]
     """Tasks without a ranking, and why."""
 
 
-def compare(
-    first: str | Path,
-    second: str | Path,
-    tasks: Sequence[str] = (),
-    *,
-    common: bool = False,
-    allowed: Collection[str] = (),
-    seed: int = 0,
-) -> Comparison:
-    """Compare two runs, item by item.
-
-    Args:
-        first: Folder of a finished run.
-        second: Another one.
-        tasks: Names of tasks; if empty, all that both runs have.
-        common: If the runs have different items, compare only those that both have.
-        allowed: Names of settings that may differ.
-        seed: Seed of the bootstrap intervals, at least 0.
-
-    Returns:
-        The differences of all tasks that can be compared, and why other tasks cannot. With one pair of runs, `p_holm`
-        is the p-value.
-
-    Raises:
-        UsageError: No run has a task, the runs have no task in common, or an allowed setting does not exist.
-        DataError: A run cannot be read.
-    """
-    runs = read_runs([first, second])
-    (pair,) = _compare_pairs(runs, chosen_tasks(runs, tasks), common, allowed, seed)
+def compare(first: str | Path, second: str | Path, tasks: Sequence[str] = (), **how: Any) -> Comparison:
+    """Compare two runs, item by item; the arguments are those of `compare_many`."""
+    (pair,) = compare_many([first, second], tasks, **how).pairs
     return pair
 
 
@@ -145,35 +120,39 @@ def compare_many(
     allowed: Collection[str] = (),
     seed: int = 0,
 ) -> ManyRuns:
-    """Compare several runs in pairs, and rank them.
+    """Compare several runs in pairs, item by item, and rank them.
 
     Args:
         folders: Folders of finished runs, two or more.
-        tasks: As for `compare`, like the remaining arguments.
+        tasks: Names of tasks; if empty, all that two runs have.
         common: If two runs have different items, compare only those that both have.
         allowed: Names of settings that may differ.
-        seed: Seed of the bootstrap.
+        seed: Seed of the bootstrap, at least 0.
 
     Returns:
-        The comparison of each pair, Holm-adjusted over the pairs, and a ranking by the headline of each task that all
-        runs have and that can be compared, or why a task has no ranking.
+        The comparison of each pair, Holm-adjusted over the pairs: the differences of all tasks that can be compared,
+        and why other tasks cannot. And a ranking by the headline of each task that all runs have, or why it has none.
 
     Raises:
-        UsageError: As for `compare`, or there are fewer than two runs.
+        UsageError: There are fewer than two runs, no run has a task, two runs have no task in common, or an allowed
+            setting does not exist.
         DataError: A run cannot be read.
     """
     if len(folders) < 2:
         raise UsageError("only one run is given; name two or more to compare")
     runs = read_runs(folders)
     names = chosen_tasks(runs, tasks)
-    pairs = _compare_pairs(runs, names, common, allowed, seed)
+    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
+    pairs = [_compare_pair(pair, names, common, allowed, seed) for pair in combinations(runs, 2)]
+    adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
+    pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
     rankings, unranked = [], []
     for key in merged_keys(runs):
         if key.task in names:
             try:
                 rankings.append(_rank(key, runs, pairs))
             except DataError as error:
-                unranked.append(Unranked(key.title, error.reason))
+                unranked.append(PassedOver(key.title, error.reason))
     return ManyRuns(tuple(run.label for run in runs), tuple(pairs), tuple(rankings), tuple(unranked))
 
 
@@ -218,16 +197,6 @@ def comparable_items(
     if shared.share < 1:
         items = [items_of(run, key, set(shared.ids)) for run in runs]
     return items, shared.ids
-
-
-def _compare_pairs(
-    runs: Sequence[Run], tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
-) -> list[Comparison]:
-    """The comparison of every two runs, Holm-adjusted over the pairs."""
-    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
-    pairs = [_compare_pair(pair, tasks, common, allowed, seed) for pair in combinations(runs, 2)]
-    adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
-    return [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
 
 
 def _compare_pair(
@@ -292,13 +261,10 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     for (i, j), test in zip(combinations(range(len(runs)), 2), tests, strict=True):
         p_values[i, j] = p_values[j, i] = test.p_holm
         scores[[i, j]] = test.first, test.second
-    ranked = [
-        RankedRun(run.label, score, place)
-        for run, score, place in zip(runs, scores.tolist(), places(scores.tolist(), p_values), strict=True)
-    ]
-    ranked.sort(key=lambda run: (run.place, -run.score))
-    n_tests = sum(test.has_test for test in tests)
-    return Ranking(*key[:3], headline.key, headline.label, n, tuple(ranked), n_tests)
+    labels = [run.label for run in runs]
+    ranked = map(RankedRun, labels, scores.tolist(), places(scores, p_values))
+    best_first = tuple(sorted(ranked, key=lambda run: (run.place, -run.score)))
+    return Ranking(*key[:3], headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:

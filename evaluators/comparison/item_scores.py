@@ -123,26 +123,26 @@ def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     if not len(answers):
         raise DataError("no item has a public label")
     ids, scores, specs = answers.column("id"), result.scores or {}, specs_in(result.scores or {})
-    values = {spec.key: by_id for spec in specs if (by_id := _values(spec, result, answers))}
+    values = {spec.key: of_score for spec in specs if (of_score := _values(spec, result, answers))}
     if not values:
         raise DataError("its scores cannot be computed from single items")
 
-    def by_id(names: Sequence[str], kind: type) -> dict[str, Any]:
-        columns = zip(*(answers.column(name, kind) for name in names), strict=True)
-        return dict(zip(ids, columns, strict=True))
+    def by_id(name: str, kind: type) -> dict[str, Any]:
+        return dict(zip(ids, answers.column(name, kind), strict=True))
 
     compared = [spec for spec in specs if spec.key in values]
     against = next((spec.against for spec in compared if spec.against), "")
     images = next((spec.images for spec in compared if spec.images), ())
-    scored = {id for of_score in values.values() for id in of_score}
+    columns_of_images = [answers.column(name, str) for name in images]
+    scored = set().union(*values.values())
     has_ranking = any(map(_is_of_ranking, specs))
     pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores and has_ranking}
     return ItemScores(
-        {id: label for id, (label,) in by_id(["label"], str).items() if id in scored},
+        {id: label for id, label in by_id("label", str).items() if id in scored},
         values,
-        human={id: human for id, (human,) in by_id([against], float).items()} if against else {},
-        images=by_id(images, str) if images else {},
-        clusters={} if against or images else {id: cluster for id, (cluster,) in by_id(["cluster"], str).items()},
+        human=by_id(against, float) if against else {},
+        images=dict(zip(ids, zip(*columns_of_images, strict=True), strict=True)) if images else {},
+        clusters={} if against or images else by_id("cluster", str),
         ranked=_ranked(answers, scores) if has_ranking else {},
         pooling=PairSettings(**pooling),
         is_averaged=bool(against) and scores.get("average_over") is not None,

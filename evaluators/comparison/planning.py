@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.compare import chosen_tasks, comparable_items
+from eyechart.evaluators.comparison.compare import PassedOver, chosen_tasks, comparable_items
 from eyechart.evaluators.comparison.differences import ComparedScore, differences
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.comparison.replicates import score_replicates
@@ -30,15 +30,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Goal:
-    """What to plan for.
-
-    Raises:
-        UsageError: A value is out of range.
-    """
+    """What to plan for; a UsageError names a value that is out of range."""
 
     difference: float | None = None
-    """Difference to detect, as a fraction of the scale for shares, else in the unit of the score. Default: that between
-    the two runs."""
+    """Difference to detect: a fraction of the scale for shares, else in the score's unit. Default: the observed."""
     n: int | None = None
     """Number of items. Default: that of the runs."""
     power: float = POWER
@@ -66,7 +61,10 @@ _DEFAULT = Goal()
 
 @dataclass(frozen=True)
 class Plan(ComparedScore):
-    """The difference that a number of items can detect in the headline of one task, and the items that one needs."""
+    """The difference that a number of items can detect in the headline of one task, and the items that one needs.
+
+    A number of needed items is None if it is above ten million.
+    """
 
     n: int
     """Number of items that the runs have."""
@@ -81,25 +79,14 @@ class Plan(ComparedScore):
     difference: float
     """The difference to detect: given, or observed."""
     needed: int | None
-    """The number of items that detects it; None if more than ten million are needed."""
+    """The number of items that detects it."""
     needed_ci95: tuple[int | None, int | None] | None
-    """The same for the ends of the 95 % interval of an observed difference, None if more than ten million are needed;
-    None for a given difference, or without an interval."""
+    """The same for the ends of the 95 % interval of an observed difference; None without it."""
     power: float
     """The probability that `at` items detect it."""
     exceeds_discordance: bool
-    """Whether the difference is larger than the share of items on which exactly one of the two runs is correct.
-
-    The plan then assumes that the runs disagree on exactly this share of items, always in favour of the same model.
-    """
-
-
-@dataclass(frozen=True)
-class PassedOver:
-    """A task that is not planned."""
-
-    title: str
-    reason: str
+    """Whether the difference is larger than the share of items on which exactly one of the two runs is correct: the
+    plan then assumes that the runs disagree on exactly this share, always in favour of the same model."""
 
 
 @dataclass(frozen=True)
