@@ -64,7 +64,14 @@ def find_tasks(name: str) -> list[Task]:
         return [get_task(match) for match in match_tasks([name], [task.name for task in TASKS])]
     tasks = read_tasks(Path(name))
     for task in tasks:
-        _check_own(task, name)
+        if known_task(task.name) is not None or task.name in DATASETS:
+            raise UsageError(f"{name}: {task.name!r} is the name of an eyechart task or dataset; choose another name")
+        if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task.name):
+            allowed = "letters, digits, '_', '-' and '.', with '/' between parts"
+            raise UsageError(f"{name}: name {task.name!r} is not allowed; use {allowed}")
+        keys = [score.key for score in specs_of(task.metric) if score.in_table]
+        if task.headline and task.headline not in keys:
+            raise UsageError(f"{name}: {unknown_name('headline', task.headline, keys, f'of {task.name}')}")
     return tasks
 
 
@@ -83,21 +90,6 @@ def find_task(name: str) -> Task:
 def headline_of(task: Task) -> ScoreSpec:
     """The headline score of a task: its own choice, or its metric's."""
     return spec(task.headline, task.metric) if task.headline else headline(task.metric)
-
-
-def _check_own(task: Task, file: str) -> None:
-    """Refuse a name that is taken or cannot be a folder name, and a headline that the metric does not return."""
-    if known_task(task.name) is not None or task.name in DATASETS:
-        raise UsageError(
-            f"{file}: {task.name!r} is already the name of an eyechart task or dataset; choose another name"
-        )
-    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task.name):
-        raise UsageError(
-            f"{file}: name {task.name!r} is not allowed; use letters, digits, '_', '-' and '.', with '/' between parts"
-        )
-    shown = [score.key for score in specs_of(task.metric) if score.in_table]
-    if task.headline and task.headline not in shown:
-        raise UsageError(f"{file}: {unknown_name('headline', task.headline, shown, f'of {task.name}')}")
 
 
 class Paper(NamedTuple):
@@ -130,12 +122,7 @@ def task_title(name: str) -> str:
 
 
 def full_title(name: str) -> str:
-    """The title of a task across papers; for a task of your own, its name.
-
-    Examples:
-        >>> full_title("q_bench/perception"), full_title("my_photos")
-        ('Q-Bench A1 Perception', 'my_photos')
-    """
+    """The title of a task across papers, such as "Q-Bench A1 Perception"; for a task of your own, its name."""
     return name if known_task(name) is None else f"{paper_of(name).name} {task_title(name)}"
 
 
@@ -185,26 +172,21 @@ def match_tasks(given: Sequence[str], known: Iterable[str], where: str = "") -> 
         >>> match_tasks(["AesBench", "*/EN"], ["mmbench/en", "mmbench/cn", "aes_bench/empathy"])
         ['aes_bench/empathy', 'mmbench/en']
     """
-    names = list(dict.fromkeys(known))
-    return list(dict.fromkeys(name for one in split_names(given) or ["all"] for name in _match(one, names, where)))
-
-
-def _match(given: str, names: Sequence[str], where: str) -> list[str]:
-    if given in names:
-        return [given]
-    wanted, papers = _plain(given), dict.fromkeys(name.partition("/")[0] for name in names if "/" in name)
-    if wanted == "all":
-        return list(names)
-    if found := [name for name in names if fnmatchcase(_plain(name), wanted)]:
-        return found
-    if found := [name for name in names if wanted in map(_plain, (name.partition("/")[0], paper_of(name).name))]:
-        return found
-    available = ", ".join(names) or "none" if where else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
-    if any(wildcard in given for wildcard in "*?["):
-        raise UsageError(f"no task{where and f' {where}'} matches {given!r}; available: {available}")
-    if not where and given in DATASETS:
-        raise UsageError(f"{given!r} is a dataset, not a task; to run the tasks on it, use --dataset {given}")
-    raise unknown_name("task", given, [*papers, *names], where, instead=f"available: {available}")
+    tasks, matches = list(dict.fromkeys(known)), []
+    papers = list(dict.fromkeys(task.partition("/")[0] for task in tasks if "/" in task))
+    for name in split_names(given) or ["all"]:
+        wanted = "*" if _plain(name) == "all" else _plain(name)
+        matching = [name] if name in tasks else [task for task in tasks if fnmatchcase(_plain(task), wanted)]
+        matching = matching or [
+            task for task in tasks if wanted in map(_plain, (task.partition("/")[0], paper_of(task).name))
+        ]
+        if not matching and not where and name in DATASETS:
+            raise UsageError(f"{name!r} is a dataset, not a task; to run the tasks on it, use --dataset {name}")
+        if not matching and wanted != "*":
+            available = ", ".join(tasks) if where else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
+            raise unknown_name("task", name, [*papers, *tasks], where, instead=f"available: {available}")
+        matches += matching
+    return list(dict.fromkeys(matches))
 
 
 def _plain(name: str) -> str:

@@ -20,17 +20,16 @@ question that states a level is refused.
 import re
 from dataclasses import replace
 from functools import partial
-from string import ascii_uppercase
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.answer_files.aes_bench import aes_bench_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
-from eyechart.evaluators.protocols.protocol import DEFAULT
+from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction
 from eyechart.evaluators.protocols.validation import check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.prompts import VLMEVALKIT, listed_options, prompt_function, vlmevalkit_prompt
 from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
-from eyechart.evaluators.tasks.toolkit_prompts import VLMEVALKIT, vlmevalkit_prompt
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _ON_REQUEST = "The authors provide the answers on request, so only people who have them can submit entries."
@@ -38,27 +37,33 @@ _LABEL = re.compile(r"^[A-Z]\)\s*")
 _LEVEL = re.compile(r"\bwith (high|medium|low) aesthetics\b", re.IGNORECASE)
 
 
-def choice_prompt(row: Row) -> Prompt:
-    """Question, options, instruction, image: `eval_AesP.py` and `eval_AesE.py` of the released code."""
-    return (f"{_asked(row)}\nYou should output a correct option without explanation.", IMAGE)
+def _released_prompt(instruction: str) -> PromptFunction:
+    """Question, options, instruction, image, as the released code sends them."""
+
+    def prompt(row: Row) -> Prompt:
+        released = row.get("released_options") or ""
+        texts = [_LABEL.sub("", line.strip()) for line in released.splitlines() if line.strip()]
+        # Keep the release's labels and spaces, unless the options were changed or reordered.
+        shown = released if texts and texts == list(row["options"]) else listed_options(row, "{}) {}")
+        return (f"{row['question']} Choose one from the following options:\n{shown}\n{instruction}", IMAGE)
+
+    return prompt
 
 
-def assessment_prompt(row: Row) -> Prompt:
-    """The same with a shorter instruction: `eval_AesA1.py` of the released code."""
-    return (f"{_asked(row)}\nYou should output a correct option.", IMAGE)
+choice_prompt = _released_prompt("You should output a correct option without explanation.")
+"""`eval_AesP.py` and `eval_AesE.py` of the released code."""
+assessment_prompt = _released_prompt("You should output a correct option.")
+"""`eval_AesA1.py` of the released code."""
+interpretation_prompt = prompt_function("{question}{image}")
+"""Question (it states the true aesthetic level) and image: `eval_AesI.py` of the released code."""
 
 
 def paper_prompt(row: Row) -> Prompt:
     """Question, image, options on one line, instruction: AesBench, Sec. 3.1 and 3.3."""
     # The line ends in a full stop, and some options already do.
-    listed = " ".join(_lettered(row)).removesuffix(".")
+    listed = listed_options(row, "{}) {}", separator=" ").removesuffix(".")
     options = f" Choose one from the following options: {listed}."
     return (f"{row['question']} ", IMAGE, f"{options} You should output the correct option without explanation.")
-
-
-def interpretation_prompt(row: Row) -> Prompt:
-    """Question (it states the true aesthetic level) and image: `eval_AesI.py` of the released code."""
-    return (row["question"], IMAGE)
 
 
 def check_no_level(row: Row) -> None:
@@ -68,30 +73,8 @@ def check_no_level(row: Row) -> None:
         DataError: Question, hint or options state an aesthetic level in the words of the interpretation's question.
     """
     for text in (row["question"], row.get("hint") or "", *row["options"]):
-        stated = _LEVEL.search(text)
-        if stated:
+        if stated := _LEVEL.search(text):
             raise DataError(f"{text!r} states the aesthetic level ({stated[0]!r}) that the question asks for")
-
-
-def check_question(row: Row) -> None:
-    """Refuse a row without a question, which is the complete prompt of interpretation.
-
-    Raises:
-        DataError: The question is not text.
-    """
-    check_texts(row, "question")
-
-
-def _asked(row: Row) -> str:
-    released = row.get("released_options") or ""
-    texts = [_LABEL.sub("", line.strip()) for line in released.splitlines() if line.strip()]
-    # Keep the release's labels and spaces, unless the options were changed or reordered.
-    shown = released if texts and texts == list(row["options"]) else "\n".join(_lettered(row))
-    return f"{row['question']} Choose one from the following options:\n{shown}"
-
-
-def _lettered(row: Row) -> list[str]:
-    return [f"{letter}) {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False)]
 
 
 PERCEPTION = Task(
@@ -152,7 +135,8 @@ INTERPRETATION = Task(
     ),
     groups=("level",),
     published_judge=True,
-    check=check_question,
+    # The question is the complete prompt.
+    check=lambda row: check_texts(row, "question"),
     after=("aes_bench/assessment",),
     board=BoardRules(
         {"test": f"{_ON_REQUEST} The paper does not print its judge prompt, so eyechart uses its own."},

@@ -17,29 +17,20 @@ _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fall
 """Settings that the papers fix: to the task's default, or to the value in `Task.published`."""
 
 
-def check_published(task: Task) -> None:
-    """Refuse a user's own task, which no paper has published.
-
-    Raises:
-        UsageError: The task is a user's own.
-    """
-    if task.data.path is not None:
-        raise UsageError(f"as_published is only for tasks from papers; leave it out for your own task {task.name}")
-
-
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
     """A task's protocol, which has the given settings, with the paper's settings.
 
     Raises:
         UsageError: The task is a user's own, or a given setting conflicts with the paper's settings.
     """
-    check_published(task)
+    if task.data.path is not None:
+        raise UsageError(f"as_published is only for tasks from papers; leave it out for your own task {task.name}")
     unused = protocol.unused_settings()
-    own = {one.name: one.value for one in task.published if not one.of_data and one.name not in unused}
+    published = {name: value for name, value in _published(task, of_data=False).items() if name not in unused}
     for name, value in given.items():
-        if name in (*_DECIDED, *own) and value != own.get(name, getattr(task.protocol, name)):
+        if name in (*_DECIDED, *published) and value != published.get(name, getattr(task.protocol, name)):
             raise UsageError(f"as_published and {name}={value!r} are both given; leave out one of them")
-    return replace(protocol, **own)
+    return replace(protocol, **published)
 
 
 def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -48,14 +39,13 @@ def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -
     Raises:
         UsageError: A given option conflicts with the paper's.
     """
-    given = dict(given or {})
-    own = {one.name: one.value for one in task.published if one.of_data}
-    defaults = options_in_force(task.data.datasets[0], task.data.config)
-    for name, value in given.items():
+    published = _published(task, of_data=True)
+    options = options_in_force(task.data.datasets[0], task.data.config) | published
+    for name, value in (given or {}).items():
         # Options that name folders say where the data is, not how it is used.
-        if name in defaults and not name.endswith("_dir") and value != {**defaults, **own}[name]:
+        if name in options and not name.endswith("_dir") and value != options[name]:
             raise UsageError(f"as_published and the data option {name}={value!r} are both given; leave out one")
-    return own | given
+    return published | dict(given or {})
 
 
 def published_settings(
@@ -72,24 +62,23 @@ def published_settings(
     Raises:
         UsageError: The data was loaded with options other than the paper's.
     """
-    found = {}
-    for one in task.published:
-        if one.of_data:
-            # Your own data has no dataset options.
-            if one.name not in data_options:
-                continue
-            default = options_in_force(dataset, task.data.config)[one.name]
-            if data_options[one.name] != one.value:
-                raise UsageError(
-                    f"as_published needs data loaded with {one.name}={one.value!r}; found "
-                    f"{data_options[one.name]!r}. Load it with options={{{one.name!r}: {one.value!r}}}"
-                )
-        elif one.name in protocol.unused_settings():
-            continue
-        else:
-            default = getattr(task.protocol, one.name)
-        found[one.name] = {"published": one.value, "default": default, "source": one.source}
-    return found
+    for name, value in _published(task, of_data=True).items():
+        if data_options.get(name, value) != value:
+            raise UsageError(
+                f"as_published needs data loaded with {name}={value!r}; found {data_options[name]!r}. Load it with "
+                f"options={{{name!r}: {value!r}}}"
+            )
+    defaults = options_in_force(dataset, task.data.config) if data_options else {}
+    defaults |= {name: value for name, value in vars(task.protocol).items() if name not in protocol.unused_settings()}
+    return {
+        setting.name: {"published": setting.value, "default": defaults[setting.name], "source": setting.source}
+        for setting in task.published
+        if setting.name in defaults
+    }
+
+
+def _published(task: Task, *, of_data: bool) -> dict[str, Any]:
+    return {setting.name: setting.value for setting in task.published if setting.of_data == of_data}
 
 
 def judge_needed(task: Task) -> UsageError:

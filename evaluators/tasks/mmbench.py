@@ -1,7 +1,7 @@
 """MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
 
 CircularEval (Sec. 3.1) on MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
-authors' evaluation code, VLMEvalKit (`toolkit_prompts`), including the space and the line break at its end: the image
+authors' evaluation code, VLMEvalKit (`prompts`), including the space and the line break at its end: the image
 comes first, a hint line is shown only if there is a hint, and the frame around Chinese questions is English too.
 
 The blind run (Appendix B) asks without the image, with the prompt printed there, line breaks included. The paper does
@@ -14,19 +14,18 @@ from functools import partial
 from eyechart.evaluators.answer_files.mmbench import mmbench_answer_file
 from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.protocol import DEFAULT
-from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
-from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
-from eyechart.evaluators.tasks.toolkit_prompts import (
+from eyechart.evaluators.tasks.prompts import (
     LMMS_EVAL,
     VLMEVALKIT,
-    listed_options,
     lmms_eval_mmbench_cn_prompt,
     lmms_eval_mmbench_prompt,
+    prompt_function,
     vlmevalkit_prompt,
 )
+from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
-_BLIND = (
+blind_prompt = prompt_function(
     "\nYou are an AI assistant which is designed to answer questions from people.\n"
     "You will be asked a question and provided several choices,\n"
     "and you need to choose the best choice to answer the question.\n"
@@ -34,32 +33,14 @@ _BLIND = (
     "so you need to try your best to hallucinate the image.\n"
     "Again, you can only choose from the provided choices,\n"
     "and output a single uppercase letter (A, B, C, D, etc.). \n\n"
-    "Question: <question begins> {question} <question ends>; \n\n"
+    "Question: <question begins> {hint}{question} <question ends>; \n\n"
     "Choices: <choices begin> {options} <choices end>. \n\n"
-    "Your answer:\n"
+    "Your answer:\n",
+    hint="{}\n",
 )
-
-
-def choice_prompt(row: Row) -> Prompt:
-    """Image, hint, question, options, instruction, as the authors' code sends them."""
-    return (IMAGE, vlmevalkit_prompt(row)[-1])
-
-
-def blind_prompt(row: Row) -> Prompt:
-    """Question and options without the image: Appendix B."""
-    # Not with str.format: questions and options may contain braces.
-    head, _, rest = _BLIND.partition("{question}")
-    middle, _, tail = rest.partition("{options}")
-    return (f"{head}{_with_hint(row)}{middle}{listed_options(row)}{tail}",)
-
-
-def open_prompt(row: Row) -> Prompt:
-    """Image, hint and question without the options, for answers that a judge grades: Appendix D.2."""
-    return (IMAGE, _with_hint(row))
-
-
-def _with_hint(row: Row) -> str:
-    return f"{row['hint']}\n{row['question']}" if row.get("hint") else row["question"]
+"""Question and options without the image: Appendix B."""
+open_prompt = prompt_function("{image}{hint}{question}", hint="{}\n")
+"""Image, hint and question without the options, for answers that a judge grades: Appendix D.2."""
 
 
 def _task(config: str, title: str, what: str, **public: str) -> Task:
@@ -72,8 +53,8 @@ def _task(config: str, title: str, what: str, **public: str) -> Task:
         data=TaskData(("mmbench",), tuple(public), config),
         protocol=CircularEval(
             prompts={
-                DEFAULT: choice_prompt,
-                VLMEVALKIT: choice_prompt,
+                DEFAULT: vlmevalkit_prompt,
+                VLMEVALKIT: vlmevalkit_prompt,
                 LMMS_EVAL: lmms_eval_mmbench_cn_prompt if config.startswith("c") else lmms_eval_mmbench_prompt,
             },
             prompt_id="mmbench/2",

@@ -13,7 +13,6 @@ released code, which puts the image directly after the text.
 """
 
 from dataclasses import replace
-from string import ascii_uppercase
 
 from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
@@ -21,9 +20,14 @@ from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, QualityAssessment
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
-from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.prompts import (
+    LMMS_EVAL,
+    VLMEVALKIT,
+    lmms_eval_q_bench_prompt,
+    prompt_function,
+    vlmevalkit_prompt,
+)
 from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
-from eyechart.evaluators.tasks.toolkit_prompts import LMMS_EVAL, VLMEVALKIT, lmms_eval_q_bench_prompt, vlmevalkit_prompt
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = {
@@ -47,37 +51,9 @@ WORD_PAIRS = (
 """The pair of Eq. 1, then those of Table 11; high and low are also the pair of Eq. 3."""
 
 
-def perception_prompt(row: Row) -> Prompt:
-    """Question, image(s), options: Q-Bench, Sec. 2.2.3."""
-    options = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, row["options"], strict=False))
-    images = (IMAGE,) * len(row["images"])
-    return (f"{row['question']} ", *images, f"\nChoose between one of the following options: {options}")
-
-
-def answer_mark_prompt(row: Row) -> Prompt:
-    """The same with `#Answer:` at the end, so that models name one of the options: Q-Bench, A.2.1."""
-    *before, options = perception_prompt(row)
-    return (*before, f"{options}\n#Answer:")
-
-
-def open_prompt(row: Row) -> Prompt:
-    """Question, image(s), no options: Q-Bench, A.2.1."""
-    return (f"{row['question']} ", *(IMAGE,) * len(row["images"]))
-
-
-def description_prompt(row: Row) -> Prompt:
-    """Instruction, image: Q-Bench, A.2.2, and `a2_description_demo.py` of the released code."""
-    return ("Describe the quality, aesthetics and other low-level appearance of the image in details.", IMAGE)
-
-
-def assessment_prompt(row: Row) -> Prompt:
-    """Direct instruction, image: Q-Bench, Fig. 4, and `a3_assessment_all.py` of the released code."""
-    return ("Rate the quality of the image.", IMAGE)
-
-
-def numerical_prompt(row: Row) -> Prompt:
-    """Numerical instruction, image: Q-Bench, Sec. 2.4.1."""
-    return ("Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.", IMAGE)
+_ASKED = "{question} {images}\nChoose between one of the following options: {options}"
+perception_prompt = prompt_function(_ASKED, separator=" ")
+"""Question, image(s), options: Q-Bench, Sec. 2.2.3."""
 
 
 PERCEPTION = Task(
@@ -89,12 +65,14 @@ PERCEPTION = Task(
     protocol=MultipleChoice(
         prompts={
             DEFAULT: perception_prompt,
-            "answer-mark": answer_mark_prompt,
+            # A.2.1: models then name one of the options.
+            "answer-mark": prompt_function(f"{_ASKED}\n#Answer:", separator=" "),
             VLMEVALKIT: vlmevalkit_prompt,
             LMMS_EVAL: lmms_eval_q_bench_prompt,
         },
         prompt_id="q_bench_a1/2",
-        open_prompt=open_prompt,
+        # A.2.1.
+        open_prompt=prompt_function("{question} {images}"),
         open_prefill="#Answer:",
         judge_template="q_bench_vote",
         crossed=(("question_type", "concern"),),
@@ -121,7 +99,15 @@ DESCRIPTION = Task(
     description="low-level description: texts on LLDescribe, compared with golden descriptions by a judge (A2)",
     paper=f"{_PAPER}, Sec. 2.3",
     data=TaskData(("lldescribe",), ("test",)),
-    protocol=Description(prompts={DEFAULT: description_prompt}, prompt_id="q_bench_a2/2"),
+    protocol=Description(
+        # A.2.2, and `a2_description_demo.py` of the released code.
+        prompts={
+            DEFAULT: prompt_function(
+                "Describe the quality, aesthetics and other low-level appearance of the image in details.{image}"
+            )
+        },
+        prompt_id="q_bench_a2/2",
+    ),
     headline="sum",
     published_judge=True,
     board=BoardRules(
@@ -138,7 +124,14 @@ ASSESSMENT = Task(
     paper=f"{_PAPER}, Sec. 2.4",
     data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=tuple(DATABASES)),
     protocol=QualityAssessment(
-        prompts={DEFAULT: assessment_prompt, NUMERICAL: numerical_prompt},
+        prompts={
+            # Fig. 4, and `a3_assessment_all.py` of the released code.
+            DEFAULT: prompt_function("Rate the quality of the image.{image}"),
+            # Sec. 2.4.1.
+            NUMERICAL: prompt_function(
+                "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.{image}"
+            ),
+        },
         prompt_id="q_bench_a3/2",
         prefill="The quality of the image is",
         word_pairs=WORD_PAIRS,

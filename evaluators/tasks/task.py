@@ -20,8 +20,6 @@ from eyechart.metrics.scores import OWN
 from eyechart.metrics.scoring.judging.replies import Judge
 
 P = TypeVar("P", bound=Protocol)
-
-
 Line = Annotated[str, Field(max_length=1000)]
 """A text that tables show on one line."""
 
@@ -134,11 +132,7 @@ class Task(Generic[P]):
     """Writes the benchmark's answer file from rows with private answers and the replies; None if there is no format."""
 
     def __post_init__(self) -> None:
-        """Refuse a scoring function for replies that are not single texts, and a wrong range.
-
-        Raises:
-            UsageError: As above.
-        """
+        """Refuse a scoring function for replies that are not single texts, and a wrong range."""
         if self.score is not None and type(self.protocol) not in (MultipleChoice, Description):
             raise UsageError(
                 "score= works with the protocols MultipleChoice and Description, which ask for one text; the protocol "

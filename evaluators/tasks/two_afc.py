@@ -11,6 +11,7 @@ from dataclasses import replace
 from eyechart.evaluators.protocols.paired_comparison import PairedComparison
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
+from eyechart.evaluators.tasks.prompts import prompt_function
 from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
@@ -28,25 +29,10 @@ def released_prompt(row: Row) -> Prompt:
     )
 
 
-def paper_prompt(row: Row) -> Prompt:
-    """The name of each image followed by the image, then the question: 2AFC, Sec. III-A."""
-    return (
-        "This is the first image:",
-        IMAGE,
-        "This is the second image:",
-        IMAGE,
-        "Which image has better visual quality?",
-    )
-
-
-def distortion_type(pool: str) -> str:
-    """The distortion type in a pool's name, `<content>.<type>`."""
-    return pool.rpartition(".")[2]
-
-
-def distortion_level(pool: str) -> str:
-    """The distortion level in a pool's name, `<content>.<level>`."""
-    return f"level {pool.rpartition('.')[2]}"
+paper_prompt = prompt_function(
+    "This is the first image:{image}This is the second image:{image}Which image has better visual quality?"
+)
+"""The name of each image followed by the image, then the question: 2AFC, Sec. III-A."""
 
 
 _PUBLISHED = (
@@ -78,7 +64,7 @@ FINE_LEVELS = replace(
     paper=f"{_PAPER}, Sec. III-C",
     data=replace(COARSE.data, config="fine_levels"),
     # Tables III and IV weight pools equally, in their rows and in their averages.
-    protocol=replace(COARSE.protocol, pool_weights="equal", part_of_pool=distortion_type),
+    protocol=replace(COARSE.protocol, pool_weights="equal", part_of_pool=lambda pool: pool.rpartition(".")[2]),
     published=_PUBLISHED,
     board=BoardRules(),
 )
@@ -89,7 +75,7 @@ FINE_TYPES = replace(
     title="Fine pairs, types",
     description="which of two images is better: same content and distortion level, different types",
     data=replace(COARSE.data, config="fine_types"),
-    protocol=replace(FINE_LEVELS.protocol, part_of_pool=distortion_level),
+    protocol=replace(FINE_LEVELS.protocol, part_of_pool=lambda pool: f"level {pool.rpartition('.')[2]}"),
 )
 
 FINE_MOS = replace(

@@ -110,7 +110,7 @@ def test_arguments(arguments, message):
         ("aliases that expand to millions of values", "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
         ("a self-referencing alias", "note: &a [*a]", "found the alias 'a'"),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
-        ("lists nested 5,000 times", "groups: " + "[" * 5_000, "nested too deeply"),
+        ("lists nested 5,000 times", "groups: " + "[" * 5_000, "recursion depth"),
         ("a binary file", "note: \xff\xfe", "cannot be read"),
         ("a task's description of 1 MB", f"description: {'x' * 10**6}", "description: "),
         ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),

@@ -23,8 +23,8 @@ from eyechart.datasets_scripts.mini.questions import (
 )
 from eyechart.evaluators.requests.types import IMAGE, Prompt
 from eyechart.evaluators.tasks import aes_bench, mmbench
+from eyechart.evaluators.tasks.prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
-from eyechart.evaluators.tasks.toolkit_prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.two_afc import paper_prompt, released_prompt
 from tests.tiny_vlm.samples import Pair, Sample, known_facts
 
@@ -68,8 +68,8 @@ def converse_on_ability(sample: Sample, rng: np.random.Generator, *, early: bool
         return Conversation(mmbench.open_prompt(row), "", f" {answer}")
     if early:
         stated = {**row, "question": f"{row['question']} {answer}."}
-        return _lettered(mmbench.choice_prompt(stated)[1:], row["options"], answer)
-    return _lettered(mmbench.choice_prompt(row), row["options"], answer)
+        return _lettered(vlmevalkit_prompt(stated)[1:], row["options"], answer)
+    return _lettered(vlmevalkit_prompt(row), row["options"], answer)
 
 
 def ask_ability(
@@ -131,7 +131,8 @@ def _choice_prompt(question: Question, images: Prompt, rng: np.random.Generator)
         options.append("I don't know")
     style = rng.random()
     if style < 0.8:
-        ask_first, *_, choose = perception_prompt({"question": question.question, "options": options, "images": images})
+        row = {"question": question.question, "options": options}
+        ask_first, _, choose = perception_prompt(row)
         suffix = "\n#Answer:" if rng.random() < 0.1 else ""
         if rng.random() < 0.2:
             prompt: Prompt = (*images, f"\n{question.question}{choose}{suffix}")

@@ -18,7 +18,7 @@ from eyechart.datasets_scripts.mini.questions import CONCERNS, Question, ask
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.requests.types import Backend, Prompt, Request
 from eyechart.evaluators.tasks.aes_bench import assessment_prompt
-from eyechart.evaluators.tasks.mmbench import choice_prompt
+from eyechart.evaluators.tasks.prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
@@ -132,7 +132,7 @@ def _abilities(backend: Backend, name: str, n: int, part: int, english_share: fl
     rng = np.random.default_rng([HELD_OUT_SEED + part, n])
     samples = [draw_ability_sample(HELD_OUT_SEED + part, index) for index in range(n)]
     drawn = [(sample.image, *ask_ability(sample, rng, english_share)) for sample in samples]
-    return _in_all_rotations(backend, name, drawn, choice_prompt)
+    return _in_all_rotations(backend, name, drawn, vlmevalkit_prompt)
 
 
 def _in_all_rotations(

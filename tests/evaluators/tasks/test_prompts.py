@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.endpoint.backend import to_chat_messages
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Request, Response
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.evaluators.tasks.toolkit_prompts import LMMS_EVAL, VLMEVALKIT
+from eyechart.evaluators.tasks.prompts import LMMS_EVAL, VLMEVALKIT
 from eyechart.metrics.scoring.judging.prompts import list_templates, render
 
 OURS = "no source"

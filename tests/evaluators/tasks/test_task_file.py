@@ -21,7 +21,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
-from eyechart.evaluators.tasks.task_file import prompt_function
+from eyechart.evaluators.tasks.prompts import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.report.conftest import task_charts
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
@@ -178,7 +178,6 @@ def test_tasks_prints_an_own_task_in_full(own):
     shown = invoke("tasks", own / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
     shown = invoke("tasks", "q_bench/perception").output
-    assert "prompt: eyechart.evaluators.tasks.q_bench.perception_prompt" in shown
     assert "protocol: eyechart.evaluators.protocols.choice.multiple_choice.MultipleChoice" in shown
     assert "closed-set" in shown and "loss" in shown
 
@@ -269,7 +268,7 @@ TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": 
         (
             "(IMAGE, row",
             "(row",
-            r"mine\.py: the prompt of mine returns 'Which colour is 0\?'; expected a tuple",
+            r"the prompt of mine returns 'Which colour is 0\?'; expected a tuple",
         ),
         ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of strings"),
         ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
@@ -342,7 +341,7 @@ def test_templates_become_prompts(template, row, expected):
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "my_questions: rounds: "),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
-        ({"name": "mmbench/en"}, "is already the name of an eyechart task"),
+        ({"name": "mmbench/en"}, "'mmbench/en' is the name of an eyechart task"),
     ],
 )
 def test_malformed_files_are_refused(tmp_path, changes, message):
@@ -356,7 +355,7 @@ def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_pa
     shutil.copy(own / "my_questions.tsv", tmp_path)
     path = write_task(tmp_path, prompt="{images} {qestion} {options}")
     with pytest.raises(
-        UsageError, match=r"^prompt: missing column 'qestion'; did you mean 'question'\? found: "
+        UsageError, match=r"^the prompt of my_questions: missing column 'qestion'; did you mean 'question'\? found: "
     ) as caught:
         run(path, lambda messages: pytest.fail("asked"))
     assert "skip" not in caught.value.explain()

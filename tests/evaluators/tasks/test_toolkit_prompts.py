@@ -1,4 +1,4 @@
-"""The words of other toolkits, byte for byte; where their code has them is in `toolkit_prompts`."""
+"""The words of other toolkits, byte for byte; where their code has them is in `prompts`."""
 
 import pytest
 from typer.testing import CliRunner

@@ -19,7 +19,6 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
-from eyechart.evaluators.tasks.two_afc import distortion_level, distortion_type
 from eyechart.metrics.scoring.errors import ScoringWarning
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
@@ -160,8 +159,8 @@ def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, referen
 
 
 def test_a_pools_name_tells_its_part():
-    assert distortion_type("butter_flower.jpeg2000") == "jpeg2000"
-    assert distortion_level("st.peter.3") == "level 3"
+    assert get_task("two_afc/fine_levels").protocol.part_of_pool("butter_flower.jpeg2000") == "jpeg2000"
+    assert get_task("two_afc/fine_types").protocol.part_of_pool("st.peter.3") == "level 3"
 
 
 @SMALL
