@@ -66,7 +66,7 @@ def resolve_backend(
     if hasattr(model, "generate") and hasattr(model, "config"):
         raise UsageError(
             f"model_or_pipeline={type(model).__name__} is a model without its processor; give "
-            f'pipeline("image-text-to-text", model=..., processor=...), a model id or a folder.'
+            'pipeline("image-text-to-text", model=..., processor=...), a model id or a folder.'
         )
     if callable(model):
         from eyechart.evaluators.backends.function import FunctionBackend

@@ -64,12 +64,11 @@ def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *,
     words = []
     for word, token in tokens.items():
         alike = [other for other in tokens if other != word and token is not None and tokens[other] == token]
-        for other in alike:
-            if word in needed and other in needed:
-                raise ModelError(
-                    f"{where}the words '{word}' and '{other}' begin with the same token {token!r}, so they have the "
-                    "same next-token logit. Choose other words."
-                )
+        if word in needed and (clash := [other for other in alike if other in needed]):
+            raise ModelError(
+                f"{where}the words '{word}' and '{clash[0]}' begin with the same token {token!r}, so they have the "
+                "same next-token logit. Choose other words."
+            )
         if word in needed or not alike:
             words.append(word)
     return words

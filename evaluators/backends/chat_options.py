@@ -27,11 +27,7 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse values that are not allowed.
-
-        Raises:
-            UsageError: A value is not allowed.
-        """
+        """Raise `UsageError` if a value is not allowed."""
         if not 0 < self.temperature < math.inf:
             raise UsageError(f"temperature={self.temperature} is not allowed; to sample replies it must be above 0.")
         if not 0 < self.top_p <= 1:
@@ -40,11 +36,7 @@ class Sampling:
             raise UsageError(f"sampling_seed={self.seed} is not allowed; it must be at least 0.")
 
     def fields(self, repeat: int) -> dict[str, Any]:
-        """The fields of a request to a server; each repeat has its own seed.
-
-        Args:
-            repeat: Number of the repeat of the request, from 1.
-        """
+        """The fields of a request to a server; each repeat, counted from 1, has its own seed."""
         return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed + repeat}
 
 
@@ -64,17 +56,11 @@ class ChatOptions:
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an empty system prompt and a reasoning budget below 1 token.
-
-        Raises:
-            UsageError: A value is not allowed.
-        """
+        """Raise `UsageError` if a value is not allowed."""
         if self.system_prompt is not None and not self.system_prompt.strip():
             raise UsageError("system_prompt='' is not allowed; for no system prompt, leave it out.")
         if self.has_budget and int(self.thinking or 0) < 1:
-            raise UsageError(
-                f"thinking={self.thinking} is not allowed; give a budget of at least 1 token, or off for no reasoning."
-            )
+            raise UsageError(f"thinking={self.thinking} is not allowed; give at least 1 token, or off.")
 
     @property
     def has_budget(self) -> bool:
@@ -97,18 +83,14 @@ class ChatOptions:
         return frozenset(name for name, value in given.items() if value != getattr(Sampling, name, None))
 
     def template_arguments(self, template: str, name: str) -> dict[str, Any]:
-        """The arguments that switch reasoning on or off in a chat template.
-
-        Args:
-            template: The chat template.
-            name: Name of the model in errors.
+        """The arguments that switch reasoning on or off in the chat template of the model with this name.
 
         Raises:
             ModelError: The template has no such argument.
         """
         if self.thinking is None:
             return {}
-        switch = next((one for one in _SWITCHES if re.search(rf"\b{one}\b", template)), None)
+        switch = next((switch for switch in _SWITCHES if re.search(rf"\b{switch}\b", template)), None)
         if switch is None or (self.has_budget and _BUDGET not in template):
             missing = _BUDGET if switch else " or ".join(_SWITCHES)
             raise ModelError(

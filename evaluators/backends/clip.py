@@ -15,14 +15,12 @@ softmax over the cosine similarities of an image to "a photo of good quality" an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
 from eyechart.evaluators.backends.image_sizes import count_downscaled
-from eyechart.evaluators.backends.local.engine import Output
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
     Preparer,
@@ -65,6 +63,10 @@ class ClipZeroShotBackend(Backend):
             `first_batch_size`.
         text_template: The text, with `{word}` in place of the word.
         origin: Where the model comes from.
+
+    Raises:
+        ModelError: The model is of another type.
+        UsageError: The batch size is below 1, or the template has no `{word}`.
     """
 
     def __init__(
@@ -78,18 +80,12 @@ class ClipZeroShotBackend(Backend):
         text_template: str = TEXT_TEMPLATE,
         origin: Origin = UNKNOWN_ORIGIN,
     ) -> None:
-        """Check that the model can be used.
-
-        Raises:
-            ModelError: The model is of another type.
-            UsageError: The batch size is below 1, or the template has no `{word}`.
-        """
+        """Check that the model can be used."""
         if "{word}" not in text_template:
             raise UsageError(f"text_template={text_template!r} is not allowed; it must contain {{word}}.")
-        if model.config.model_type not in DUAL_ENCODERS:
-            raise ModelError(
-                f"model '{name}' is of type '{model.config.model_type}'; supported types: {', '.join(DUAL_ENCODERS)}."
-            )
+        kind = model.config.model_type
+        if kind not in DUAL_ENCODERS:
+            raise ModelError(f"model '{name}' is of type '{kind}'; supported types: {', '.join(DUAL_ENCODERS)}.")
         # Switches off dropout, which may still be on after training.
         self._model = model.eval()
         self._tokenizer = tokenizer
@@ -98,8 +94,7 @@ class ClipZeroShotBackend(Backend):
         self._batch_size = first_batch_size(batch_size, model.device.type)
         self._text_template = text_template
         self._origin = origin
-        self._texts: dict[str, torch.Tensor] = {}
-        self._words: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+        self._features: dict[str, torch.Tensor] = {}
 
     @property
     def name(self) -> str:
@@ -137,75 +132,71 @@ class ClipZeroShotBackend(Backend):
                 too long.
         """
         for request in requests:
-            self._check_request(request)
-        for words, optional in dict.fromkeys((request.words, request.optional_words) for request in requests):
-            self._words[words, optional] = self._encode_texts(words, optional)
+            self.check(request.output_type)
+            if len(request.images) != 1:
+                raise ModelError(
+                    f"item '{request.id}' has {len(request.images)} images, but model '{self._name}' compares a single "
+                    "image with texts. Choose a task about single images."
+                )
+        kinds = {(request.words, request.optional_words) for request in requests}
+        words = {kind: self._encode_texts(*kind) for kind in kinds}
         preparer = Preparer(
             lambda: _Renderer(self._image_processor, self._text), workers=default_workers(self._model.device.type)
         )
         for window in preparer.windows(group_by_image(requests), _BATCHES_PLANNED * self._batch_size):
             yield from window.failed
-            for prompt, found in each_alone(window.prompts, partial(self._logits, window)):
-                yield respond(prompt, found, window, self._words_of(prompt.request))
-
-    def _check_request(self, request: Request) -> None:
-        self.check(request.output_type)
-        if len(request.images) != 1:
-            raise ModelError(
-                f"item '{request.id}' has {len(request.images)} images, but model '{self._name}' compares a single "
-                "image with texts. Choose a task about single images."
-            )
+            for prompt, image in each_alone(window.prompts, partial(self._encode_images, window)):
+                shown = words[prompt.request.words, prompt.request.optional_words]
+                # Eq. 2's exponents, times 100.
+                logits = (
+                    image
+                    if isinstance(image, DataError)
+                    else [float(_SCALE * (self._features[word] @ image)) for word in shown]
+                )
+                yield respond(prompt, logits, window, shown)
 
     def _text(self, word: str) -> str:
         return self._text_template.replace("{word}", word)
 
-    def _logits(self, window: PreparedRequests, prompts: Sequence[RenderedPrompt]) -> list[Output]:
-        # Requests for other words of the same image share its features.
-        keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
-        encode = partial(self._encode_images, [window.inputs[key] for key in keys])
-        features, self._batch_size = fitting(encode, self._batch_size)
-        by_key = dict(zip(keys, features, strict=True))
-        return [(index, self._compare(prompt, by_key[prompt.images[0]])) for index, prompt in enumerate(prompts)]
-
-    def _compare(self, prompt: RenderedPrompt, image: "torch.Tensor") -> list[float]:
-        """The logit of each word: Eq. 2's exponents, times 100."""
-        return [float(_SCALE * (self._texts[self._text(word)] @ image)) for word in self._words_of(prompt.request)]
-
-    def _encode_images(self, images: Sequence[ImageInputs], batch_size: int) -> "list[torch.Tensor]":
+    def _encode_images(
+        self, window: PreparedRequests, prompts: Sequence[RenderedPrompt]
+    ) -> "list[tuple[int, torch.Tensor]]":
+        """The features of each prompt's image; requests about the same image share them."""
         import torch
 
-        features: list[torch.Tensor] = []
-        for start in range(0, len(images), batch_size):
-            part = images[start : start + batch_size]
-            tensors = {name: torch.cat([image.tensors[name] for image in part]) for name in part[0].tensors}
-            with torch.inference_mode():
-                features += _normalised(self._model.get_image_features(**self._on_device(tensors), return_dict=True))
-        return features
+        keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
 
-    def _words_of(self, request: Request) -> list[str]:
-        return self._words[request.words, request.optional_words]
+        def encode(batch_size: int) -> "list[torch.Tensor]":
+            features: list[torch.Tensor] = []
+            for start in range(0, len(keys), batch_size):
+                images = [window.inputs[key].tensors for key in keys[start : start + batch_size]]
+                tensors = {name: torch.cat([image[name] for image in images]) for name in images[0]}
+                features += self._normalized(self._model.get_image_features, tensors)
+            return features
+
+        features, self._batch_size = fitting(encode, self._batch_size)
+        by_key = dict(zip(keys, features, strict=True))
+        return [(index, by_key[prompt.images[0]]) for index, prompt in enumerate(prompts)]
 
     def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
         """Encode the texts of words; returns all words except optional ones with the same features as another word."""
-        for text in map(self._text, (*words, *optional)):
-            if text not in self._texts:
-                self._texts[text] = self._encode_text(text)
-        for first, second in combinations(map(self._text, words), 2):
-            if self._texts[first].equal(self._texts[second]):
-                raise ModelError(
-                    f"model '{self._name}' gives the same features for '{first}' and '{second}', so they cannot be "
-                    "compared. Possible cause: the tokenizer does not add the end token that the model expects."
-                )
-        features = {word: self._texts[self._text(word)] for word in (*words, *optional)}
-
-        def is_unlike(word: str) -> bool:
-            return not any(features[word].equal(other) for name, other in features.items() if name != word)
-
-        return [*words, *filter(is_unlike, optional)]
+        for word in (*words, *optional):
+            if word not in self._features:
+                self._features[word] = self._encode_text(self._text(word))
+        features = {word: self._features[word] for word in (*words, *optional)}
+        same = {
+            word: {other for other in features if other != word and features[other].equal(features[word])}
+            for word in features
+        }
+        if clash := next(((word, other) for word in words for other in same[word] if other in words), None):
+            first, second = map(self._text, clash)
+            raise ModelError(
+                f"model '{self._name}' gives the same features for '{first}' and '{second}', so they cannot be "
+                "compared. Possible cause: the tokenizer does not add the end token that the model expects."
+            )
+        return [*words, *(word for word in optional if not same[word])]
 
     def _encode_text(self, text: str) -> "torch.Tensor":
-        import torch
-
         longest = self._model.config.get_text_config().max_position_embeddings
         # SigLIP was trained on texts padded to the maximum length, without a mask for the padding.
         padded = "siglip" in self._model.config.model_type
@@ -214,15 +205,21 @@ class ClipZeroShotBackend(Backend):
         count = tokens["input_ids"].shape[1]
         if count > longest:
             raise ModelError(f"the text '{text}' has {count} tokens; model '{self._name}' takes at most {longest}.")
-        with torch.inference_mode():
-            (features,) = _normalised(self._model.get_text_features(**self._on_device(tokens), return_dict=True))
+        (features,) = self._normalized(self._model.get_text_features, tokens)
         return features
 
-    def _on_device(self, tensors: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
-        moved = {name: value.to(self._model.device) for name, value in tensors.items()}
-        return {
-            name: value.to(self._model.dtype) if value.is_floating_point() else value for name, value in moved.items()
+    def _normalized(self, encode: Callable[..., Any], tensors: "Mapping[str, torch.Tensor]") -> "list[torch.Tensor]":
+        """Features of unit length, in float32 on the CPU, so that later steps are the same on every device."""
+        import torch
+
+        device, dtype = self._model.device, self._model.dtype
+        inputs = {
+            name: value.to(device, dtype if value.is_floating_point() else None) for name, value in tensors.items()
         }
+        with torch.inference_mode():
+            features = encode(**inputs, return_dict=True).pooler_output.float().cpu()
+        # A vector of zeros becomes nan, which is an error of its item.
+        return list(features / features.norm(dim=-1, keepdim=True))
 
 
 class _Renderer:
@@ -245,10 +242,3 @@ class _Renderer:
 
     def forget_images(self) -> None:
         pass
-
-
-def _normalised(output: Any) -> "list[torch.Tensor]":
-    """Features of unit length, in float32 on the CPU, so that later steps are the same on every device."""
-    features = output.pooler_output.float().cpu()
-    # A vector of zeros becomes nan, which is an error of its item.
-    return list(features / features.norm(dim=-1, keepdim=True))

@@ -35,12 +35,10 @@ def files_digest(path: str | Path) -> str:
         The SHA-256 of names and contents, in hexadecimal.
     """
     root = Path(path)
-    files = (
-        {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*"))} if root.is_dir() else {"": root}
-    )
+    paths = sorted(root.rglob("*")) if root.is_dir() else [root]
+    files = {"" if file == root else file.relative_to(root).as_posix(): file for file in paths}
     files = {name: file for name, file in files.items() if "/." not in f"/{name}" and file.is_file()}
-    large = [file for file in files.values() if file.stat().st_size > _SMALL]
-    unread = sum(file.stat().st_size for file in large if _known_digest(file) is None)
+    unread = sum(file.stat().st_size for file in files.values() if _known_digest(file) is None)
     if unread > _MUCH:
         print(f"Hashing {unread / 1e9:.1f} GB of weights, once, to identify the model", file=sys.stderr, flush=True)
     # Hashing releases the GIL, so the files of large models are hashed in parallel.
@@ -69,16 +67,14 @@ def _known_digest(file: Path) -> str | None:
 
 
 def _content_digest(file: Path) -> str:
-    """The SHA-256 of a file's contents, in hexadecimal."""
     started, status = time.time(), file.stat()
-    if status.st_size <= _SMALL:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    if (known := _known_digest(file)) is not None:
+    if status.st_size > _SMALL and (known := _known_digest(file)) is not None:
         return known
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     # Do not keep the digest of a file that changed during hashing or just before it.
-    if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
+    is_settled = file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING
+    if status.st_size > _SMALL and is_settled:
         record, state = _record(status)
         with contextlib.suppress(OSError):
             record.parent.mkdir(parents=True, exist_ok=True)

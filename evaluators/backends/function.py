@@ -10,11 +10,8 @@ from eyechart.evaluators.backends.chat import decode_image, to_messages
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.evaluators.requests.values import brief, is_unicode
 
-_CALLS = {
-    OutputType.TEXT: (("messages",), "a string"),
-    OutputType.LOGITS: (("messages", "words"), "a dict from word to logit"),
-}
-"""By output type, the arguments of the function and what it must return."""
+_ARGUMENTS = {OutputType.TEXT: ("messages",), OutputType.LOGITS: ("messages", "words")}
+_RETURNED = {OutputType.TEXT: "a string", OutputType.LOGITS: "a dict from word to logit"}
 
 
 class FunctionBackend(Backend):
@@ -42,19 +39,16 @@ class FunctionBackend(Backend):
         """Refuse losses, and a function that does not take the arguments; what it returns is checked when called."""
         if output_type is OutputType.LOSSES:
             raise ModelError(f"{self.name} is a function; a function gives text or logits, not {output_type.value}.")
-        arguments, returned = _CALLS[output_type]
         try:
             signature = inspect.signature(self._function)
         except ValueError:
             # Some functions written in C have no signature.
             return
         try:
-            signature.bind(*arguments)
+            signature.bind(*_ARGUMENTS[output_type])
         except TypeError as error:
-            raise ModelError(
-                f"{self.name} takes {signature}, but the task needs a function({', '.join(arguments)}) that returns "
-                f"{returned}"
-            ) from error
+            wanted = f"function({', '.join(_ARGUMENTS[output_type])}) that returns {_RETURNED[output_type]}"
+            raise ModelError(f"{self.name} takes {signature}, but the task needs a {wanted}") from error
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for each request in turn."""
@@ -82,20 +76,15 @@ class FunctionBackend(Backend):
 
     def _logits(self, request: Request, messages: list[dict[str, Any]]) -> Response:
         logits = self._function(messages, request.all_words)
-        named = isinstance(logits, dict) and set(request.words) <= set(logits) <= set(request.all_words)
-        # Numbers of any library are allowed, such as a tensor with one element.
-        numbers = {word: _finite(logits[word]) for word in request.all_words if word in logits} if named else {}
-        if not named or None in numbers.values():
+        try:
+            # Numbers of any library are allowed, such as a tensor with one element.
+            numbers = {word: float(logit) for word, logit in logits.items()}
+        except (AttributeError, TypeError, ValueError):
+            numbers = {}
+        named = set(request.words) <= set(numbers) <= set(request.all_words)
+        if not named or not all(map(math.isfinite, numbers.values())):
             raise ModelError(
                 f"{self.name} returned {brief(logits)} for item '{request.id}'; expected a dict with finite logits of "
                 f"{', '.join(request.words)}."
             )
-        return Response(request, logits={word: number for word, number in numbers.items() if number is not None})
-
-
-def _finite(value: Any) -> float | None:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
+        return Response(request, logits=numbers)

@@ -1,12 +1,21 @@
-"""Several processes that run the same command, as started by `torchrun` or `accelerate launch`."""
+"""Several processes that run the same command, as started by `torchrun` or `accelerate launch`, share its requests."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
-from eyechart.datasets_scripts.common.errors import EyechartError, ModelError
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
+from eyechart.evaluators.backends.local.image_groups import group_by_image
+from eyechart.evaluators.backends.stored import BackendWrapper
+from eyechart.evaluators.requests.types import Backend, Request, Response
 
 Value = TypeVar("Value")
+# Requests per process between two exchanges: few enough for a smooth progress bar, enough to fill batches.
+_REQUESTS_PER_ROUND = 512
+_UNSENT = Request("", (), ())
 
 
 class Processes:
@@ -25,7 +34,7 @@ class Processes:
     @property
     def is_main(self) -> bool:
         """Whether this is the process that prints and writes results."""
-        return bool(self._state.is_main_process)
+        return self.rank == 0
 
     @property
     def device(self) -> str:
@@ -41,9 +50,6 @@ class Processes:
     def together(self, call: Callable[[], Value]) -> Value:
         """Run a step in every process; if it fails in one process, it fails in all, so that none waits forever.
 
-        Args:
-            call: The step.
-
         Returns:
             What the step returned in this process.
 
@@ -51,18 +57,19 @@ class Processes:
             Exception: What the step raised in this process.
             ModelError: The step raised in another process; the message gives that process's rank and the reason.
         """
-        value, error = None, None
+        value, error, reason = None, None, None
         try:
             value = call()
         # Whatever it is, the other processes must learn of it.
         except Exception as raised:
             error = raised
-        reasons = self.gather(None if error is None else _reason(error))
+            reason = raised.explain() if isinstance(raised, EyechartError) else f"{type(raised).__name__}: {raised}"
+        reasons = self.gather(reason)
         if error is not None:
             raise error
-        for rank, reason in enumerate(reasons):
-            if reason is not None:
-                raise ModelError(f"process {rank} of {self.count} failed: {reason}")
+        for rank, other_reason in enumerate(reasons):
+            if other_reason is not None:
+                raise ModelError(f"process {rank} of {self.count} failed: {other_reason}")
         return value  # type: ignore[return-value]
 
     def close(self) -> None:
@@ -80,5 +87,48 @@ def join_processes() -> Processes | None:
     return Processes(PartialState(cpu=not torch.cuda.is_available()))
 
 
-def _reason(error: Exception) -> str:
-    return error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
+class DistributedBackend(BackendWrapper):
+    """Divides requests among processes; requests that begin with the same image go to the same process.
+
+    Args:
+        backend: Answers this process's part of the requests.
+        processes: All processes; each must be given the same requests, and gets all responses.
+    """
+
+    def __init__(self, backend: Backend, processes: Processes) -> None:
+        """Keep both."""
+        super().__init__(backend)
+        self._processes = processes
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the wrapped backend, and the number of processes."""
+        return {**self._backend.settings(), "processes": self._processes.count}
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
+        """Answer in rounds, after each of which every process yields the same responses in the same order.
+
+        Raises:
+            ModelError: Another process failed; the message gives the reason.
+        """
+        indices = {id(request): index for index, request in enumerate(requests)}
+        parts: list[list[Request]] = [[] for _ in range(self._processes.count)]
+        for group in group_by_image(requests):
+            min(parts, key=len).extend(group)
+        for start in range(0, max(map(len, parts)), _REQUESTS_PER_ROUND):
+            part = parts[self._processes.rank][start : start + _REQUESTS_PER_ROUND]
+            responses = self._processes.together(partial(self._answer, part))
+            # Images are not sent between processes; errors are sent as text, because not every error can be pickled.
+            sent = [
+                (
+                    indices[id(response.request)],
+                    replace(response, request=_UNSENT, error=None),
+                    None if response.error is None else str(response.error),
+                )
+                for response in responses
+            ]
+            for index, response, reason in chain.from_iterable(self._processes.gather(sent)):
+                error = None if reason is None else DataError(reason)
+                yield replace(response, request=requests[index], error=error)
+
+    def _answer(self, requests: Sequence[Request]) -> list[Response]:
+        return list(self._backend.answer(requests))

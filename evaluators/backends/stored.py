@@ -1,11 +1,11 @@
-"""A backend that sends requests to another backend only if their responses are not in the response store."""
+"""Backends that wrap a backend; the one here sends only requests whose responses are not in the response store."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Self
 
 from eyechart.datasets_scripts.common.errors import BadImageError
-from eyechart.evaluators.backends.wrapper import BackendWrapper
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.stored_form import ANSWER, misfit
@@ -13,11 +13,44 @@ from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Reques
 
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
-
 _ANSWER_FIELDS = tuple(answer.name for answer in fields(Response) if answer.name not in ("request", "stored", "error"))
-
 _Key = bytes | tuple[str, str]
 """A key of the store, or id and pass of a request without a key because its image cannot be read."""
+
+
+class BackendWrapper(Backend):
+    """Passes everything through to another backend, except what a subclass overrides."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Keep the backend."""
+        self._backend = backend
+        self.needs_images = backend.needs_images
+        self.writes_replies = backend.writes_replies
+        self.billed_per_request = backend.billed_per_request
+        self.samples = backend.samples
+
+    @property
+    def name(self) -> str:
+        """The model's id or folder."""
+        return self._backend.name
+
+    def check(self, output_type: OutputType) -> None:
+        """Raise `ModelError` if the backend cannot give this kind of output."""
+        self._backend.check(output_type)
+
+    def for_data(self, dataset: str) -> Self:
+        """The same wrapper around the backend for this dataset."""
+        bound = copy.copy(self)
+        bound._backend = self._backend.for_data(dataset)
+        return bound
+
+    def identity(self) -> dict[str, Any] | None:
+        """The identity of the wrapped backend."""
+        return self._backend.identity()
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the wrapped backend."""
+        return self._backend.settings()
 
 
 class StoredBackend(BackendWrapper):
@@ -39,7 +72,7 @@ class StoredBackend(BackendWrapper):
         self._store = store
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Yield stored responses as they are found, then those of the backend.
+        """Yield stored responses as they are read, then those of the backend.
 
         Raises:
             ValueError: Two different requests have the same id and pass name.
@@ -68,12 +101,9 @@ class StoredBackend(BackendWrapper):
         asked = [requests[0] for requests in waiting.values()]
         keys = {(request.id, request.pass_name): key for key, request in zip(waiting, asked, strict=True)}
         if len(keys) < len(asked):
-            raise ValueError(
-                "two different requests have the same id and pass name, so their answers cannot be distinguished"
-            )
+            raise ValueError("two different requests have the same id and pass name")
         for response in self._backend.answer(asked):
-            key = keys[response.request.id, response.request.pass_name]
-            value = _value(response)
+            key, value = keys[response.request.id, response.request.pass_name], _value(response)
             if response.error is None and isinstance(key, bytes) and misfit(value, ANSWER) is None:
                 self._store.put(self.name, {key: value})
             for request in waiting[key]:

@@ -16,8 +16,7 @@ from rich.console import Console
 from eyechart.datasets_scripts.common.errors import EyechartError, OutputError
 from eyechart.datasets_scripts.common.whole import disk_error, unwritable
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.backends.distributed import DistributedBackend
-from eyechart.evaluators.backends.processes import Processes
+from eyechart.evaluators.backends.processes import DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import Images, LoadedData, load_data

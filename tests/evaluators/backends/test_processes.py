@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
-from eyechart.evaluators.backends.distributed import DistributedBackend
+from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Backend, Request, Response
 from tests.evaluators.backends.threads import in_processes

@@ -5,8 +5,8 @@ import functools
 import pytest
 import torch
 
-from eyechart.evaluators.backends.distributed import DistributedBackend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests, picture
