@@ -8,7 +8,7 @@ from typing import Any, Self
 from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.stored_form import ANSWER, misfit
+from eyechart.evaluators.requests.stored_form import misfit
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
@@ -104,7 +104,7 @@ class StoredBackend(BackendWrapper):
             raise ValueError("two different requests have the same id and pass name")
         for response in self._backend.answer(asked):
             key, value = keys[response.request.id, response.request.pass_name], _value(response)
-            if response.error is None and isinstance(key, bytes) and misfit(value, ANSWER) is None:
+            if response.error is None and isinstance(key, bytes) and misfit(value) is None:
                 self._store.put(self.name, {key: value})
             for request in waiting[key]:
                 yield replace(response, request=request)
@@ -124,7 +124,7 @@ def _answers(request: Request, value: dict[str, Any]) -> bool:
         return len(value.get("losses", ())) == len(request.continuations)
     if request.words:
         return set(request.words) <= set(value.get("logits", ()))
-    return any(name in value for name in ("text", "logits", "losses", "score"))
+    return any(value.get(name) is not None for name in ("text", "logits", "losses", "score"))
 
 
 def _value(response: Response) -> dict[str, Any]:

@@ -14,19 +14,18 @@ import math
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import ModelError, QuotaError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord
-from eyechart.evaluators.backends.endpoint.refused_parameters import dropped_settings
+from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.judging.options import JudgeOptions
-from eyechart.evaluators.judging.replies import Outcome, Reply, Spending, converse, reply_keys
+from eyechart.evaluators.judging.replies import Conversation, Reply, is_reply, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.stored_form import REPLY
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -39,6 +38,14 @@ Progress = Callable[[int, int], None]
 
 # Conversations between two exchanges with the other processes, which wait meanwhile and may time out.
 _CONVERSATIONS_PER_ROUND = 64
+_LOST = "lost"
+
+
+@dataclass
+class _Spending:
+    """US dollars that may still be spent, without what requests in flight are expected to cost."""
+
+    left: float
 
 
 @dataclass
@@ -46,13 +53,9 @@ class _Totals:
     """A judge's totals for one task."""
 
     used: dict[bytes, Reply] = field(default_factory=dict)
-    from_store: int = 0
-    requests: int = 0
-    cost: float = 0.0
-    """In US dollars, in this run."""
-    seconds: float = 0.0
+    timings: Counter[str] = field(default_factory=Counter)
     failures: Counter[str | None] = field(default_factory=Counter)
-    """Numbers of rounds without a usable reply, by reason: "lost", cut off or refused."""
+    """Numbers of rounds without a usable reply, by reason: lost, cut off or refused."""
     reason: str | None = None
     """Why the first round was lost."""
     is_answered: bool = False
@@ -66,26 +69,11 @@ class _Totals:
         self.stopped = self.stopped or reason
         self.reason = self.reason or str(reason)
 
-    def count(self, outcome: Outcome, name: str) -> None:
-        """Count a conversation with the judge of this name; many without a reply, one after the other, are the last."""
-        self.requests += outcome.requests
-        self.cost += outcome.cost
-        if outcome.error is not None:
-            self.reason = self.reason or str(outcome.error)
-        if outcome.replies:
-            self.is_answered, self.in_vain = True, 0
-        elif outcome.error is not None:
-            self.in_vain += 1
-            if self.in_vain >= MOST_FAILURES:
-                reason = f"{self.in_vain} conversations in a row got no reply; the last error: {outcome.error}"
-                self.stop(ModelError(f"the judge {name!r} cannot be asked: {reason}"))
-
 
 class EndpointJudge:
     """A judge on a server, asked about many conversations at once; can be passed to a metric as `judge`.
 
-    Equal conversations are asked once and get the same replies, as with a store. `for_task()` returns the judge for one
-    task of a run.
+    Equal conversations are asked once and get the same replies.
 
     Args:
         options: The judge and its request settings.
@@ -96,17 +84,11 @@ class EndpointJudge:
     def __init__(
         self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes | None = None
     ) -> None:
-        """Check the address and the key; nothing is sent.
-
-        Raises:
-            UsageError: The address or the key is not valid.
-        """
-        self._options = options
-        self._store = store
-        self._processes = processes
+        """Check the address and the key, which may raise `UsageError`; nothing is sent."""
+        self._options, self._store, self._processes = options, store, processes
         options.key()
         self._record = ServerRecord()
-        self._spending = Spending(math.inf if options.max_cost is None else options.max_cost)
+        self._spending = _Spending(math.inf if options.max_cost is None else options.max_cost)
         self._identity = {
             "name": options.model,
             "base_url": options.endpoint.address,
@@ -168,94 +150,123 @@ class EndpointJudge:
         complete values.
         """
         totals, options = self._totals, self._options
-        replies = totals.used.values()
-        usage = Counter[str]()
-        for reply in replies:
+        usage, metadata = Counter[str](), set[tuple[str, str]]()
+        for reply in totals.used.values():
             usage.update(reply.usage)
+            metadata |= reply.response_metadata.items()
         cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
-        dropped = dropped_settings({reply.dropped_parameters for reply in replies})
+        dropped = dropped_settings({value for name, value in metadata if name == DROPPED})
+        lost = totals.failures[_LOST]
         return {
             **self._identity,
             **({"temperature": None} if "decoding" in dropped else {}),
             **dropped,
-            "served": sorted({reply.served for reply in replies if reply.served}),
+            "served": sorted(value for name, value in metadata if name == "served"),
             "max_cost": options.max_cost,
             "price": None if options.price is None else dict(zip(("input", "output"), options.price, strict=True)),
-            "replies": len(replies),
-            "requests": usage["requests"],
+            "replies": len(totals.used),
+            **{name: usage[name] for name in ("requests", "prompt_tokens", "completion_tokens")},
             "requests_without_usage": usage["estimated"],
-            "prompt_tokens": usage["prompt_tokens"],
-            "completion_tokens": usage["completion_tokens"],
             "cost": None if options.price is None else round(cost, 6),
-            "lost_rounds": totals.failures["lost"],
+            "lost_rounds": lost,
             "cut_off_rounds": totals.failures[CUT_OFF],
             "refused_rounds": totals.failures[REFUSED],
-            "incomplete": totals.failures["lost"] > 0,
-            "reason": totals.reason if totals.failures["lost"] else None,
+            "incomplete": lost > 0,
+            "reason": totals.reason if lost else None,
         }
 
     def timings(self) -> dict[str, float]:
         """What the task took in this run: seconds, replies from the store, requests, and US dollars if known."""
-        totals = self._totals
-        spent = {} if self._options.price is None else {"judge_cost": round(totals.cost, 6)}
-        return {
-            "judge_seconds": totals.seconds,
-            "judge_replies_from_store": float(totals.from_store),
-            "judge_requests": float(totals.requests),
-            **spent,
-        }
+        names = ["judge_seconds", "judge_replies_from_store", "judge_requests"]
+        if self._options.price is not None:
+            names.append("judge_cost")
+        return {name: round(float(self._totals.timings[name]), 6) for name in names}
 
     def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
         start, totals = time.perf_counter(), self._totals
         keys = [reply_keys(self._identity, messages, n) for messages in conversations]
-        stored = {} if self._store is None else self._store.get((key for of_each in keys for key in of_each), REPLY)
-        replies = {key: Reply(**value) for key, value in stored.items()}
-        totals.from_store += len(replies)
-        totals.used |= replies
+        stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
+        totals.used |= {key: Reply(**value) for key, value in stored.items() if is_reply(value)}
+        totals.timings["judge_replies_from_store"] += len(stored)
+        # Equal conversations are asked once.
         missing = {
-            left: messages
+            left: Conversation(left, messages)
             for messages, of_each in zip(conversations, keys, strict=True)
-            if (left := tuple(key for key in of_each if key not in replies))
+            if (left := tuple(key for key in of_each if key not in totals.used))
         }
         if missing:
-            self._ask(missing, replies)
-        totals.seconds += time.perf_counter() - start
-        rounds = [[replies.get(key) for key in of_each] for of_each in keys]
-        failures = Counter("lost" if reply is None else reply.failure for of_each in rounds for reply in of_each)
+            self._ask(list(missing.values()))
+        totals.timings["judge_seconds"] += time.perf_counter() - start
+        rounds = [[totals.used.get(key) for key in of_each] for of_each in keys]
+        failures = Counter(_LOST if reply is None else reply.failure for of_each in rounds for reply in of_each)
         totals.failures += failures
-        if lost := failures["lost"]:
+        if lost := failures[_LOST]:
             message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
             warnings.warn(message, LostRoundsWarning, stacklevel=3)
         return [[None if reply is None or reply.failure else reply.text for reply in of_each] for of_each in rounds]
 
-    def _ask(self, missing: Mapping[tuple[bytes, ...], Messages], replies: dict[bytes, Reply]) -> None:
-        """Ask for the missing replies, store them and add them to `replies`."""
+    def _ask(self, missing: Sequence[Conversation]) -> None:
+        """Ask for the missing replies and store them."""
         totals = self._totals
-        client = ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key())
-
-        async def ask(keys: tuple[bytes, ...]) -> Outcome:
-            if totals.stopped is not None:
-                return Outcome(keys)
-            outcome = await converse(client, self._options, self._spending, keys, missing[keys])
-            if outcome is None:
-                totals.stop(f"the next request might exceed the limit of {self._options.max_cost} US dollars")
-            elif isinstance(outcome.error, ModelError):
-                totals.stop(type(outcome.error)(f"the judge {self.name!r} cannot be asked: {outcome.error}"))
-            return outcome or Outcome(keys)
-
         if totals.stopped is None:
-            with contextlib.closing(client.map(ask, list(missing))) as outcomes:
-                for done, outcome in enumerate(outcomes, 1):
-                    # Here and not where they are asked: the store belongs to this thread.
-                    new = dict(zip(outcome.keys, outcome.replies, strict=False))
-                    replies |= new
-                    totals.used |= new
-                    if new and self._store is not None:
-                        self._store.put(self.name, {key: reply.to_value() for key, reply in new.items()})
-                    totals.count(outcome, self.name)
+            client = ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key())
+            with contextlib.closing(client.map(partial(self._converse, client), missing)) as conversations:
+                for done, conversation in enumerate(conversations, 1):
+                    # Here and not where it is asked: the store belongs to this thread.
+                    self._keep(conversation)
                     if self._progress:
                         self._progress(done, len(missing))
-        if not isinstance(totals.stopped, ModelError) or totals.is_answered:
-            return
-        if not (isinstance(totals.stopped, QuotaError) and totals.used):
+        # Without credit, stored replies still give a score.
+        is_usable = totals.is_answered or (isinstance(totals.stopped, QuotaError) and totals.used)
+        if isinstance(totals.stopped, ModelError) and not is_usable:
             raise totals.stopped
+
+    async def _converse(self, client: ChatClient, conversation: Conversation) -> Conversation:
+        """Ask for the replies, unless they might exceed the spending limit."""
+        options, totals, n = self._options, self._totals, len(conversation.keys)
+        if totals.stopped is not None:
+            return conversation
+        prompts = n if "n" in self._record.dropped else 1
+        estimate = options.cost(prompts * conversation.tokens, n * options.max_tokens)
+        if estimate > self._spending.left:
+            totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
+            return conversation
+        self._spending.left -= estimate
+        decoding = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+        try:
+            async for answer in client.completions(conversation.messages, n, **decoding):
+                conversation.add(answer, options.max_tokens)
+        except EndpointError as error:
+            conversation.error = error
+            # A request without a readable answer may be charged; a refused one costs nothing.
+            if error.status is None:
+                lost = n - len(conversation.replies)
+                conversation.cost = options.cost(conversation.tokens, lost * options.max_tokens)
+        except ModelError as error:
+            conversation.error = error
+            totals.stop(type(error)(f"the judge {self.name!r} cannot be asked: {error}"))
+        usage = conversation.usage
+        conversation.cost += options.cost(usage["prompt_tokens"], usage["completion_tokens"])
+        self._spending.left += estimate - conversation.cost
+        return conversation
+
+    def _keep(self, conversation: Conversation) -> None:
+        """Store and count the replies to a conversation; after many conversations without one, stop."""
+        totals, error = self._totals, conversation.error
+        totals.timings["judge_requests"] += conversation.usage["requests"]
+        totals.timings["judge_cost"] += conversation.cost
+        if conversation.replies:
+            totals.is_answered, totals.in_vain = True, 0
+            first, *others = conversation.replies
+            replies = [replace(first, usage=dict(conversation.usage)), *others]
+            new = dict(zip(conversation.keys, replies, strict=False))
+            totals.used |= new
+            if self._store is not None:
+                self._store.put(self.name, {key: reply.value() for key, reply in new.items()})
+        if error is None:
+            return
+        totals.reason = totals.reason or str(error)
+        totals.in_vain += not conversation.replies
+        if totals.in_vain >= MOST_FAILURES:
+            reason = f"{totals.in_vain} conversations in a row got no reply; the last error: {error}"
+            totals.stop(ModelError(f"the judge {self.name!r} cannot be asked: {reason}"))

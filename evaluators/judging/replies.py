@@ -1,16 +1,13 @@
-"""A judge's replies: how they are requested, what they cost, and the keys under which they are stored."""
+"""A judge's replies, the keys under which they are stored, and what they cost."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
-from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
-from eyechart.evaluators.backends.endpoint.refused_parameters import SEPARATOR
-from eyechart.evaluators.judging.options import JudgeOptions
+from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -32,9 +29,8 @@ class Reply:
     reasoning: str | None = None
     finish_reason: str | None = None
     """One of `reasoning.FINISH_REASONS` or another word of the server's; None if unknown."""
-    served: str | None = None
-    """The name that the server reports for the judge."""
-    dropped_parameters: str = ""
+    response_metadata: Mapping[str, str] = field(default_factory=dict)
+    """The name that the server reports for the judge, and the parameters that it refuses."""
     usage: Mapping[str, int] = field(default_factory=dict)
     """Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and "estimated"
     if the server did not count tokens. Only the first reply has them, so that sums count each request once."""
@@ -45,9 +41,14 @@ class Reply:
         failures = {CUT_OFF: CUT_OFF, UNFINISHED_REASONING: CUT_OFF, REFUSED: REFUSED}
         return failures.get(why_unread(self.text or "", self.finish_reason))
 
-    def to_value(self) -> dict[str, Any]:
+    def value(self) -> dict[str, Any]:
         """The reply as a JSON value, from which `Reply(**value)` restores it."""
         return {name: value for name, value in vars(self).items() if value or name == "text"}
+
+
+def is_reply(value: Mapping[str, Any]) -> bool:
+    """Whether a value in the store is a reply; an edited one may be a model's answer."""
+    return "text" in value and value.keys() <= Reply.__dataclass_fields__.keys()
 
 
 def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> tuple[bytes, ...]:
@@ -58,89 +59,42 @@ def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> 
     Examples:
         >>> keys = reply_keys({"name": "judge"}, [{"role": "user", "content": "Is it dark?"}], 2)
         >>> [key.hex()[:8] for key in keys]
-        ['cd4d40e2', '5cf57a76']
+        ['c73c4c23', 'ac3d23b3']
     """
-    # A conversation of 50 kB is hashed once, not once a round.
-    begun = hashlib.sha256(encode({"judge": identity, "messages": messages}, sort_keys=True))
-    hashes = [begun.copy() for _ in range(rounds)]
-    for index, of_round in enumerate(hashes):
-        of_round.update(encode({"round": index}))
-    return tuple(of_round.digest() for of_round in hashes)
+    conversation = hashlib.sha256(encode({"judge": identity, "messages": messages}, sort_keys=True)).digest()
+    return tuple(hashlib.sha256(conversation + encode(index)).digest() for index in range(rounds))
 
 
-@dataclass
-class Spending:
-    """US dollars charged so far and estimated for requests in flight, with a limit."""
+class Conversation:
+    """A conversation that a judge is asked about, and its replies: fewer than keys if requests failed."""
 
-    limit: float
-    charged: float = 0.0
-    in_flight: float = 0.0
+    def __init__(self, keys: tuple[bytes, ...], messages: Messages) -> None:
+        """Estimate the tokens of the prompt."""
+        self.keys = keys
+        self.messages = [{name: _sendable(text) for name, text in message.items()} for message in messages]
+        self.bytes = sum(len(message["content"].encode()) for message in self.messages)
+        self.tokens = self.bytes // _BYTES_PER_TOKEN
+        self.replies: list[Reply] = []
+        self.usage = Counter[str]()
+        self.cost = 0.0
+        """In US dollars."""
+        self.error: EndpointError | ModelError | None = None
 
-
-@dataclass
-class Outcome:
-    """The outcome of asking the judge for the replies with these keys; cost in US dollars."""
-
-    keys: tuple[bytes, ...]
-    replies: list[Reply] = field(default_factory=list)
-    error: EndpointError | ModelError | None = None
-    """Why replies are missing; None if all arrived or no request was sent."""
-    cost: float = 0.0
-    requests: int = 0
-
-
-async def converse(
-    client: ChatClient, options: JudgeOptions, spending: Spending, keys: tuple[bytes, ...], messages: Messages
-) -> Outcome | None:
-    """Ask for a reply for each key; None if the spending limit forbids it.
-
-    Token counts that are missing or impossible are estimated. A request without a readable answer may be charged
-    anyway, so its estimated cost is counted; a refused request costs nothing.
-    """
-    n = len(keys)
-    sendable = [{name: _sendable(text) for name, text in message.items()} for message in messages]
-    prompt_bytes = sum(len(message["content"].encode()) for message in sendable)
-    prompt_tokens = prompt_bytes // _BYTES_PER_TOKEN
-    prompts = n if "n" in client.record.dropped else 1
-    estimate = options.cost(prompts * prompt_tokens, n * options.max_tokens)
-    if spending.charged + spending.in_flight + estimate > spending.limit:
-        return None
-    spending.in_flight += estimate
-    outcome, usage = Outcome(keys), Counter[str]()
-    try:
-        answers = client.completions(sendable, n, max_tokens=options.max_tokens, temperature=options.temperature)
-        async for answer in answers:
-            dropped = SEPARATOR.join(sorted(answer.dropped))
-            outcome.replies += [
-                Reply(choice.message.text, choice.message.reasoning, choice.ended, answer.model, dropped)
-                for choice in answer.choices
-            ]
-            if _is_possible(answer, prompt_bytes, options.max_tokens):
-                usage.update(requests=1, **(answer.usage or Usage()).model_dump())
-            else:
-                most = len(answer.choices) * options.max_tokens
-                usage.update(requests=1, estimated=1, prompt_tokens=prompt_tokens, completion_tokens=most)
-    except (EndpointError, ModelError) as error:
-        outcome.error = error
-    finally:
-        outcome.cost = options.cost(usage["prompt_tokens"], usage["completion_tokens"])
-        if isinstance(outcome.error, EndpointError) and outcome.error.status is None:
-            outcome.cost += options.cost(prompt_tokens, (n - len(outcome.replies)) * options.max_tokens)
-        spending.in_flight -= estimate
-        spending.charged += outcome.cost
-    outcome.requests = usage["requests"]
-    outcome.replies[:1] = [replace(reply, usage=dict(usage)) for reply in outcome.replies[:1]]
-    return outcome
-
-
-def _is_possible(answer: Completion, prompt_bytes: int, max_tokens: int) -> bool:
-    """Whether a server's token counts are possible, so that the cost can be computed from them."""
-    usage, count = answer.usage or Usage(), len(answer.choices)
-    written = "".join(f"{choice.message.text or ''}{choice.message.reasoning or ''}" for choice in answer.choices)
-    reply_bytes = len(_sendable(written).encode())
-    prompt = max(1, prompt_bytes / _LONGEST_TOKEN) <= usage.prompt_tokens <= count * (prompt_bytes + _MOST_HIDDEN)
-    reply = reply_bytes / _LONGEST_TOKEN <= usage.completion_tokens <= count * max_tokens + reply_bytes
-    return prompt and reply
+    def add(self, answer: Completion, max_tokens: int) -> None:
+        """Add the replies in a server's answer; token counts that are missing or impossible are estimated."""
+        usage, count = answer.usage, len(answer.choices)
+        for choice in answer.choices:
+            self.replies.append(Reply(choice.sent_text, choice.reasoning, choice.ended, answer.metadata))
+        written = "".join(f"{choice.sent_text or ''}{choice.reasoning or ''}" for choice in answer.choices)
+        size = len(_sendable(written).encode())
+        least, most = max(1, self.bytes / _LONGEST_TOKEN), count * (self.bytes + _MOST_HIDDEN)
+        if least <= usage.prompt_tokens <= most and (
+            size / _LONGEST_TOKEN <= usage.completion_tokens <= count * max_tokens + size
+        ):
+            counted = usage.model_dump()
+        else:
+            counted = {"estimated": 1, "prompt_tokens": self.tokens, "completion_tokens": count * max_tokens}
+        self.usage.update(requests=1, **counted)
 
 
 def _sendable(text: str) -> str:

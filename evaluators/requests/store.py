@@ -16,7 +16,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.evaluators.requests.stored_form import ANSWER, Form, is_time, read_value, why_unreadable
+from eyechart.evaluators.requests.stored_form import is_time, read_value, why_unreadable
 from eyechart.evaluators.requests.values import brief, encode
 
 FILE = "responses.sqlite"
@@ -119,12 +119,11 @@ class ResponseStore:
         """Close the database."""
         self._connection.close()
 
-    def get(self, keys: Iterable[bytes], form: Form = ANSWER) -> dict[bytes, dict[str, Any]]:
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, dict[str, Any]]:
         """Look up answers.
 
         Args:
             keys: Keys from `RequestKeys`.
-            form: The form of their values.
 
         Returns:
             The stored values by key; keys that are not in the store are absent.
@@ -140,7 +139,7 @@ class ResponseStore:
                 query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
                 rows.update(self._connection.execute(query, part))
         try:
-            return {key: read_value(value, form) for key, value in rows.items()}
+            return {key: read_value(value) for key, value in rows.items()}
         except ValueError as error:
             raise self._unreadable_error(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""The forms of stored values. Checked on writing and reading, because a store may be edited and a disk may fail."""
+"""The form of stored values. Checked on writing and reading, because a store may be edited and a disk may fail."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -16,9 +16,9 @@ _LossTokens = Annotated[int, Field(strict=True, gt=0, lt=2**63)]
 
 @with_config(ConfigDict(extra="forbid"))
 class Answer(TypedDict, total=False):
-    """A model's answer: fields of `Response`."""
+    """An answer of a model, with fields of `Response`, or of a judge, with those of `Reply`."""
 
-    text: _Text
+    text: _Text | None
     reasoning: _Text
     finish_reason: _Text
     rendered_prompt: _Text
@@ -33,33 +33,14 @@ class Answer(TypedDict, total=False):
     response_metadata: dict[str, _Text]
 
 
-@with_config(ConfigDict(extra="forbid"))
-class JudgeReply(TypedDict, total=False):
-    """A judge's reply: fields of `Reply`."""
-
-    text: _Text | None
-    reasoning: _Text
-    finish_reason: _Text
-    served: _Text
-    dropped_parameters: _Text
-    usage: dict[str, _Count]
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
-Form = TypeAdapter[Any]
-ANSWER: Form = TypeAdapter(Answer)
-REPLY: Form = TypeAdapter(JudgeReply)
-_ROW: Form = TypeAdapter(Answer | JudgeReply)
-
-
-def read_value(stored: object, form: Form) -> dict[str, Any]:
-    """The value in a row of the store.
-
-    Args:
-        stored: Its value: JSON as bytes, or as text if the database was edited by hand.
-        form: `ANSWER` or `REPLY`.
+def read_value(stored: object) -> dict[str, Any]:
+    """The value in a row of the store: JSON as bytes, or as text if the database was edited by hand.
 
     Raises:
-        ValueError: It is not JSON or does not have this form; the message says why.
+        ValueError: It is not JSON or does not have the form of an answer; the message says why.
     """
     if not isinstance(stored, bytes | str):
         raise ValueError(f"an answer is {brief(stored)}; expected JSON")
@@ -69,18 +50,18 @@ def read_value(stored: object, form: Form) -> dict[str, Any]:
         raise ValueError(f"an answer is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"an answer is {brief(value)}; expected a JSON object")
-    if (reason := misfit(value, form)) is not None:
+    if (reason := misfit(value)) is not None:
         raise ValueError(reason)
     return value
 
 
-def misfit(value: Mapping[str, Any], form: Form) -> str | None:
-    """Which field of a value does not have the form; None if all have it."""
+def misfit(value: Mapping[str, Any]) -> str | None:
+    """Which field of a value does not have the form of an answer; None if all have it."""
     try:
-        form.validate_python(value)
+        _ANSWER.validate_python(value)
     except ValidationError as error:
-        name = next(part for part in error.errors()[0]["loc"] if part in value)
-        return f"an answer has the invalid field {brief(name)}: {brief(value[str(name)])}"
+        name = str(error.errors()[0]["loc"][0])
+        return f"an answer has the invalid field {brief(name)}: {brief(value[name])}"
     return None
 
 
@@ -89,7 +70,7 @@ def why_unreadable(key: object, model: object, stored_at: object, value: object)
     if not (isinstance(key, bytes) and isinstance(model, str) and is_time(stored_at)):
         return f"a row has an invalid key {brief(key)}, model {brief(model)} or time {brief(stored_at)}"
     try:
-        read_value(value, _ROW)
+        read_value(value)
     except ValueError as error:
         return str(error)
     return None

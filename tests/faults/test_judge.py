@@ -303,3 +303,13 @@ def test_judged_texts_do_not_steer(text, steering):
     escaped = escape(text)
     assert unescape(escaped) == text and escaped != text
     assert not set(steering) & set(unicodedata.normalize("NFKD", escaped))
+
+
+@fault("a stored judge reply is replaced by a model's answer", "the judge is asked again")
+def test_a_stored_reply_that_is_an_answer(script, judge, store):
+    script.say(always())
+    judge(store)(CONVERSATIONS[0], 1)
+    for value in ('{"logits": {"good": 1.0}}', '{"text": "B", "logits": {"good": 1.0}}'):
+        store._connection.execute("UPDATE responses SET value = ?", (value,))
+        assert judge(store)(CONVERSATIONS[0], 1) == ["Score: 2"]
+    assert len(script.bodies) == 3

@@ -144,27 +144,11 @@ def test_an_environment_without_a_client(script, backend, monkeypatch, name, val
     assert name in str(caught.value) and "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    rows(
-        "the error suggests the address that works",
-        ("an address lacks its /v1 (404)", refusal(404)),
-        ("an address lacks its /v1 (a page)", Response("<html>", 200)),
-    ),
-)
-def test_an_address_without_v1_is_answered_with_the_one_that_works(http, backend, fault):
-    http.expect_request("/chat/completions", method="POST").respond_with_response(fault)
-    http.expect_request("/v1/models").respond_with_json({"object": "list", "data": [{"id": "m", "object": "model"}]})
+@fault("an address lacks its /v1 (404)", "the run stops, and the error suggests the address with it")
+def test_an_address_without_v1(http, backend):
+    http.expect_request("/chat/completions", method="POST").respond_with_response(refusal(404))
     address = http.url_for("").rstrip("/")
-    with pytest.raises(ModelError, match=f"Use that address: --base-url {address}/v1"):
-        list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
-
-
-@fault("an address is wrong, even with /v1", "the error suggests no other address")
-def test_an_address_that_is_wrong_with_v1_too_is_not_recommended(http, backend):
-    http.expect_request("/chat/completions", method="POST").respond_with_response(refusal(404, "nothing here"))
-    address = http.url_for("").rstrip("/")
-    with pytest.raises(ModelError, match=r"cannot be used: .* answered 404: nothing here"):
+    with pytest.raises(ModelError, match=f"try --base-url {address}/v1"):
         list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
 
 

@@ -16,7 +16,6 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.stored_form import REPLY
 from eyechart.evaluators.requests.types import Request, Response
 from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, rows
@@ -347,14 +346,6 @@ def test_answers_that_were_edited(path, change, reason):
         store.check()
         assert set(store.get(keys(3))) == set(keys(2, start=1))
         assert [model.answers for model in store.models()] == [2]
-
-
-@fault("a stored judge reply is replaced by a model's answer", READ_ON)
-def test_a_reply_that_is_an_answer(path):
-    with ResponseStore.open(path) as store:
-        store.put("a/b", {b"one": {"logits": {"good": 1.0}}})
-        with pytest.raises(StoreError, match="invalid field 'logits'"):
-            store.get([b"one"], REPLY)
 
 
 @fault("a stored answer was edited by hand and is stored as text", "it is accepted")

@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import anyio.to_thread
 from PIL import Image
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.evaluators.backends.chat import joined
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord
-from eyechart.evaluators.backends.endpoint.completion import Completion, Usage
+from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, PROVIDER, SEPARATOR
+from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.endpoint.words import find_words, plain
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, OutputType, Request, Response
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
 
 FIRST_FAILURES = 5
-"""If this many requests fail in the same way and none has succeeded, no more are sent."""
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 # Only the prompt's own tokens, without more probable ones.
 _PROMPT_LOGPROBS: dict[str, Any] = {"prompt_logprobs": 0}
@@ -68,22 +68,23 @@ class OpenAIBackend(Backend):
         read_key()
         self._record = ServerRecord()
         self._counts_before = Counter[str]()
+        self._metadata: set[tuple[str, str]] = set()
         self._prefills: dict[OutputType, Prefill] = {}
-        self._prefills_used: set[str] = set()
         self._first_tokens: dict[tuple[str, str], str | bool] = {}
 
     @property
+    @override
     def name(self) -> str:
-        """The model's name on the server."""
         return self._model
 
+    @override
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the run's server has ended; what a server can give is known only from its answers."""
-        if self._server is not None:
-            self._server.check()
+        if self._server is not None and (ending := self._server.ending()):
+            raise ModelError(ending)
 
+    @override
     def identity(self) -> dict[str, Any]:
-        """Model, server and decoding."""
         serve = self._options.serve
         return {
             "backend": "openai",
@@ -94,12 +95,14 @@ class OpenAIBackend(Backend):
             **self._options.asked(),
         }
 
+    @override
     def for_data(self, dataset: str) -> Self:
         """The same backend, with counts that start now."""
         bound = copy.copy(self)
-        bound._counts_before, bound._prefills_used = self._record.counts.copy(), set()
+        bound._counts_before, bound._metadata = self._record.counts.copy(), set()
         return bound
 
+    @override
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Send requests concurrently and yield each response when it arrives.
 
@@ -115,11 +118,13 @@ class OpenAIBackend(Backend):
                 for response in _until_hopeless(responses):
                     if response.error is not None:
                         self.check(response.request.output_type)
+                    self._metadata |= response.response_metadata.items()
                     yield response
         except ModelError:
             self.check(OutputType.TEXT)
             raise
 
+    @override
     def settings(self) -> dict[str, Any]:
         """Model, server, decoding, and the counts of requests and tokens since `for_data`.
 
@@ -127,14 +132,12 @@ class OpenAIBackend(Backend):
         reply. Responses carry these too, so that they are correct for stored responses, and the parameters that were
         dropped because the server refuses them. The counted requests include those that test prefilled replies.
         """
+        known = {name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")}
+        options = ("served_name", "concurrency", "timeout", "max_retries")
         return {
             **self.identity(),
-            "served": sorted(self._record.served),
-            "served_name": self._options.served_name,
-            "prefill": sorted(self._prefills_used),
-            "concurrency": self._options.concurrency,
-            "timeout": self._options.timeout,
-            "max_retries": self._options.max_retries,
+            **known,
+            **{name: getattr(self._options, name) for name in options},
             "asked": {name: self._record.counts[name] - self._counts_before[name] for name in _COUNTS},
         }
 
@@ -146,7 +149,7 @@ class OpenAIBackend(Backend):
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
-                    prefill = await self._prefill(client, request, messages)
+                    prefill = await self._prefill(client, request.output_type, messages)
             question = _Question(client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)
@@ -155,23 +158,17 @@ class OpenAIBackend(Backend):
             sampling = self._options.chat.sampling
             fields = {} if sampling is None else sampling.fields(request.repeat)
             completion = await question.ask(max_tokens=request.max_new_tokens, **fields)
-            (choice, *_) = completion.choices
-            return question.respond(
-                completion,
-                text=question.text(choice.text),
-                reasoning=choice.message.reasoning or None,
-                finish_reason=completion.finish_reason,
-            )
+            (choice,) = completion.choices
+            text = choice.text if prefill is None else prefill.rest(choice.text, request.prefill)
+            reasoning, finish_reason = choice.reasoning or None, completion.finish_reason
+            return question.respond(completion, text=text.strip(), reasoning=reasoning, finish_reason=finish_reason)
         except DataError as error:
             return Response(request, error=error)
 
-    async def _prefill(self, client: ChatClient, request: Request, messages: Messages) -> Prefill:
-        """How the server continues a prefilled reply."""
-        output_type = request.output_type
+    async def _prefill(self, client: ChatClient, output_type: OutputType, messages: Messages) -> Prefill:
         if output_type not in self._prefills:
             top_logprobs = None if output_type is OutputType.TEXT else self._options.top_logprobs
             self._prefills[output_type] = await find_prefill(client, messages, top_logprobs)
-        self._prefills_used.add(self._prefills[output_type].name)
         return self._prefills[output_type]
 
     async def _logits(self, question: "_Question", lock: anyio.Lock) -> Response:
@@ -216,22 +213,15 @@ class _Question:
             messages, extra = self.prefill.messages(messages, head), {**self.prefill.extra, **extra}
         return await self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
 
-    def text(self, reply: str) -> str:
-        """The reply after the prefill."""
-        return (reply if self.prefill is None else self.prefill.rest(reply, self.request.prefill)).strip()
-
     def respond(self, *completions: Completion, **answer: Any) -> Response:
-        """The response, with the settings that are known only from the server's answers."""
-        metadata = {
-            "served": completions[0].model,
-            "prefill": None if self.prefill is None else self.prefill.name,
-            DROPPED: SEPARATOR.join(sorted(frozenset[str]().union(*(answer.dropped for answer in completions)))),
-        }
+        """The response, with what is known only from the server's answers."""
+        prefill = {} if self.prefill is None else {"prefill": self.prefill.name}
         usage = Counter[str]()
         for completion in completions:
-            usage.update(completion.usage.model_dump() if completion.usage else {})
-        known = {name: value for name, value in metadata.items() if value}
-        return Response(self.request, **answer, usage=dict(usage), response_metadata=known)
+            usage.update({name: count for name, count in completion.usage.model_dump().items() if count})
+        return Response(
+            self.request, **answer, usage=dict(usage), response_metadata={**completions[-1].metadata, **prefill}
+        )
 
 
 async def _first_token(question: _Question, completion: Completion, word: str) -> str | bool:
@@ -242,11 +232,11 @@ async def _first_token(question: _Question, completion: Completion, word: str) -
     is then assumed to be its first token. This is wrong if the tokenizer splits the word after a shorter token.
     """
     before, more = question.request.prefill, f" {word}"
-    tokens, first = await question.client.tokenize(before), await question.client.tokenize(before + more)
-    if tokens is not None and first is not None and first[: len(tokens)] == tokens and len(first) > len(tokens):
-        return plain(first[len(tokens)])
-    longer = await question.ask(more, max_tokens=1)
-    return (longer.usage or Usage()).prompt_tokens - (completion.usage or Usage()).prompt_tokens > 1
+    tokens, longer = await question.client.tokenize(before), await question.client.tokenize(before + more)
+    if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
+        return plain(longer[len(tokens)])
+    extended = await question.ask(more, max_tokens=1)
+    return extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1
 
 
 async def _losses(question: _Question) -> Response:
@@ -257,14 +247,14 @@ async def _losses(question: _Question) -> Response:
     """
     prefill = question.request.prefill
     completions = [await question.ask(max_tokens=1, **_PROMPT_LOGPROBS)]
-    before = _prompt_tokens(question, completions[0])
+    before = _prompt_tokens(question.client, completions[0])
     losses = []
     for continuation in question.request.continuations:
         more = joined(prefill, continuation)[len(prefill) :]
         completions.append(await question.ask(more, max_tokens=1, **_PROMPT_LOGPROBS))
-        tokens = _prompt_tokens(question, completions[-1])
+        tokens = _prompt_tokens(question.client, completions[-1])
         values = [value for _, value in tokens[len(before) :]]
-        if not values or [token for token, _ in tokens[: len(before)]] != [token for token, _ in before]:
+        if not values or [id for id, _ in tokens[: len(before)]] != [id for id, _ in before]:
             raise ModelError(
                 f"model '{question.client.model}': the tokens of '{continuation}' cannot be separated from those of "
                 "the text before it."
@@ -275,28 +265,30 @@ async def _losses(question: _Question) -> Response:
     return question.respond(*completions, losses=tuple(losses))
 
 
-def _prompt_tokens(question: _Question, completion: Completion) -> list[tuple[str, float]]:
+def _prompt_tokens(client: ChatClient, completion: Completion) -> list[tuple[str, float]]:
     """Id and log-probability of each token of the prompt except the first, which has no log-probability."""
-    positions = completion.prompt_logprobs
-    if not positions:
-        client = question.client
+    if not completion.prompt_logprobs:
         raise ModelError(f"model '{client.model}': {client.base_url} returns no prompt_logprobs. {NO_PROMPT_LOGPROBS}.")
     # The prompt's own token comes first at each position.
-    return [next((id, token.logprob) for id, token in tokens.items()) for tokens in positions if tokens]
+    return [
+        next((id, token.logprob) for id, token in tokens.items()) for tokens in completion.prompt_logprobs if tokens
+    ]
 
 
 def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
     """The responses; raises `ModelError` if the first `FIRST_FAILURES` requests failed in the same way."""
-    way, count, is_answered = "", 0, False
+    same_reasons: list[str] = []
+    is_answered = False
     for response in responses:
         is_answered |= response.error is None
         if not is_answered and isinstance(response.error, EndpointError):
             # Without numbers, because counts of tokens and retries differ.
-            before, way = way, re.sub(r"\d+", "0", response.error.reason)
-            count = count + 1 if way == before else 1
-            if count >= FIRST_FAILURES:
+            reason = re.sub(r"\d+", "0", response.error.reason)
+            same_reasons = [*same_reasons, reason] if reason in same_reasons else [reason]
+            if len(same_reasons) >= FIRST_FAILURES:
                 raise ModelError(
-                    f"stopped, because the first {count} requests all failed in the same way: {response.error}."
+                    f"stopped, because the first {FIRST_FAILURES} requests all failed in the same way: "
+                    f"{response.error}."
                 )
         yield response
 
@@ -318,10 +310,7 @@ def to_chat_messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _data_url(source: Any) -> str:
-    """The image file unchanged, as a data URL; a PIL image, which has no file, is encoded as PNG.
-
-    The server decides how to decode the file, for example whether it applies the EXIF orientation.
-    """
+    """The image file unchanged, so that the server decodes it in its way; a PIL image, which has no file, as PNG."""
     if isinstance(source, Image.Image):
         buffer = io.BytesIO()
         source.convert("RGB").save(buffer, "PNG")

@@ -1,6 +1,5 @@
 """The client of one model on one server: sends requests, retries, counts tokens."""
 
-import difflib
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
@@ -12,15 +11,8 @@ import openai
 from anyio.from_thread import start_blocking_portal
 from pydantic_core import from_json
 
-from eyechart.datasets_scripts.common.errors import (
-    EndpointError,
-    EyechartError,
-    ModelError,
-    QuotaError,
-    UsageError,
-    unknown_name,
-)
-from eyechart.evaluators.backends.endpoint.completion import Completion, Usage, parse_completion
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError, unknown_name
+from eyechart.evaluators.backends.endpoint.completion import Completion, parse_completion
 from eyechart.evaluators.backends.endpoint.failures import (
     NO_LOGPROBS,
     REFUSED,
@@ -59,12 +51,10 @@ class ServerRecord:
         counts: Numbers of "requests" with an answer that could be parsed, "retries", "prompt_tokens" and
             "completion_tokens".
         dropped: Parameters that are not sent, because the server refuses or ignores them or the options remove them.
-        served: The model names in the server's answers.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     dropped: frozenset[str] = frozenset()
-    served: set[str] = field(default_factory=set)
 
 
 class ChatClient:
@@ -83,8 +73,7 @@ class ChatClient:
         """Check address and key; nothing is sent.
 
         Raises:
-            UsageError: The address or the key is malformed, or the proxies or certificates set in the environment
-                cannot be used.
+            UsageError: The address, the key, or the proxies or certificates set in the environment cannot be used.
         """
         self.model, self.base_url = model, options.address
         self.record = record or ServerRecord()
@@ -103,7 +92,7 @@ class ChatClient:
                 "the environment variables for proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
                 f"(SSL_CERT_FILE, SSL_CERT_DIR) cannot be used: {type(error).__name__}: {error}. Correct or unset them"
             ) from error
-        http_client.whole_timeout = options.timeout
+        http_client.seconds = options.timeout
         self._client = openai.AsyncOpenAI(
             # Local servers need no key, but the package requires one.
             api_key=self._key or "none",
@@ -169,7 +158,8 @@ class ChatClient:
         completion = await self._send(messages, fields, self._options.chat.required)
         if len(completion.choices) != 1:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
-        if top_logprobs is not None and not completion.choices[0].has_likeliest:
+        tokens = completion.choices[0].tokens
+        if logprobs and (tokens is None or not all(token.top_logprobs for token in tokens[:1])):
             raise ModelError(
                 f"model '{self.model}': {self.base_url} returned no log-probabilities, although the request has "
                 f"logprobs=true and top_logprobs={top_logprobs}. {NO_LOGPROBS}."
@@ -219,52 +209,55 @@ class ChatClient:
         except (openai.APIStatusError, ValueError, LookupError, TypeError, AttributeError):
             return None
         except openai.APIError as error:
-            raise self._explain(error) from None
+            raise explain(error, self.base_url, self._options.timeout, self._key) from None
 
-    async def list_models(self, url: str | None = None) -> dict[str, str]:
+    async def list_models(self) -> dict[str, str]:
         """The names of the models that the server lists, each with its owner, as which vLLM and others name themselves.
 
         Raises:
             EndpointError: The server refuses, or its answer is not a list of models.
-            ModelError: The server cannot be reached, or the address needs `/v1`.
+            ModelError: The server cannot be reached.
         """
-        server = self._client.with_options(base_url=url or self.base_url, max_retries=0)
         try:
-            models = (await server.models.list()).data
+            models = (await self._client.with_options(max_retries=0).models.list()).data
             return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}
         except openai.APIStatusError as error:
-            if url is None and error.status_code == 404:
-                await self._check_address()
             raise EndpointError(clean(str(error), self._key), status=error.status_code) from None
         except openai.APIError as error:
-            raise self._explain(error) from None
+            raise explain(error, self.base_url, self._options.timeout, self._key) from None
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise EndpointError(f"{self.base_url} returned no list of models") from None
 
-    async def unlisted(self) -> list[str] | None:
-        """The names that the server lists if it does not serve the model; None if it does, as far as one can tell.
+    async def check_model(self) -> None:
+        """Refuse a model that the server does not serve; a name that is not listed may be an alias, and is tried.
 
-        Some servers take names that they do not list, such as aliases. A name that is not listed is therefore tried
-        with one request for a single token.
+        Raises:
+            UsageError: The server does not serve the model.
+            ModelError: The server cannot be reached, or refuses the key.
         """
         try:
             names = list(await self.list_models())
         except EndpointError as error:
             if error.status not in (401, 403):
-                return None
+                return
             names = []
         if self.model in names:
-            return None
+            return
         try:
             await self.ask([{"role": "user", "content": "Hi"}], max_tokens=1)
         except EndpointError as error:
             # Any other refusal is about this request, not about the model.
-            return names if names and error.status in REFUSED and self.model in error.reason else None
+            if not names or error.status not in REFUSED or self.model not in error.reason:
+                return
         except ModelError as error:
             if isinstance(error, QuotaError) or not names:
                 raise
-            return names
-        return None
+        else:
+            return
+        instead = f"{self.base_url}/models lists them" if len(names) > _NAMES_SHOWN else None
+        raise unknown_name(
+            "model", self.model, names, f"on {self.base_url}, which serves {len(names):,}", instead=instead
+        )
 
     async def _send(self, messages: Messages, fields: Mapping[str, Any], required: frozenset[str]) -> Completion:
         """Send a request, and again without each parameter that the server refuses and that is not required."""
@@ -278,7 +271,12 @@ class ChatClient:
                 refused = (*error.refused, "n") if error.status in REFUSED else ()
                 left = [name for name in refused if name in fields and name not in dropped | required]
                 if not left:
-                    raise self._refusal(error, required) from None
+                    asked = " and ".join(name for name in error.refused if name in required)
+                    advice = f". You asked for {asked}; leave it out to let the provider choose" if asked else ""
+                    # Before the first reply, every other request would fail too.
+                    if error.refused and not self.record.counts["requests"]:
+                        raise ModelError(f"the model cannot be used: {error.reason}{advice}") from None
+                    raise EndpointError(f"{error.reason}{advice}", status=error.status) from None
                 # Other requests may have found out more meanwhile.
                 dropped |= {left[0]} | (self.record.dropped & fields.keys())
         # Remembered only now, because an error may name a parameter for another reason.
@@ -286,54 +284,22 @@ class ChatClient:
         completion.dropped = dropped
         return completion
 
-    def _refusal(self, error: EndpointError, required: frozenset[str]) -> EndpointError | ModelError:
-        """The error if no other form of the request is left; before the first reply, it stops all requests."""
-        asked = " and ".join(name for name in error.refused if name in required)
-        advice = f". You asked for {asked}; leave it out to let the provider choose" if asked else ""
-        if self.record.counts["requests"] or not error.refused:
-            return EndpointError(f"{error.reason}{advice}", status=error.status)
-        return ModelError(f"the model cannot be used: {error.reason.rstrip('.')}{advice}.")
-
     async def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         # The raw answer, because openai returns HTML as a string and does not validate the body.
         create: Any = self._client.chat.completions.with_raw_response.create
         body = {**self._fields, **fields}
         try:
             raw = await create(model=self.model, messages=[*self._first, *messages], extra_body=body)
+            completion = parse_completion(redact_json(raw.content, self._key))
         except openai.APIError as error:
             self.record.counts["retries"] += retries_of(error)
-            if isinstance(error, openai.NotFoundError) or getattr(error, "status_code", None) == 405:
-                await self._check_address()
             # Without the cause, because its text could contain the key.
-            raise self._explain(error) from None
-        try:
-            completion = parse_completion(redact_json(raw.content, self._key))
+            raise explain(error, self.base_url, self._options.timeout, self._key) from None
         except ValueError as error:
-            await self._check_address()
             reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)
             raise EndpointError(reason) from None
-        usage = (completion.usage or Usage()).model_dump()
-        self.record.counts.update(requests=1, retries=raw.retries_taken, **usage)
-        if completion.model:
-            self.record.served.add(completion.model)
+        self.record.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
         return completion
-
-    def _explain(self, error: openai.APIError) -> EyechartError:
-        return explain(error, self.base_url, self._options.timeout, self._key)
-
-    async def _check_address(self) -> None:
-        """Raise `ModelError` if the address lacks the `/v1` at which the server lists its models."""
-        address = f"{self.base_url}/v1"
-        if self.base_url.endswith("/v1"):
-            return
-        try:
-            await self.list_models(address)
-        except EyechartError:
-            return
-        raise ModelError(
-            f"{self.base_url} does not serve chat completions, but {address} lists models. Use that address: "
-            f"--base-url {address}"
-        )
 
 
 def check_served(model: str, options: EndpointOptions, key: str | None = None) -> None:
@@ -347,35 +313,30 @@ def check_served(model: str, options: EndpointOptions, key: str | None = None) -
     if not key and options.address == OPENAI_URL:
         raise UsageError(f"{options.address} needs an API key; set the environment variable {KEY_VARIABLE}")
     client = ChatClient(model, options, key=key)
-    (names,) = client.map(ChatClient.unlisted, [client])
-    if names is not None:
-        near = names if len(names) <= _NAMES_SHOWN else difflib.get_close_matches(model, names, _NAMES_SHOWN, 0.0)
-        raise unknown_name("model", model, near, f"on {options.address}, which serves {len(names):,}")
+    list(client.map(ChatClient.check_model, [client]))
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
     """Gives up if an answer is not complete in time or too long, and does not retry what cannot help.
 
-    The package's own time limits restart with every byte, so a server that sends a byte now and then would never time
-    out.
+    The package's own time limits restart with every byte.
     """
 
-    whole_timeout: float
+    seconds: float
 
     async def send(self, request: Any, **options: Any) -> Any:
         """Send a request and wait for the complete answer, of at most `_MOST_BYTES`."""
         # httpx or httpx2, depending on the version of openai.
         package = sys.modules[type(request).__module__.partition(".")[0]]
         try:
-            with anyio.fail_after(self.whole_timeout):
+            with anyio.fail_after(self.seconds):
                 response = await super().send(request, **{**options, "stream": True})
                 body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > _MOST_BYTES:
                         await response.aclose()
-                        reason = f"the answer has more than {_MOST_BYTES:,} bytes"
-                        raise package.ReadError(reason, request=request)
+                        raise package.ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=request)
         except TimeoutError:
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
         # The body is already decoded.

@@ -2,9 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.evaluators.backends.endpoint.failures import USUAL_ADDRESS
+from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, SEPARATOR
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
 # What rounding may add to the logarithm of a probability of 1.
@@ -29,11 +31,16 @@ Logprob = Annotated[float, AfterValidator(_check_logprob)]
 Count = Annotated[int, BeforeValidator(_count)]
 
 
-class TopLogprob(BaseModel):
-    """One of the most probable tokens at one position."""
+class PromptToken(BaseModel):
+    """One of the tokens at one position of a prompt."""
+
+    logprob: Logprob
+
+
+class TopLogprob(PromptToken):
+    """One of the most probable tokens at one position of a reply."""
 
     token: str
-    logprob: Logprob
 
 
 class Token(TopLogprob):
@@ -48,35 +55,27 @@ class Token(TopLogprob):
         return {top.token: top.logprob for top in ascending}
 
 
-class Logprobs(BaseModel):
-    """The tokens of a reply."""
+class Choice(BaseModel):
+    """One of the replies asked for."""
 
-    content: list[Token] | None = None
-
-
-class Message(BaseModel):
-    """A reply."""
-
-    content: str | None = None
-    refusal: str | None = None
+    message: dict[str, Any]
+    content: str | None = Field(None, validation_alias=AliasPath("message", "content"))
+    refusal: str | None = Field(None, validation_alias=AliasPath("message", "refusal"))
     """The model's refusal, if the server separates it from the reply."""
-    reasoning: str | None = Field(default=None, validation_alias=AliasChoices("reasoning", "reasoning_content"))
+    reasoning: str | None = Field(
+        None,
+        validation_alias=AliasChoices(AliasPath("message", "reasoning"), AliasPath("message", "reasoning_content")),
+    )
     """The reasoning before the reply, if the server separates it: `reasoning_content` in DeepSeek, SGLang, llama.cpp
     and older versions of vLLM, `reasoning` in newer ones."""
+    tokens: list[Token] | None = Field(None, validation_alias=AliasPath("logprobs", "content"))
+    finish_reason: str | None = None
 
     @property
-    def text(self) -> str | None:
+    def sent_text(self) -> str | None:
         """The reply, or the refusal; "" if there is only reasoning, None if there is nothing."""
         text = self.refusal if self.content is None else self.content
         return "" if text is None and self.reasoning else text
-
-
-class CompletionChoice(BaseModel):
-    """One of the replies asked for."""
-
-    message: Message
-    logprobs: Logprobs | None = None
-    finish_reason: str | None = None
 
     @property
     def text(self) -> str:
@@ -85,32 +84,14 @@ class CompletionChoice(BaseModel):
         Raises:
             EndpointError: The reply has no text, and the finish reason does not explain it.
         """
-        text = self.message.text
-        if text is None and self.finish_reason not in STOPPED_EARLY:
+        if self.sent_text is None and self.finish_reason not in STOPPED_EARLY:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
-        return text or ""
+        return self.sent_text or ""
 
     @property
     def ended(self) -> str | None:
         """Why the reply ended; a refusal has its own finish reason."""
-        return REFUSAL if self.message.content is None and self.message.refusal is not None else self.finish_reason
-
-    @property
-    def tokens(self) -> list[Token]:
-        """The reply's tokens; empty if the server does not return them."""
-        return (self.logprobs and self.logprobs.content) or []
-
-    @property
-    def has_likeliest(self) -> bool:
-        """Whether the server returned the most probable tokens; True for a reply without tokens."""
-        returned = self.logprobs is not None and self.logprobs.content is not None
-        return returned and all(token.top_logprobs for token in self.tokens[:1])
-
-
-class CompletionDetails(BaseModel):
-    """Details of the tokens of a reply."""
-
-    reasoning_tokens: Count = 0
+        return REFUSAL if self.content is None and self.refusal is not None else self.finish_reason
 
 
 class Usage(BaseModel):
@@ -118,22 +99,18 @@ class Usage(BaseModel):
 
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
-    completion_tokens_details: CompletionDetails | None = Field(default=None, exclude=True)
-
-
-class PromptToken(BaseModel):
-    """One of the tokens at one position of a prompt."""
-
-    logprob: Logprob
+    reasoning_tokens: Count = Field(
+        0, validation_alias=AliasPath("completion_tokens_details", "reasoning_tokens"), exclude=True
+    )
 
 
 class Completion(BaseModel):
     """The complete answer of a server."""
 
-    choices: list[CompletionChoice]
+    choices: list[Choice]
     prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
     """By token id, the prompt's own token first; only vLLM returns them."""
-    usage: Usage | None = None
+    usage: Annotated[Usage, BeforeValidator(lambda usage: usage or {})] = Usage()
     model: str | None = None
     dropped: Annotated[frozenset[str], BeforeValidator(lambda _: frozenset())] = frozenset()
     """The parameters that the client dropped from the request; never read from the answer."""
@@ -142,9 +119,14 @@ class Completion(BaseModel):
     def finish_reason(self) -> str | None:
         """Why the first reply ended; truncation within hidden reasoning has its own finish reason."""
         choice = self.choices[0]
-        details = self.usage and self.usage.completion_tokens_details
-        is_hidden = choice.ended == LENGTH and not choice.text and details and details.reasoning_tokens
+        is_hidden = choice.ended == LENGTH and not choice.text and self.usage.reasoning_tokens
         return REASONING if is_hidden else choice.ended
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What is known only from the answer, as stored with each reply; without what is unknown."""
+        metadata = {"served": self.model, DROPPED: SEPARATOR.join(sorted(self.dropped))}
+        return {name: value for name, value in metadata.items() if value}
 
 
 def parse_completion(content: bytes) -> Completion:
@@ -160,5 +142,5 @@ def parse_completion(content: bytes) -> Completion:
         where = ".".join(str(part) for part in first["loc"])
         what = f"'{where}': {first['msg']}" if where else first["msg"]
         begin = content[:80].decode(errors="replace")
-        hint = ". Is the base URL correct? It usually ends in /v1" if begin.lstrip().startswith("<") else ""
+        hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""
         raise ValueError(f"the answer is not a chat completion ({what}); it begins with {begin!r}{hint}") from None

@@ -18,7 +18,7 @@ _NO_MONEY = 402
 # OpenAI's error code for it, in an answer with the status of too many requests (429).
 _NO_QUOTA = "insufficient_quota"
 _LONGEST = 300
-_SHORTER = "Set a smaller --max-new-tokens, or start the server with a longer context"
+USUAL_ADDRESS = "Is the base URL correct? It usually ends in /v1"
 READ_NUMBERS = "Quality assessment can instead read a number from each reply: --set prompt=numerical"
 NO_LOGPROBS = (
     "The task needs log-probabilities. Use a server that returns them, for example vLLM, or evaluate the model with "
@@ -33,18 +33,21 @@ NO_PROMPT_LOGPROBS = (
 _FINAL_REMEDIES = (
     ("image input is not supported", "Start llama.cpp's server with --mmproj FILE, the model's vision part"),
     ("is not a multimodal model", "Choose a model that takes images (--model)"),
-    ("greater than max allowed", "Set a smaller --model-arg top_logprobs, or start vLLM with a larger --max-logprobs"),
-    (r"logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)", "Set a smaller --model-arg top_logprobs"),
+    (
+        r"greater than max allowed|logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)",
+        "Set a smaller --model-arg top_logprobs, or start vLLM with a larger --max-logprobs",
+    ),
     ("prompt_logprobs", NO_PROMPT_LOGPROBS),
     (r"(?i)\b(top_)?logprobs\b", NO_LOGPROBS),
 )
 _REMEDIES = (
     *_FINAL_REMEDIES,
     ("may be provided in one prompt", "Start vLLM with a larger --limit-mm-per-prompt"),
-    ("maximum context length", f"{_SHORTER} (vLLM: --max-model-len)"),
-    ("exceeds the available context size", f"{_SHORTER} (llama.cpp: --ctx-size, shared by the --parallel slots)"),
-    ("greater than max_model_len", f"{_SHORTER} (vLLM: --max-model-len)"),
-    ("model's context length", f"{_SHORTER} (SGLang: --context-length)"),
+    (
+        "maximum context length|exceeds the available context size|greater than max_model_len|model's context length",
+        "Set a smaller --max-new-tokens, or start the server with a longer context (vLLM: --max-model-len; SGLang: "
+        "--context-length; llama.cpp: --ctx-size, shared by the --parallel slots)",
+    ),
     ("max_tokens is too large", "Set a smaller --max-new-tokens"),
     ("model output limit was reached", "Set a larger --max-new-tokens"),
 )
@@ -63,35 +66,33 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
 
     retries = retries_of(error)
     after = f" after {retries} {'retry' if retries == 1 else 'retries'}" if retries else ""
-    if isinstance(error, openai.APIStatusError):
-        return _explain_status(error, f"{base_url} answered {error.status_code}", after, key)
     if isinstance(error, openai.APITimeoutError):
         return EndpointError(f"{base_url} did not answer within {timeout:g} s{after}")
-    cause = error.__cause__
-    what = clean(f"{type(cause or error).__name__}: {cause or error}", key)
-    # By name: it is httpx's or httpx2's, as the version of openai has it.
-    if type(cause).__name__ == "ConnectError":
-        return ModelError(f"cannot reach a server at {base_url}{after}: {what}. Is it running? Is the address correct?")
-    return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
-
-
-def _explain_status(error: "openai.APIStatusError", answered: str, after: str, key: str) -> EyechartError:
-    message = _message(error.body)
-    reason = clean(f"{answered}{after}: {message}", key)
+    if not isinstance(error, openai.APIStatusError):
+        cause = error.__cause__ or error
+        what = clean(f"{type(cause).__name__}: {cause}", key)
+        # By name: it is httpx's or httpx2's, as the version of openai has it.
+        if type(cause).__name__ == "ConnectError":
+            return ModelError(f"cannot reach a server at {base_url}{after}: {what}. Is it running?")
+        return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
+    status, message = error.status_code, _message(error.body)
     if target := error.response.headers.get("location"):
-        return ModelError(
-            f"{answered}, a redirect to {clean(target, key)}. Redirects are not followed; to use that server, give its "
-            "address (--base-url)"
-        )
-    if error.status_code == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
-        return QuotaError(f"the model cannot be used: {reason}.")
+        reason = clean(f"{base_url} answered {status}, a redirect to {target}", key)
+        return ModelError(f"{reason}. To use that server, give its address (--base-url)")
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
-    advised = reason.rstrip(".") + (f". {remedy}" if remedy else "")
-    if error.status_code in _HOPELESS or is_final(message):
-        hint = " Set the environment variable OPENAI_API_KEY." if error.status_code == 401 and not key else ""
-        return ModelError(f"the model cannot be used: {advised}.{hint}")
-    refused = named_parameters(error.body) if error.status_code in REFUSED and not remedy else ()
-    return EndpointError(advised, status=error.status_code, refused=refused)
+    advice = remedy
+    if status == 401 and not key:
+        advice = "Set the environment variable OPENAI_API_KEY."
+    elif status in (404, 405) and not base_url.endswith("/v1"):
+        advice = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
+    reason = clean(f"{base_url} answered {status}{after}: {message}", key)
+    reason = f"{reason.rstrip('.')}. {advice}" if advice else reason
+    if status == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
+        return QuotaError(f"the model cannot be used: {reason}")
+    if status in _HOPELESS or is_final(message):
+        return ModelError(f"the model cannot be used: {reason}")
+    refused = named_parameters(error.body) if status in REFUSED and not remedy else ()
+    return EndpointError(reason, status=status, refused=refused)
 
 
 def is_final(text: str) -> bool:

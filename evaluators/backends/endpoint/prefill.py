@@ -12,7 +12,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
-from eyechart.evaluators.backends.endpoint.completion import CompletionChoice
+from eyechart.evaluators.backends.endpoint.completion import Choice
 from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
 from eyechart.evaluators.backends.endpoint.words import plain
 
@@ -56,16 +56,6 @@ _WORDS_COMPARED = 3
 _TOLERANCE = 0.5
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A reply in two parts; `likeliest` are the log-probabilities at the first token of the rest, if requested."""
-
-    messages: Messages
-    head: str
-    rest: str
-    likeliest: Mapping[str, float]
-
-
 async def find_prefill(client: ChatClient, messages: Messages, top_logprobs: int | None) -> Prefill:
     """Find out how the server continues a prefilled reply.
 
@@ -104,9 +94,9 @@ async def _test(client: ChatClient, messages: Messages, top_logprobs: int | None
                 raise
             failures.append(f"with {prefill.name}: {error}")
             continue
-        if _continues(cut, answer.choices[0]):
+        if cut.is_continued_by(answer.choices[0]):
             return prefill
-        failures.append(f"with {prefill.name}, it began a new reply: {answer.choices[0].message.content!r:.60}")
+        failures.append(f"with {prefill.name}, it began a new reply: {answer.choices[0].content!r:.60}")
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
         f"test, after {cut.head!r}, expected {cut.rest!r:.60}; {'; '.join(failures)}. Use a server that continues "
@@ -114,47 +104,49 @@ async def _test(client: ChatClient, messages: Messages, top_logprobs: int | None
     )
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """A reply in two parts; `likeliest` are the log-probabilities at the first token of the rest, if requested."""
+
+    messages: Messages
+    head: str
+    rest: str
+    likeliest: Mapping[str, float]
+
+    def is_continued_by(self, reply: Choice) -> bool:
+        """Whether a reply is the rest of the one that was cut in two."""
+        if not self.likeliest:
+            expected = self.rest.split()[:_WORDS_COMPARED]
+            return (reply.content or "").split()[: len(expected)] == expected
+        given = reply.tokens[0].likeliest if reply.tokens else {}
+        shared = self.likeliest.keys() & given.keys()
+        if not shared or 2 * len(shared) < min(len(self.likeliest), len(given)):
+            return False
+        return sum(abs(self.likeliest[token] - given[token]) for token in shared) / len(shared) < _TOLERANCE
+
+
 async def _find_cut(client: ChatClient, messages: Messages, top_logprobs: int | None) -> _Cut:
+    """A reply of the server that can be cut in two, before its least certain token or in the middle of its words."""
     images = [part for part in messages[0]["content"] if part["type"] != "text"]
     longer = [{"role": "user", "content": [*images, {"type": "text", "text": _LONGER}]}]
     replies = []
     for asked in (messages, longer):
         choice = (await client.ask(asked, max_tokens=_PROBE_TOKENS, top_logprobs=top_logprobs)).choices[0]
-        cut = _cut_words(asked, choice) if top_logprobs is None else _cut_tokens(asked, choice)
-        if cut is not None:
-            return cut
-        replies.append(choice.message.content)
+        if top_logprobs is None:
+            words = choice.text.split()
+            half = len(words) // 2
+            if half:
+                return _Cut(asked, " ".join(words[:half]), " ".join(words[half:]), {})
+        tokens, text = choice.tokens or [], choice.text.strip()
+        texts = [plain(token.token) for token in tokens]
+        # There, a different prompt has the largest effect.
+        for index in sorted(range(1, len(tokens)), key=lambda index: tokens[index].logprob):
+            head = "".join(texts[:index]).strip()
+            # Not within a word, whose beginning alone could be split into other tokens.
+            if head and text.startswith(head) and not texts[index][:1].isalnum() and tokens[index].top_logprobs:
+                return _Cut(asked, head, text[len(head) :].strip(), tokens[index].likeliest)
+        replies.append(choice.content)
     raise ModelError(
         f"model '{client.model}': cannot test whether {client.base_url} continues a prefilled reply, because its own "
         f"replies cannot be cut in two: {replies}."
     )
-
-
-def _cut_words(messages: Messages, choice: CompletionChoice) -> _Cut | None:
-    words = choice.text.split()
-    half = len(words) // 2
-    return _Cut(messages, " ".join(words[:half]), " ".join(words[half:]), {}) if half else None
-
-
-def _cut_tokens(messages: Messages, choice: CompletionChoice) -> _Cut | None:
-    """The reply, cut before its least certain token, where a different prompt has the largest effect."""
-    tokens, text = choice.tokens, choice.text.strip()
-    texts = [plain(token.token) for token in tokens]
-    for index in sorted(range(1, len(tokens)), key=lambda index: tokens[index].logprob):
-        head = "".join(texts[:index]).strip()
-        # Not within a word, whose beginning alone could be split into other tokens.
-        if head and text.startswith(head) and not texts[index][:1].isalnum() and tokens[index].top_logprobs:
-            return _Cut(messages, head, text[len(head) :].strip(), tokens[index].likeliest)
-    return None
-
-
-def _continues(cut: _Cut, reply: CompletionChoice) -> bool:
-    """Whether a reply is the rest of the one that was cut in two."""
-    if not cut.likeliest:
-        expected = cut.rest.split()[:_WORDS_COMPARED]
-        return (reply.message.content or "").split()[: len(expected)] == expected
-    given = reply.tokens[0].likeliest if reply.tokens else {}
-    shared = cut.likeliest.keys() & given.keys()
-    if not shared or 2 * len(shared) < min(len(cut.likeliest), len(given)):
-        return False
-    return sum(abs(cut.likeliest[token] - given[token]) for token in shared) / len(shared) < _TOLERANCE

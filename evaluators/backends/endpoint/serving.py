@@ -30,11 +30,7 @@ START_TIMEOUT = 3600.0
 """How long to wait for a server, in seconds."""
 # Command, how to install it, and where the running server reports its version.
 _PRESETS = {
-    "vllm": (
-        "vllm serve {model} --host 127.0.0.1 --port {port}",
-        "pip install vllm",
-        ("/version", "version"),
-    ),
+    "vllm": ("vllm serve {model} --host 127.0.0.1 --port {port}", "pip install vllm", ("/version", "version")),
     "sglang": (
         "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
         'pip install "sglang[all]"',
@@ -46,8 +42,7 @@ _PRESETS = {
         ("/props", "build_info"),
     ),
 }
-# Set by the presets; and what must not be written to results.
-_OWN_ARGUMENTS = ("--host", "--port", "--model", "--model-path", "-m")
+_SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 _PAUSE = 0.5
@@ -76,9 +71,10 @@ class Server:
         self.log = log
         self._command = command
         self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
-        self.program, self._words, self._version_at = _parse(command)
+        self._words, self._version_at = _parse(command)
+        self.program = command.split()[0]
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self._address = ""
 
     def start(self, options: EndpointOptions, waiting: Callable[[str], object]) -> EndpointOptions:
         """Start the server and wait until it lists its models; returns the options with its address and its name.
@@ -91,8 +87,9 @@ class Server:
         # Before the server can write to a file that its command names.
         fingerprint = _fingerprint(self._model, self._words)
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        words = [word.replace("{model}", self._model).replace("{port}", str(self._port)) for word in self._words]
+            port = free.getsockname()[1]
+        self._address = f"http://127.0.0.1:{port}"
+        words = [word.replace("{model}", self._model).replace("{port}", str(port)) for word in self._words]
         with self.log.open("wb") as output:
             # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
             self._process = subprocess.Popen(
@@ -104,14 +101,9 @@ class Server:
             self.close()
             raise
         path, field = self._version_at
-        served = {"command": self._command, "version": (self._get(path) or {}).get(field), "fingerprint": fingerprint}
+        served = {"command": self._command, "version": self._get(path)[1].get(field), "fingerprint": fingerprint}
         served_name = self._model if self._model in names or not names else names[0]
-        return replace(options, base_url=f"http://127.0.0.1:{self._port}/v1", served_name=served_name, serve=served)
-
-    def check(self) -> None:
-        """Raise `ModelError` if the server has ended."""
-        if ending := self.ending():
-            raise ModelError(ending)
+        return replace(options, base_url=f"{self._address}/v1", served_name=served_name, serve=served)
 
     def ending(self) -> str:
         """How the server ended by itself; "" while it is running or after `close`."""
@@ -145,17 +137,21 @@ class Server:
 
     def _lines(self) -> list[str]:
         """The end of the log, without empty lines."""
-        with contextlib.suppress(OSError), self.log.open("rb") as file:
+        if not self.log.exists():
+            return []
+        with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _BYTES_READ))
             text = redact(file.read().decode(errors="replace"), read_key())
-            return [line.rstrip() for line in text.splitlines() if line.strip()]
-        return []
+        return [line.rstrip() for line in text.splitlines() if line.strip()]
 
     def _wait(self, waiting: Callable[[str], object]) -> list[str]:
         """Wait for the names of the models."""
         end = time.monotonic() + START_TIMEOUT
-        # llama.cpp lists the model before it is loaded; /health tells.
-        while self._get("/health") is None or (models := self._get("/v1/models")) is None:
+        while True:
+            # llama.cpp lists the model before it is loaded; some servers have no /health.
+            status, models = self._get("/v1/models") if self._get("/health")[0] in (200, 404) else (0, {})
+            if status == 200:
+                return [str(model["id"]) for model in models.get("data") or ()]
             late = f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}"
             if reason := self.ending() or (late if time.monotonic() > end else ""):
                 error = ModelError(reason)
@@ -163,32 +159,26 @@ class Server:
                 raise error
             waiting("".join(self._lines()[-1:]))
             time.sleep(_PAUSE)
-        return [str(model["id"]) for model in models.get("data") or ()]
 
-    def _get(self, path: str) -> dict[str, Any] | None:
-        """The server's answer; {} if it is not a JSON object or the address is unknown, None without an answer."""
+    def _get(self, path: str) -> tuple[int, dict[str, Any]]:
+        """Status and JSON object of the server's answer; status 0 without an answer, {} if it is not a JSON object."""
         # Not through a proxy, for which 127.0.0.1 is another machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
-        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", headers=key)
         try:
-            with opener.open(request, timeout=10) as answer:
-                found = json.loads(answer.read())
+            with opener.open(urllib.request.Request(self._address + path, headers=key), timeout=10) as answer:
+                value = json.loads(answer.read())
         except urllib.error.HTTPError as error:
-            return {} if error.code == 404 and path == "/health" else None
+            return error.code, {}
         except (OSError, http.client.HTTPException):
-            return None
+            return 0, {}
         except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
+            return 200, {}
+        return 200, value if isinstance(value, dict) else {}
 
 
-def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
-    """The server's name, the words of its command with the program's path, and where it reports its version.
-
-    Raises:
-        UsageError: It cannot be used.
-    """
+def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
+    """The words of a command with the program's path, and where the server reports its version."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -200,9 +190,9 @@ def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
             "server needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
         )
     preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
-    if preset and (own := names.intersection(_OWN_ARGUMENTS)):
-        raise UsageError(f"--serve contains {', '.join(sorted(own))}, which eyechart sets itself; leave it out")
-    if not preset and not all(any(place in word for word in words) for place in ("{model}", "{port}")):
+    if preset and (repeated := names.intersection(_SET_BY_PRESETS)):
+        raise UsageError(f"--serve contains {', '.join(sorted(repeated))}, which eyechart sets itself; leave it out")
+    if not preset and not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
             "command with {model} and {port} in it"
@@ -211,9 +201,9 @@ def _parse(command: str) -> tuple[str, list[str], tuple[str, str]]:
     # Next to this Python first, because the environment may not be on PATH.
     path = shutil.which(program, path=get_path("scripts")) or shutil.which(program)
     if path is None:
-        advice = f"Install it ({install}), or give its" if install else "Give its"
-        raise UsageError(f"--serve needs the program {program}, which was not found. {advice} path in the command")
-    return words[0], [path, *rest], version_at
+        advice = f"Install it ({install}), or give" if install else "Give"
+        raise UsageError(f"--serve needs the program {program}, which was not found. {advice} its path in the command")
+    return [path, *rest], version_at
 
 
 def _fingerprint(model: str, words: Sequence[str]) -> str | None:
@@ -223,13 +213,12 @@ def _fingerprint(model: str, words: Sequence[str]) -> str | None:
     named = [path for path in paths if any(os.path.isfile(path / name) for name in ("", *_CONFIGURATIONS))]
     if os.path.isdir(model) and paths[0] not in named:
         named.insert(0, paths[0])
-    return "+".join(files_digest(part) for path in named for part in _gguf_parts(path)) or None
-
-
-def _gguf_parts(path: Path) -> list[Path]:
-    """All parts of a GGUF model that is split into several files, given the first part; otherwise only the path."""
-    found = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path.name)
-    return [path] if found is None else sorted(path.parent.glob(f"{glob.escape(found[1])}-*-{found[2]}"))
+    files: list[Path] = []
+    for path in named:
+        # The command names the first of the files of a GGUF model that is split.
+        split = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path.name)
+        files += sorted(path.parent.glob(f"{glob.escape(split[1])}-*-{split[2]}")) if split else [path]
+    return "+".join(map(files_digest, files)) or None
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

@@ -10,7 +10,6 @@ from werkzeug import Response
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError, StoreError
 from eyechart.evaluators.judging.replies import reply_keys
-from eyechart.evaluators.requests.stored_form import REPLY
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators import providers
 from tests.evaluators.providers import provider
@@ -208,7 +207,7 @@ def test_the_reasoning_and_the_end_of_a_reply_are_stored(script, judge, store):
     asked = judge(store)
     asked(DARK, 2)
     keys = reply_keys(asked._identity, DARK, 2)
-    first, second = map(store.get(keys, REPLY).get, keys)
+    first, second = map(store.get(keys).get, keys)
     assert first == {"text": "Score:", "reasoning": "A 1?", "finish_reason": "length", "usage": first["usage"]}
     assert second == {"text": "Score: 1", "finish_reason": "stop"}
 
