@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
-from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.stored_form import misfit
+from eyechart.evaluators.requests.stored_form import is_answer
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
@@ -86,8 +85,10 @@ class StoredBackend(BackendWrapper):
         waiting: dict[_Key, list[Request]] = {}
         for start in range(0, len(requests), _REQUESTS_PER_LOOKUP):
             part = requests[start : start + _REQUESTS_PER_LOOKUP]
-            keys.read_images(part)
-            keyed = [(_key(keys, request), request) for request in part]
+            # The backend reports the error of an image that cannot be read.
+            keyed = [
+                (key or (asked.id, asked.pass_name), asked) for key, asked in zip(keys.keys(part), part, strict=True)
+            ]
             stored = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
             for key, request in keyed:
                 if key in stored and _answers(request, stored[key]):
@@ -104,18 +105,10 @@ class StoredBackend(BackendWrapper):
             raise ValueError("two different requests have the same id and pass name")
         for response in self._backend.answer(asked):
             key, value = keys[response.request.id, response.request.pass_name], _value(response)
-            if response.error is None and isinstance(key, bytes) and misfit(value) is None:
+            if response.error is None and isinstance(key, bytes) and is_answer(value):
                 self._store.put(self.name, {key: value})
             for request in waiting[key]:
                 yield replace(response, request=request)
-
-
-def _key(keys: RequestKeys, request: Request) -> _Key:
-    try:
-        return keys.key(request)
-    except BadImageError:
-        # The backend reads the same image and reports the error.
-        return request.id, request.pass_name
 
 
 def _answers(request: Request, value: dict[str, Any]) -> bool:

@@ -191,8 +191,7 @@ def _interrupted(folders: Sequence[Path], use_store: bool) -> str:
 
 
 def _open_store() -> "ResponseStore":
-    from eyechart.evaluators.requests.drives import network_drive
-    from eyechart.evaluators.requests.store import ResponseStore, default_path
+    from eyechart.evaluators.requests.store import ResponseStore, default_path, network_drive
 
     path = default_path()
     if kind := network_drive(path.parent):

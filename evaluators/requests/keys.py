@@ -27,8 +27,8 @@ class RequestKeys:
         identity: The result of `Backend.identity`.
 
     Examples:
-        >>> asked = Request("row 1", ("Is it sharp?",), images=())
-        >>> RequestKeys({"model": "a"}).key(asked).hex()[:16]
+        >>> (key,) = RequestKeys({"model": "a"}).keys([Request("row 1", ("Is it sharp?",), images=())])
+        >>> key.hex()[:16]
         'ff255a9731ff260d'
     """
 
@@ -36,31 +36,27 @@ class RequestKeys:
         """Keep the identity."""
         self._identity = identity
         # Requests about a row share image objects, which are kept here so that no other object gets their id.
-        self._digests: dict[int, tuple[Any, str]] = {}
+        self._digests: dict[int, tuple[Any, str | None]] = {}
 
-    def read_images(self, requests: Sequence[Request]) -> None:
-        """Read the images of some requests in threads, as reading files and hashing release Python's lock.
-
-        An image that cannot be read is skipped; `key` raises its error.
-        """
+    def keys(self, requests: Sequence[Request]) -> list[bytes | None]:
+        """The key of each request, 32 bytes; None if one of its images cannot be read."""
         sources = {id(source): source for request in requests for source in request.images}
         unread = [source for number, source in sources.items() if number not in self._digests]
         if unread:
+            # In threads, as reading files and hashing release Python's lock.
             with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
                 for source, digest in zip(unread, thread_pool.map(_digest_or_none, unread), strict=True):
-                    if digest is not None:
-                        self._digests[id(source)] = (source, digest)
+                    self._digests[id(source)] = (source, digest)
+        return [self._key(request) for request in requests]
 
-    def key(self, request: Request) -> bytes:
-        """The request's key, 32 bytes.
-
-        Raises:
-            BadImageError: One of its images cannot be read.
-        """
+    def _key(self, request: Request) -> bytes | None:
+        digests = [self._digests[id(source)][1] for source in request.images]
+        if None in digests:
+            return None
         asked = {
             # null marks the place of an image.
             "prompt": [None if part is IMAGE else part for part in request.prompt],
-            "images": [self._digest(source) for source in request.images],
+            "images": digests,
             "prefill": request.prefill,
             # Logits depend neither on the order of the words nor on which of them are required.
             "words": sorted(request.all_words),
@@ -70,12 +66,6 @@ class RequestKeys:
             **({"repeat": request.repeat} if request.repeat > 1 else {}),
         }
         return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
-
-    def _digest(self, source: Any) -> str:
-        known = self._digests.get(id(source))
-        if known is None:
-            known = self._digests[id(source)] = (source, image_digest(source))
-        return known[1]
 
 
 def image_digest(source: Any) -> str:

@@ -7,6 +7,8 @@ are JSON, nothing is pickled, and only the hash of a request is kept.
 """
 
 import contextlib
+import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pydantic.dataclasses
+from pydantic import ValidationError
+from typing_extensions import override
+
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.evaluators.requests.stored_form import is_time, read_value, why_unreadable
-from eyechart.evaluators.requests.values import brief, encode
+from eyechart.evaluators.requests.stored_form import ROW, VALUE, Text, Time, problem
+from eyechart.evaluators.requests.values import encode
 
 FILE = "responses.sqlite"
 SCHEMA = 1
@@ -25,64 +31,62 @@ SCHEMA = 1
 
 # "eyec": distinguishes the store from other programs' databases.
 _APPLICATION_ID = 0x65796563
-_TABLE = """
-    CREATE TABLE responses (
+_TABLE = """CREATE TABLE responses (
         key BLOB PRIMARY KEY,
         model TEXT NOT NULL,
         stored_at REAL NOT NULL,
         value BLOB NOT NULL
-    ) WITHOUT ROWID
-"""
-_COLUMNS = ("key", "model", "stored_at", "value")
+    ) WITHOUT ROWID"""
 _KEYS_PER_QUERY = 500
 _BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
-_ELSEWHERE = "set EYECHART_HOME to another folder, or run with --no-store"
+_MOVE_AWAY = "Move the file away"
+_MAKE_WRITABLE = "Make the file and its folder writable"
+_REMOVE_ALL = "Remove it with `eyechart store prune --all`"
+_REMOVE_UNREADABLE = "Remove only the unreadable answers with `eyechart store prune --unreadable`"
 _KEPT = "Stored answers are kept, and running the same command again asks only for the missing ones."
-_WRITABLE = f"Make the file and its folder writable, or {_ELSEWHERE}."
-_MOVE_AWAY = f"Move the file away, or {_ELSEWHERE}."
-_REMOVE_ALL = f"Remove it with `eyechart store prune --all`, or {_ELSEWHERE}."
-_REMOVE_UNREADABLE = f"Remove only the unreadable answers with `eyechart store prune --unreadable`, or {_ELSEWHERE}."
-_UPDATE = f"Update eyechart, or {_ELSEWHERE}."
-_LOCAL_DISK = f"Choose a folder on a local disk: {_ELSEWHERE}."
 _ADVICE = {
-    sqlite3.SQLITE_FULL: f"{_KEPT} Free some space first, or {_ELSEWHERE}.",
-    sqlite3.SQLITE_IOERR: f"The disk may be full or failing. {_KEPT} Free some space first, or {_ELSEWHERE}.",
-    sqlite3.SQLITE_BUSY: f"Another process is writing to it. {_KEPT} Wait until it is done, or {_ELSEWHERE}.",
-    sqlite3.SQLITE_READONLY: _WRITABLE,
-    sqlite3.SQLITE_PERM: _WRITABLE,
-    sqlite3.SQLITE_CANTOPEN: _WRITABLE,
+    sqlite3.SQLITE_FULL: f"{_KEPT} Free some space first",
+    sqlite3.SQLITE_IOERR: f"The disk may be full or failing. {_KEPT} Free some space first",
+    sqlite3.SQLITE_BUSY: f"Another process is writing to it. {_KEPT} Wait until it is done",
+    sqlite3.SQLITE_READONLY: _MAKE_WRITABLE,
+    sqlite3.SQLITE_PERM: _MAKE_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _MAKE_WRITABLE,
     sqlite3.SQLITE_NOTADB: _MOVE_AWAY,
     sqlite3.SQLITE_CORRUPT: _REMOVE_ALL,
 }
 
+MOUNTS = Path("/proc/self/mounts")
+"""Linux's list of mounted file systems, one per line: device, mount point, type. Other systems do not have it."""
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
+    r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
+)
 
-@dataclass(frozen=True)
+
+@pydantic.dataclasses.dataclass(frozen=True)
 class StoredModel:
     """The contents of a store for one model."""
 
-    name: str
+    name: Text
     answers: int
     bytes: int
     """Size of the answers, without the overhead of the database."""
-    first: float
+    first: Time
     """When its oldest answer was stored, in seconds since 1970."""
-    last: float
+    last: Time
     """When its newest answer was stored, in seconds since 1970."""
 
 
-class ResponseStore:
-    """An open store. Close it, or use it as a context manager.
+@dataclass(frozen=True)
+class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
+    """A store, opened with `ResponseStore.open`. Close it, or use it as a context manager.
 
-    Args:
-        path: The database.
-        connection: A connection to it.
+    Every method raises `StoreError` if the database cannot be read or written.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        """Keep both; `ResponseStore.open` makes them."""
-        self.path = path
-        self._connection = connection
+    path: Path
+    _connection: sqlite3.Connection
 
     @classmethod
     def open(cls, path: Path | None = None, *, timeout: float = 60.0) -> "ResponseStore":
@@ -93,8 +97,7 @@ class ResponseStore:
             timeout: How long to wait for other writing processes, in seconds.
 
         Raises:
-            StoreError: The database cannot be created, read or written, is damaged, is not a response store, or was
-                written by a newer version.
+            StoreError: The database cannot be used, is damaged, is not a response store, or is of a newer version.
         """
         path = path or default_path()
         with _explained(path):
@@ -107,30 +110,16 @@ class ResponseStore:
                 raise
         return cls(path, connection)
 
-    def __enter__(self) -> "ResponseStore":
-        """Itself."""
-        return self
-
+    @override
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, dict[str, Any]]:
-        """Look up answers.
-
-        Args:
-            keys: Keys from `RequestKeys`.
-
-        Returns:
-            The stored values by key; keys that are not in the store are absent.
-
-        Raises:
-            StoreError: The store cannot be read, or a value does not have this form.
-        """
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """The stored answers by key; keys that are not in the store are absent."""
         wanted = list(dict.fromkeys(keys))
         rows: dict[bytes, object] = {}
         with _explained(self.path):
@@ -138,10 +127,7 @@ class ResponseStore:
                 part = wanted[start : start + _KEYS_PER_QUERY]
                 query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
                 rows.update(self._connection.execute(query, part))
-        try:
-            return {key: read_value(value) for key, value in rows.items()}
-        except ValueError as error:
-            raise self._unreadable_error(str(error)) from error
+            return {key: VALUE.validate_python(value) for key, value in rows.items()}
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
         """Store answers in one transaction: all of them or none. Existing answers are not changed.
@@ -149,9 +135,6 @@ class ResponseStore:
         Args:
             model: The model's name, for `info` and `prune`.
             values: JSON values by key.
-
-        Raises:
-            StoreError: The store cannot be written.
         """
         now = time.time()
         rows = [(key, model, now, encode(value)) for key, value in values.items()]
@@ -159,39 +142,26 @@ class ResponseStore:
             self._connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
 
     def models(self) -> list[StoredModel]:
-        """The contents of the store, by model.
-
-        Raises:
-            StoreError: The store cannot be read, or a name or time in it is not valid.
-        """
+        """The contents of the store, by model."""
         query = (
             "SELECT model, count(*), sum(length(value)), min(stored_at), max(stored_at) FROM responses "
             "GROUP BY model ORDER BY model"
         )
         with _explained(self.path):
-            models = [StoredModel(*row) for row in self._connection.execute(query)]
-        for model in models:
-            if not (isinstance(model.name, str) and is_time(model.first) and is_time(model.last)):
-                raise self._unreadable_error(f"the model {brief(model.name)} has an invalid name or time")
-        return models
+            return [StoredModel(*row) for row in self._connection.execute(query)]
 
     def size(self) -> int:
         """Size on the disk, in bytes."""
-        files = (self.path, *_companions(self.path))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return sum(file.stat().st_size for file in _files(self.path) if file.exists())
 
     def check(self) -> None:
-        """Check the entire database.
-
-        Raises:
-            StoreError: It is damaged.
-        """
+        """Check the entire database; raises `StoreError` if it is damaged."""
         with _explained(self.path):
             (first,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if first != "ok":
-            raise _store_error(self.path, f"is damaged: {first.splitlines()[-1]}", _REMOVE_ALL)
-        for _, reason in self._unreadable():
-            raise self._unreadable_error(reason)
+            if first != "ok":
+                raise _store_error(self.path, f"is damaged: {first.splitlines()[-1]}", _REMOVE_ALL)
+            for _, error in self._unreadable():
+                raise error
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
         """Remove answers. Call `compact` afterwards to free their disk space.
@@ -205,7 +175,6 @@ class ResponseStore:
 
         Raises:
             UsageError: The model is not in the store.
-            StoreError: The store cannot be written.
         """
         if model is not None and model not in (names := [stored.name for stored in self.models()]):
             raise unknown_name("model", model, names, "in the response store")
@@ -219,42 +188,30 @@ class ResponseStore:
         return removed
 
     def remove_unreadable(self) -> int:
-        """Remove only the answers that cannot be read, and return their number.
-
-        Raises:
-            StoreError: The store cannot be read or written.
-        """
+        """Remove only the answers that cannot be read, and return their number."""
         with _explained(self.path), _transaction(self._connection):
             keys = [(key,) for key, _ in self._unreadable()]
             self._connection.executemany("DELETE FROM responses WHERE key IS ?", keys)
         return len(keys)
 
     def compact(self) -> None:
-        """Rewrite the database without its gaps.
-
-        Raises:
-            StoreError: The disk has no room for the copy, or another process is using the store.
-        """
+        """Rewrite the database without its gaps; fails if the disk has no room, or another process uses the store."""
         with _explained(self.path):
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _unreadable_error(self, reason: str) -> StoreError:
-        return _store_error(self.path, f"is damaged: {reason}", _REMOVE_UNREADABLE)
-
-    def _unreadable(self) -> Iterator[tuple[object, str]]:
+    def _unreadable(self) -> Iterator[tuple[object, ValidationError]]:
         """The key of each row that cannot be read, and why it cannot."""
-        with _explained(self.path):
-            for row in self._connection.execute("SELECT key, model, stored_at, value FROM responses"):
-                if (reason := why_unreadable(*row)) is not None:
-                    yield row[0], reason
+        names = ("key", "model", "stored_at", "value")
+        for row in self._connection.execute(f"SELECT {', '.join(names)} FROM responses"):
+            try:
+                ROW.validate_python(dict(zip(names, row, strict=True)))
+            except ValidationError as error:
+                yield row[0], error
 
 
 def clear(path: Path | None = None) -> dict[str, int]:
     """Remove all answers. If the database is damaged or the disk is too full to write to it, remove the database.
-
-    Args:
-        path: The database; by default the one under `EYECHART_HOME`.
 
     Returns:
         Number of removed answers, by model; empty if the database could not be read.
@@ -272,7 +229,7 @@ def clear(path: Path | None = None) -> dict[str, int]:
         if _primary_code(error.__cause__) not in _BEYOND_WRITING:
             raise
     with _explained(path):
-        for file in (*_companions(path), path):
+        for file in _files(path):
             file.unlink(missing_ok=True)
     return {}
 
@@ -282,9 +239,29 @@ def default_path() -> Path:
     return eyechart_home() / FILE
 
 
-def _companions(path: Path) -> tuple[Path, Path]:
-    """The files that SQLite keeps next to a database while it is in use."""
-    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+def network_drive(folder: str | Path) -> str:
+    """The type of a folder's network file system, such as "nfs4"; "" on local disks, or if unknown.
+
+    A database in WAL mode may be damaged there by a second machine. The folder need not exist.
+    """
+    try:
+        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    path = os.path.realpath(folder)
+    kinds = {"": ""}
+    for _, mount, kind, *_ in (line.split() for line in lines):
+        # Spaces and similar characters are written as octal numbers.
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), mount)
+        if path == point or path.startswith(point.rstrip("/") + "/"):
+            kinds[point] = kind
+    kind = kinds[max(kinds, key=len)]
+    return kind if _NETWORK.fullmatch(kind) else ""
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    """The files that SQLite keeps next to a database while it is in use, and the database."""
+    return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"), path
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
@@ -306,22 +283,17 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the database is empty; otherwise it must be a response store of a known version."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application == 0 and not tables:
+    statements = [statement for (statement,) in connection.execute("SELECT sql FROM sqlite_master")]
+    if application == 0 and not statements:
         return True
     if application != _APPLICATION_ID:
         raise _store_error(path, "is a database, but not a response store", _MOVE_AWAY)
     if version > SCHEMA:
-        problem = f"was written by a newer eyechart (schema {version}; this one knows {SCHEMA})"
-        raise _store_error(path, problem, _UPDATE)
-    columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(responses)")]
-    if columns != list(_COLUMNS):
-        table = f"has the columns {', '.join(columns)}" if columns else "is missing"
-        problem = f"is damaged: its table {table}; expected the columns {', '.join(_COLUMNS)}"
-        raise _store_error(path, problem, _MOVE_AWAY)
+        reason = f"was written by a newer eyechart (schema {version}; this one knows {SCHEMA})"
+        raise _store_error(path, reason, "Update eyechart")
     # A trigger may remove stored answers, and a view cannot be written to.
-    for kind, name in connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"):
-        raise _store_error(path, f"was changed: it contains the {kind} {brief(name)}", _MOVE_AWAY)
+    if statements != [_TABLE]:
+        raise _store_error(path, f"was changed: it contains {'; '.join(statements) or 'no table'}", _MOVE_AWAY)
     return False
 
 
@@ -337,8 +309,8 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
                 raise
             time.sleep(0.01)
     if mode != "wal":
-        problem = f"cannot be used: its file system does not support SQLite's WAL mode (the mode stays {mode})"
-        raise _store_error(path, problem, _LOCAL_DISK)
+        reason = f"cannot be used: its file system does not support SQLite's WAL mode (the mode stays {mode})"
+        raise _store_error(path, reason, "Choose a folder on a local disk")
 
 
 @contextlib.contextmanager
@@ -360,19 +332,21 @@ def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE")
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite and the system into a `StoreError` that names the store and says how to continue."""
+    """Turn errors of SQLite, the system and the form of rows into a `StoreError` that says how to continue."""
     try:
         yield
     except OSError as error:
-        raise _store_error(path, f"cannot be used: {error.strerror or error}", _WRITABLE) from error
+        raise _store_error(path, f"cannot be used: {error.strerror or error}", _MAKE_WRITABLE) from error
     except sqlite3.Error as error:
-        advice = _ADVICE.get(_primary_code(error), f"To continue, {_ELSEWHERE}.")
+        advice = _ADVICE.get(_primary_code(error), "Try again")
         raise _store_error(path, f"cannot be used: {error}", advice) from error
+    except ValidationError as error:
+        raise _store_error(path, f"is damaged: {problem(error)}", _REMOVE_UNREADABLE) from error
 
 
-def _store_error(path: Path, problem: str, advice: str) -> StoreError:
-    """Make an error about the store."""
-    return StoreError(f"the response store {path} {problem}. {advice}")
+def _store_error(path: Path, reason: str, advice: str) -> StoreError:
+    elsewhere = "set EYECHART_HOME to another folder, or run with --no-store"
+    return StoreError(f"the response store {path} {reason}. {advice}, or {elsewhere}.")
 
 
 def _primary_code(error: BaseException | None) -> int:

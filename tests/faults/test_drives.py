@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.requests import drives
-from eyechart.evaluators.requests.drives import network_drive
+from eyechart.evaluators.requests import store
+from eyechart.evaluators.requests.store import network_drive
 from tests.faults.fault import fault, rows
 
 MOUNTS = """\
@@ -16,15 +16,7 @@ server:/export /home nfs4 rw,vers=4.2 0 0
 //share/data /mnt/team\\040data cifs rw 0 0
 user@host: /mnt/far fuse.sshfs rw 0 0
 tmpfs /mnt/far/quick tmpfs rw 0 0
-a line of another form
 """
-
-
-@pytest.fixture
-def mounts(tmp_path):
-    path = tmp_path / "mounts"
-    path.write_text(MOUNTS)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -41,19 +33,22 @@ def mounts(tmp_path):
         *rows("a warning", ("a network drive with a space in its mount point", "/mnt/team data/eyechart", "cifs")),
     ],
 )
-def test_stored_answers_on_network_drives(mounts, folder, kind):
-    assert network_drive(folder, mounts) == kind
+def test_stored_answers_on_network_drives(tmp_path, monkeypatch, folder, kind):
+    (tmp_path / "mounts").write_text(MOUNTS)
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
+    assert network_drive(folder) == kind
 
 
 @fault("a system that does not list its mounted file systems", "no warning")
-def test_no_list_of_file_systems(tmp_path):
-    assert network_drive(tmp_path, tmp_path / "none") == ""
+def test_no_list_of_file_systems(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "none")
+    assert network_drive(tmp_path) == ""
 
 
 @fault("a run with the store on a network drive", "it warns before it starts and says what to do")
 def test_a_run_says_so(tmp_path, monkeypatch):
     (tmp_path / "mounts").write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
-    monkeypatch.setattr(drives, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     arguments = ["run", "aes_bench/assessment", "--mini", "--limit", "1", "--out", str(tmp_path / "run")]
     done = CliRunner().invoke(app, arguments)

@@ -121,8 +121,9 @@ def stored(folder, copy):
     for name in ("responses.sqlite", "responses.sqlite-wal"):
         if (folder / name).exists():
             shutil.copy(folder / name, copy / name)
-    keys = RequestKeys({"model": "logging"})
-    ids = {request.id: keys.key(request) for request in MODEL["make_requests"](COUNT)}
+    requests = MODEL["make_requests"](COUNT)
+    keys = RequestKeys({"model": "logging"}).keys(requests)
+    ids = {request.id: key for request, key in zip(requests, keys, strict=True)}
     with ResponseStore.open(copy / "responses.sqlite") as store:
         store.check()
         found = store.get(ids.values())

@@ -32,7 +32,7 @@ def test_it_lies_under_the_home_folder(tmp_path, monkeypatch):
 
 
 def test_values_come_back_exactly_after_closing(path):
-    value = {"text": "\ud83d\ude00 é\n", "logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "losses": [[1e300, 3]]}
+    value = {"text": "\ud83d\ude00 é\n", "logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "losses": [(1e300, 3)]}
     with ResponseStore.open(path) as store:
         store.put("a/b", {b"one": value, b"two": {}})
     with ResponseStore.open(path) as store:
