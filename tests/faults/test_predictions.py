@@ -103,7 +103,7 @@ def test_files_that_cannot_be_read(name, content, reason, tmp_path):
         PredictionsFileBackend(path)
     assert str(path) in str(caught.value) and reason in str(caught.value)
     if "unknown format" in reason and name == "a.jsonl":
-        assert "Expected columns of a .jsonl file: id, text or logits or score (eyechart); doc_id, " in str(
+        assert "Expected columns of a .jsonl file: id, text or logits or score (eyechart); index or doc_id, " in str(
             caught.value
         )
         assert "prediction (vlmevalkit)" not in str(caught.value)

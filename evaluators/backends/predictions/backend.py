@@ -1,22 +1,9 @@
-"""Precomputed predictions, read from a file: eyechart's JSON Lines, benchmarks' answer files, or files of other tools.
+"""Precomputed predictions as a backend: a file in one of the formats of `predictions.formats`.
 
-| format | file | columns or keys |
-|---|---|---|
-| `eyechart` | `.jsonl` | `id`, and `text`, `logits` ({word: value}) or `score`; more in `parsers.parse_eyechart` |
-| `vlmevalkit` | `.xlsx`, `.tsv`, `.json` | `index`, `prediction`; `question`, `A`, `B`, ... as shown, `thinking` |
-| `lmms-eval` | `.jsonl` | `doc_id`, `filtered_resps` (or `resps`), `doc` |
-| `llava-mmbench` | `.jsonl` | `question_id`, `round_id`, `text`, `options`; `prompt` |
-| `q-bench-answers` | `.json`, `.jsonl` | `img_path`, `response`; `question`, `candidates` |
-| `aesbench-...-answers` | `.json` | by image, `AesP_response` or that of another part |
-| `q-bench-logits` | `.json`, `.jsonl` | `img_path`, `logit_good`, `logit_poor` or further words; `gt_score` |
-| `quality-scores` | `.csv` | `score`, and `id`, `image`, `image_name`, `name` or `filename` |
-
-The format is recognized by suffix and columns and reported in the settings. How rows are matched to items is described
-in `predictions.matching`. Letters in replies refer to the options as they were shown, which the file gives; without
-options in the file, they refer to the release's order.
-
-For tasks about pairs of images, a file of scores may name single images: the image with the better score is preferred,
-and neither if the scores are equal.
+How rows are matched to items is described in `predictions.matching`. Letters in replies refer to the options as they
+were shown, which the file gives; without options in the file, they refer to the release's order. For tasks about pairs
+of images, a file of scores may name single images: the image with the better score is preferred, and neither if the
+scores are equal.
 
 Rows and items with problems:
 
@@ -41,51 +28,47 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, XLSX, read_predictions
-from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, FileItem, Matcher, comparable, group_items
-from eyechart.evaluators.backends.predictions.parsers import Prediction
+from eyechart.evaluators.backends.predictions.formats import CELL_LIMIT, OWN, XLSX, Prediction, read_predictions
+from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Matcher, comparable, group_items
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
-
-_MOST_NAMED = 3
-# The replies that scores of single images are turned into.
-_PREFERRED = ("The first image.", "The second image.")
-_EQUAL = "Both images have the same score."
 
 
 class PredictionsFileBackend(Backend):
     """Answers requests from a file of precomputed predictions.
 
     Args:
-        path: The file, in one of the formats above.
+        path: The file, in one of the supported formats.
         name: Name in results of the model that made the predictions; by default the file's name.
         lower_is_better: Whether a lower score means a better image, as for NIQE; the scores are then negated.
+
+    Raises:
+        MissingFileError: The file does not exist.
+        BadAnnotationError: The format is unknown, a row is malformed, or two rows about the same pass over the same
+            item differ; the message names the row.
+        UsageError: `lower_is_better` is given for a file without scores.
     """
 
     needs_images = False
     writes_replies = False
 
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
-        """Read the complete file.
-
-        Raises:
-            MissingFileError: The file does not exist.
-            BadAnnotationError: The format is unknown, a row is malformed, or two rows about the same pass over the same
-                item differ; the message names the row.
-            UsageError: `lower_is_better` is given for a file without scores.
-        """
+        """Read the complete file."""
         self._path = Path(path)
         self._name = name or self._path.stem
         self._format, self._predictions = read_predictions(self._path)
         self._items = group_items(self._predictions, self._path)
-        self._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
         if lower_is_better and not self._has_scores:
             raise UsageError(f"lower_is_better=True needs scores, but {self._path} has none; leave it out")
         self._lower_is_better = lower_is_better
-        self._used: set[int] = set()
-        self._dataset = ""
         # By row, the dataset for which it was used; shared by all backends that `for_data` makes.
         self._dataset_of: dict[int, str] = {}
+        self._bind("")
+
+    def _bind(self, dataset: str) -> None:
+        self._dataset = dataset
+        self._matcher = Matcher(self._items, self._path, has_our_ids=self._format is OWN)
+        self._used: set[int] = set()
 
     @property
     def name(self) -> str:
@@ -105,9 +88,7 @@ class PredictionsFileBackend(Backend):
     def for_data(self, dataset: str) -> "PredictionsFileBackend":
         """The same file, matched to the rows of this dataset only; a row of the file is used for one dataset."""
         bound = copy(self)
-        bound._dataset = dataset
-        bound._matcher = Matcher(self._items, self._path, has_our_ids=self._format.has_our_ids)
-        bound._used = set()
+        bound._bind(dataset)
         return bound
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -141,8 +122,8 @@ class PredictionsFileBackend(Backend):
             settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
             settings["lower_is_better"] = self._lower_is_better
-        if any(prediction.reasoning for prediction in self._predictions):
-            settings["with_thinking"] = sum(bool(prediction.reasoning) for prediction in self._predictions)
+        if with_thinking := sum(bool(prediction.reasoning) for prediction in self._predictions):
+            settings["with_thinking"] = with_thinking
         if self._path.suffix.lower() == XLSX:
             lengths = (len(prediction.text or "") for prediction in self._predictions)
             settings["cut_at_cell_limit"] = sum(length >= CELL_LIMIT for length in lengths)
@@ -155,40 +136,46 @@ class PredictionsFileBackend(Backend):
         if prediction is None:
             if request.image_ids and self._has_scores:
                 return self._compare(request)
-            raise self._missing(request, item)
+            if item is None and request.id in self._matcher.errors:
+                raise self._matcher.errors[request.id]
+            hint = f"; passes in the file: {', '.join(item.passes)}" if item else self._matcher.hint
+            reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'{hint}"
+            raise MissingPredictionError(reason, path=self._path)
         self._used.add(prediction.row)
-        row: dict[str, Any] = {"path": self._path, "row": prediction.row}
+        if prediction.failure:
+            reason = f"no reply, only the tool's note {prediction.failure!r}"
+            raise MissingPredictionError(reason, path=self._path, row=prediction.row)
+        try:
+            return self._respond(request, prediction)
+        except ValueError as error:
+            raise DataError(str(error), path=self._path, row=prediction.row) from error
+
+    def _respond(self, request: Request, prediction: Prediction) -> Response:
+        """The response with a prediction; raises ValueError if the prediction is not of the right kind."""
         dataset = self._dataset_of.setdefault(prediction.row, self._dataset)
         if dataset != self._dataset:
-            reason = (
+            raise ValueError(
                 f"this row was used for {dataset}, but {self._dataset} also has an item '{request.id}'. Write a "
                 "predictions file for each dataset, and score each with --dataset"
             )
-            raise DataError(reason, **row)
-        if prediction.failure:
-            raise MissingPredictionError(f"no reply, only the tool's note {prediction.failure!r}", **row)
         if prediction.problem:
-            raise DataError(prediction.problem, **row)
+            raise ValueError(prediction.problem)
         if request.words:
             logits = prediction.logits or {}
             missing = [word for word in request.words if word not in logits]
             if not missing:
                 return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
             if prediction.score is None:
-                raise DataError(f"missing logits of {', '.join(missing)}", **row)
+                raise ValueError(f"missing logits of {', '.join(missing)}")
             return Response(request, score=self._signed(prediction.score))
         if prediction.text is None:
-            raise DataError("the row has no text", **row)
-        try:
-            options = _shown(request, prediction)
-        except ValueError as error:
-            raise DataError(str(error), **row) from error
+            raise ValueError("the row has no text")
         return Response(
             request,
             text=prediction.text,
-            reasoning=prediction.reasoning,
-            finish_reason=prediction.finish_reason,
-            options=options,
+            reasoning=prediction.reasoning or None,
+            finish_reason=prediction.finish_reason or None,
+            options=_shown_options(request, prediction),
         )
 
     def _signed(self, score: float) -> float:
@@ -204,30 +191,15 @@ class PredictionsFileBackend(Backend):
             self._used.add(item.first.row)
             scores.append(self._signed(item.first.score))
         first, second = scores
-        text = _EQUAL if first == second else _PREFERRED[first < second]
-        return Response(request, text=text, image_scores=(first, second))
-
-    def _missing(self, request: Request, item: FileItem | None) -> DataError:
-        """The error that explains why a request has no prediction."""
-        reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'"
-        if item is not None:
-            reason += f"; passes in the file: {', '.join(item.passes)}"
-        elif request.id in self._matcher.doubts:
-            rows = _some([str(doubt.first.row) for doubt in self._matcher.doubts[request.id]])
-            reason += f"; row {rows} has its question and options, but several items match"
-        elif request.id in self._matcher.others:
-            other = self._matcher.others[request.id].first
-            reason = f"'{other.names[0]}' has a different question from item '{request.id}': {other.question!r}"
-            return DataError(reason, path=self._path, row=other.row)
-        elif self._matcher.shared:
-            reason += f"; the file has the questions of only {self._matcher.shared} items; is it for other data?"
-        elif not self._matcher.matched:
-            names = _some([f"'{known.first.names[0]}'" for known in self._items])
-            reason += f", or for any other item; ids in the file: {names}"
-        return MissingPredictionError(reason, path=self._path)
+        text = "The first image." if first > second else "The second image."
+        return Response(
+            request,
+            text=text if first != second else "Both images have the same score.",
+            image_scores=(first, second),
+        )
 
 
-def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
+def _shown_options(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     """The question's options in the file's order; None if there are none. Raises ValueError for other options."""
     if prediction.options is None or not request.options:
         return None
@@ -245,7 +217,3 @@ def _shown(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
     if sorted(shown) != sorted(map(comparable, request.options)):
         raise ValueError(f"options {list(prediction.options)} differ from the question's: {list(request.options)}")
     return tuple(texts[option].pop(0) for option in shown)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_MOST_NAMED], *(["..."] if len(names) > _MOST_NAMED else [])])

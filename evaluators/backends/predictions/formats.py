@@ -1,11 +1,20 @@
-"""The formats of predictions files, recognized by suffix and columns."""
+"""The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`.
 
+One function reads the rows of all tools; some rows are rearranged first. eyechart's own format has stricter types.
+"""
+
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from string import ascii_uppercase
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
+from eyechart.datasets_scripts.common.choice.rotations import STRIDE
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
@@ -17,60 +26,145 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
-from eyechart.evaluators.backends.predictions import parsers
-from eyechart.evaluators.backends.predictions.parsers import IMAGE_NAMES, Prediction
+from eyechart.evaluators.requests.values import brief, is_unicode
 
+MAIN = "main"
 XLSX = ".xlsx"
 CELL_LIMIT = 32_767
 """Maximum number of characters of an XLSX cell; tools truncate longer replies or leave them out."""
+Fields = Mapping[str, Any]
+"""A row of a file."""
+# VLMEvalKit's note if a server gave no reply.
+_FAILED = "Failed to obtain answer"
+# What pandas and the datasets on the Hub write for an option that a question does not have.
+_NO_OPTION = ("", "nan", "N/A")
+_LOGIT = "logit_"
+_NUMBERS = ("index", "question_id")
 
 
-class Format(NamedTuple):
-    """The file format of one tool."""
+def text_of(value: Any) -> str:
+    """The text of a cell: "" for an empty one, numbers as a spreadsheet shows them.
+
+    Raises:
+        ValueError: The value is a date, a list or similar, or not valid Unicode.
+
+    Examples:
+        >>> text_of(float("nan")), text_of(3.0), text_of(True), text_of(" A ")
+        ('', '3', 'True', ' A ')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and is_unicode(value)):
+        return str(value)
+    if hasattr(value, "isoformat"):
+        raise ValueError(f"expected text, found the date or time {value.isoformat()}; store the column as text")
+    raise ValueError(f"expected text, found {brief(value)}")
+
+
+_Text = Annotated[str, AfterValidator(text_of)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Prediction(BaseModel):
+    """One row of a predictions file; the fields up to `finish_reason` are the keys of eyechart's own format."""
+
+    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
+
+    id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
+    """The tool's id of the item, which all passes over the item share."""
+    pass_name: Annotated[_Text, Field(min_length=1)] = Field(default=MAIN, validation_alias="pass")
+    """Name of the pass over the item: "main", "rotation:1", "forced", "reversed"."""
+    text: _Text | None = None
+    """The reply; "" if it is empty. None if the file has logits or scores."""
+    logits: dict[str, _Finite] | None = None
+    """Next-token logit of each word."""
+    score: _Finite | None = None
+    """A quality score, unchanged from the file."""
+    options: Annotated[tuple[_Text, ...], Field(strict=False)] | None = None
+    """The options as they were shown, "" for one that is empty in the file; None: they are in the release's order."""
+    reasoning: _Text | None = None
+    """The model's reasoning before the answer, if the file has it separately."""
+    finish_reason: _Text | None = None
+    """How the reply ended, if the file has it: "length" if it was truncated."""
+    row: int = 0
+    """Number of the row or line in the file."""
+    image: str = ""
+    """Another name of the item, if the file has one."""
+    question: str = ""
+    """The question, if the file has it."""
+    index: int | None = None
+    """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
+    problem: str = ""
+    """Why the reply cannot be used; "" if it can."""
+    failure: str = ""
+    """The tool's note that it got no reply; "" if it got one."""
+
+
+_OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason")
+
+
+@dataclass(frozen=True)
+class Format:
+    """The file format of one tool.
+
+    Attributes:
+        name: Name of the format in results.
+        suffixes: Suffixes of its files.
+        item: Alternative columns that identify the item; `index` and `question_id` are numbers, which grow by one
+            million for each pass.
+        reply: Alternative columns of the reply, the logits or the score.
+        options: The column with the list of the options as they were shown; without it they are in the columns `A`,
+            `B`, ... or `option0`, `option1`, ....
+        rearrange: Makes a row with these columns of a row of the file.
+        config: The config of the dataset that its files are about; None if unknown.
+    """
 
     name: str
-    """Name of the format in results."""
     suffixes: tuple[str, ...]
-    """Suffixes of its files."""
-    columns: tuple[str | tuple[str, ...], ...]
-    """Its columns or keys; of a tuple of alternatives, a file has at least one."""
-    parse: Callable[[Mapping[str, Any]], Prediction]
-    """Turns a row into a prediction; raises ValueError for a malformed row."""
-    has_our_ids: bool = False
-    """Whether its rows name items by eyechart's ids, so that rows are matched only by id."""
+    item: tuple[str, ...]
+    reply: tuple[str, ...]
+    options: str = "options"
+    rearrange: Callable[[Fields], Fields] = dict
     config: str | None = None
-    """The config of the dataset that its files are about; None if unknown."""
 
-    def missing(self, row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    def missing(self, row: Fields) -> list[str]:
         """The columns, each with its alternatives, that a row lacks."""
-        groups = [(names,) if isinstance(names, str) else names for names in self.columns]
-        return [names for names in groups if not any(name in row for name in names)]
+        groups = (self.item, self.reply)
+        return [" or ".join(columns) for columns in groups if not any(column in row for column in columns)]
 
-
-FORMATS = (
-    Format("eyechart", (".jsonl",), ("id", ("text", "logits", "score")), parsers.parse_eyechart, has_our_ids=True),
-    Format("vlmevalkit", (XLSX, ".tsv", ".json"), ("index", "prediction"), parsers.parse_vlmevalkit),
-    Format("lmms-eval", (".jsonl",), ("doc_id", ("filtered_resps", "resps")), parsers.parse_lmms_eval),
-    Format("llava-mmbench", (".jsonl",), ("question_id", "round_id", "text", "options"), parsers.parse_llava),
-    Format(
-        "q-bench-logits",
-        (".json", ".jsonl"),
-        ("img_path", ("logit_good", "logit_high")),
-        parsers.parse_q_bench_logits,
-    ),
-    Format("q-bench-answers", (".json", ".jsonl"), ("img_path", "response"), parsers.parse_q_bench_answers),
-    *(
-        Format(
-            f"aesbench-{config}-answers",
-            (".json",),
-            ("image", f"{part}_response"),
-            parsers.parse_aes_bench_answers,
-            config=config,
+    def read(self, raw: Fields) -> Prediction:
+        """The prediction of a row; raises ValueError for a malformed one."""
+        row = self.rearrange(raw)
+        column = next(column for column in self.item if column in row)
+        number, pass_name = _number_and_pass(row, column) if column in _NUMBERS else (None, MAIN)
+        item = _name(row, column) if number is None else str(number)
+        if self.reply[0] == "score":
+            return Prediction(id=item, score=_number(row, "score"))
+        if self.reply[0].startswith(_LOGIT):
+            logits = {column.removeprefix(_LOGIT): _number(row, column) for column in row if column.startswith(_LOGIT)}
+            return Prediction(id=item, logits=logits)
+        reply, problem = row[self.reply[0]], ""
+        try:
+            text = text_of(reply)
+        except ValueError as error:
+            if not hasattr(reply, "isoformat"):
+                raise
+            # Only this item has no reply.
+            text, problem = "", f"'{self.reply[0]}': {error}"
+        return Prediction(
+            id=item,
+            pass_name=pass_name,
+            text=text,
+            options=_options(row, self.options),
+            reasoning=text_of(row.get("thinking")),
+            image=text_of(row.get("image_path")).strip(),
+            question=text_of(row.get("question")),
+            index=row.get("position", number),
+            problem=problem,
+            failure=text.strip() if text.strip().startswith(_FAILED) else "",
         )
-        for config, part in PARTS.items()
-    ),
-    Format("quality-scores", (".csv",), (IMAGE_NAMES, "score"), parsers.parse_quality_scores),
-)
 
 
 def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
@@ -83,60 +177,180 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         MissingFileError: The file does not exist.
         BadAnnotationError: The path is a folder, the format is unknown, or a row is malformed; the message names it.
     """
-    rows = _read_rows(path)
-    chosen: Format | None = None
+    suffix = path.suffix.lower()
+    if path.is_dir() or (path.exists() and suffix not in _READERS):
+        problem = "this is a folder" if path.is_dir() else f"unknown suffix {path.suffix!r}"
+        reason = f"{problem}; expected {', '.join(_READERS)}, a predictions file; see `eyechart score --help`"
+        raise BadAnnotationError(reason, path=path)
+    if not path.exists():
+        raise MissingFileError("the predictions file does not exist", path=path)
+    rows = _READERS[suffix](str(path))
+    if not rows:
+        raise BadAnnotationError("the predictions file is empty", path=path)
+    recognized: Format | None = None
     predictions = []
     for number, row in rows:
         try:
             if ROW_ERROR in row:
                 raise ValueError(row[ROW_ERROR])
-            chosen = chosen or _recognize(path.suffix.lower(), row)
-            # The parser of eyechart's own format has more specific messages.
-            for names in () if chosen.has_our_ids else chosen.missing(row):
-                raise ValueError(f"missing {' or '.join(map(repr, names))}, which earlier rows have ({chosen.name})")
-            predictions.append(replace(chosen.parse(row), row=number))
+            recognized = recognized or _recognize(suffix, row)
+            # eyechart's own format has more specific messages.
+            for columns in () if recognized is OWN else recognized.missing(row):
+                raise ValueError(f"missing '{columns}', which earlier rows have ({recognized.name})")
+            prediction = _read_own(row) if recognized is OWN else recognized.read(row)
+            predictions.append(prediction.model_copy(update={"row": number}))
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
-    assert chosen is not None, "there is at least one row"
-    return chosen, predictions
+    assert recognized is not None, "there is at least one row"
+    return recognized, predictions
 
 
-def _recognize(suffix: str, row: Mapping[str, Any]) -> Format:
+def _read_own(row: Fields) -> Prediction:
+    try:
+        prediction = Prediction.model_validate({key: row[key] for key in _OWN_KEYS if key in row})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise ValueError(f"'{problem['loc'][0]}' is {brief(problem['input'])}: {problem['msg']}") from error
+    if prediction.text is None and prediction.logits is None and prediction.score is None:
+        raise ValueError("missing 'text', 'logits' or 'score'")
+    return prediction
+
+
+def _rearrange_lmms_eval(row: Fields) -> Fields:
+    """The task's row, which is `doc` or, in some versions, in the entry of the task's metric; and the only reply."""
+    document = row.get("doc")
+    if not isinstance(document, dict):
+        parts = [value for value in row.values() if isinstance(value, dict) and ("index" in value or "id" in value)]
+        document = max(parts, key=len, default={})
+    reply = row.get("filtered_resps", row.get("resps"))
+    while isinstance(reply, list) and len(reply) == 1:
+        reply = reply[0]
+    if not isinstance(reply, str):
+        raise ValueError(f"'filtered_resps' is {brief(reply)}; expected a single string")
+    position = _whole_number(row, "doc_id")
+    name = text_of(document.get("id")) or f"doc_id {position}"
+    return {**document, "doc_id": name, "filtered_resps": reply, "position": position}
+
+
+def _rearrange_llava(row: Fields) -> Fields:
+    """The question is the line of the prompt before the first option."""
+    options = _options(row, "options")
+    before, separator, _ = text_of(row.get("prompt")).rpartition(f"\nA. {options[0]}" if options else "\0")
+    return {**row, "question": before.rstrip().rpartition("\n")[2] if separator else ""}
+
+
+def _rearrange_q_bench(row: Fields) -> Fields:
+    """Both of eyechart's ids: that of a second question about an image differs, and the question decides."""
+    image, question = _name(row, "img_path"), text_of(row.get("question"))
+    if "_cat_" in image:
+        image = image.removesuffix(".jpg")
+    return {**row, "img_path": f"{image}: {question}", "image_path": image} if question else {**row, "img_path": image}
+
+
+OWN = Format("eyechart", (".jsonl",), ("id",), ("text", "logits", "score"))
+"""eyechart's own format, in which items have eyechart's ids."""
+
+FORMATS = (
+    OWN,
+    # VLMEvalKit (https://github.com/open-compass/VLMEvalKit) and MMBench's answer file: the columns of the tool's
+    # dataset (`question`, `A` to `D` as shown, ...). `thinking` is the reasoning, which is not part of the reply;
+    # `g_index` is the number of the question, if the index of the first pass is another.
+    Format("vlmevalkit", (XLSX, ".tsv", ".json"), ("index",), ("prediction",)),
+    # Samples that lmms-eval logs (https://github.com/EvolvingLMMs-Lab/lmms-eval), `<date>_samples_<task>.jsonl`: the
+    # rows of the datasets on the Hub. Q-Bench has `id` and `option0` to `option3`, MMBench `index` and `A` to `D`.
+    Format("lmms-eval", (".jsonl",), ("index", "doc_id"), ("filtered_resps", "resps"), rearrange=_rearrange_lmms_eval),
+    # LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`); `round_id`: the rotation.
+    Format("llava-mmbench", (".jsonl",), ("question_id",), ("text",), rearrange=_rearrange_llava),
+    # Q-Bench's authors (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`): the logit of each word, and
+    # `gt_score`, which eyechart reads from the data. The files of InstructBLIP-Vicuna have their first object twice,
+    # and the published numbers count it twice: the published SRCC of 0.629 on AGIQA-3K is 0.628 here.
+    Format("q-bench-logits", (".json", ".jsonl"), ("img_path",), ("logit_good", "logit_high")),
+    # Answer files of Q-Bench, Q-Bench2 and LLDescribe: rows of the release's test file with the reply.
+    Format("q-bench-answers", (".json", ".jsonl"), ("img_path",), ("response",), "candidates", _rearrange_q_bench),
+    *(
+        Format(f"aesbench-{config}-answers", (".json",), ("image",), (f"{part}_response",), config=config)
+        for config, part in PARTS.items()
+    ),
+    # Scores of any quality metric.
+    Format("quality-scores", (".csv",), ("id", "image", "image_name", "name", "filename"), ("score",)),
+)
+
+
+def _recognize(suffix: str, row: Fields) -> Format:
     """The only format that fits a file with this suffix and first row; raises ValueError otherwise."""
     of_suffix = [form for form in FORMATS if suffix in form.suffixes]
     fitting = [form for form in of_suffix if not form.missing(row)]
     if len(fitting) == 1:
         return fitting[0]
-    known = "; ".join(
-        f"{', '.join(' or '.join(names) for names in form.missing({}))} ({form.name})" for form in of_suffix
-    )
+    known = "; ".join(f"{', '.join(form.missing({}))} ({form.name})" for form in of_suffix)
     problem = f"several formats fit ({', '.join(form.name for form in fitting)})" if fitting else "unknown format"
     columns = ", ".join(map(repr, row)) or "no columns"
     raise ValueError(f"{problem}; found: {columns}. Expected columns of a {suffix} file: {known}")
 
 
-def _read_rows(path: Path) -> list[Row]:
-    if path.is_dir():
-        raise BadAnnotationError(f"this is a folder; expected a predictions file ({', '.join(_READERS)})", path=path)
-    if not path.exists():
-        raise MissingFileError("the predictions file does not exist", path=path)
-    if path.suffix.lower() not in _READERS:
-        reason = f"unknown suffix {path.suffix!r}; expected {', '.join(_READERS)}; see `eyechart score --help`"
-        raise BadAnnotationError(reason, path=path)
-    rows = _READERS[path.suffix.lower()](str(path))
-    if not rows:
-        raise BadAnnotationError("the predictions file is empty", path=path)
-    return rows
+def _name(row: Fields, column: str) -> str:
+    name = text_of(row[column]).strip()
+    if not name:
+        raise ValueError(f"'{column}' is empty")
+    return name
+
+
+def _options(row: Fields, column: str) -> tuple[str, ...] | None:
+    if row.get(column) is not None:
+        if not isinstance(row[column], list):
+            raise ValueError(f"'{column}' is {brief(row[column])}; expected a list of strings")
+        return tuple(map(text_of, row[column])) or None
+    for columns in (map("option{}".format, range(26)), ascii_uppercase):
+        texts = [text_of(row[name]).strip() for name in takewhile(row.__contains__, columns)]
+        while texts and texts[-1] in _NO_OPTION:
+            texts.pop()
+        if texts:
+            return tuple(texts)
+    return None
+
+
+def _whole_number(row: Fields, column: str) -> int:
+    text = text_of(row.get(column)).strip()
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"'{column}' is {brief(row.get(column))}; expected a whole number")
+    return int(text)
+
+
+def _number(row: Fields, column: str) -> float:
+    try:
+        number = float(text_of(row[column]))
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"'{column}' is {brief(row[column])}; expected a finite number")
+    return number
+
+
+def _number_and_pass(row: Fields, column: str) -> tuple[int, str]:
+    """The number of the question, and the name of the pass."""
+    index, round_number = _whole_number(row, column), _whole_number(row, "round_id") if "round_id" in row else 0
+    group = _whole_number(row, "g_index") if text_of(row.get("g_index")) else None
+    rotation, rest = divmod(index - (group or 0), STRIDE)
+    if group is not None and (rest or rotation < 0):
+        raise ValueError(f"index {index} is not a pass of the question with g_index {group}")
+    if rotation and round_number:
+        raise ValueError(f"index {index} means pass {rotation}, but the row also has round_id {round_number}")
+    rotation = rotation or round_number
+    return rest if group is None else group, f"rotation:{rotation}" if rotation else MAIN
 
 
 def _read_json(path: str) -> list[Row]:
     rows = read_json_rows(path)
-    values = list(rows[0][1].values()) if len(rows) == 1 else []
-    if values and all(isinstance(value, dict) and any(key.endswith("_response") for key in value) for value in values):
-        # AesBench's answer file: one object with an entry for each image name.
-        entries = read_json_object(path).items()
-        return [(number, {"image": name, **entry}) for number, (name, entry) in enumerate(entries, 1)]
-    return rows
+    entries = rows[0][1] if len(rows) == 1 else {}
+    if not entries or not all(
+        isinstance(entry, dict) and any(key.endswith("_response") for key in entry) for entry in entries.values()
+    ):
+        return rows
+    # AesBench's answer file: one object with an entry for each image name, which has only the reply.
+    return [
+        (number, {"image": name, **entry} if len(entry) == 1 else {ROW_ERROR: f"{len(entry)} values for an image"})
+        for number, (name, entry) in enumerate(read_json_object(path).items(), 1)
+    ]
 
 
 def _read_xlsx(path: str) -> list[Row]:

@@ -9,8 +9,7 @@ turn; each is used only if the match is unique:
 2. question and options: exactly one item of the file and one of the data have them, and the file has the questions and
    options of at least half of the requested items, because two splits may share some questions about different images;
 3. position: several items have the same question and options. All items matched so far are in the same order in the
-   file and in the data, and the nearest matched items before and after have the same distance in both, which leaves one
-   position in the data.
+   file and in the data, and the nearest matched items before and after have the same distance in both.
 
 An item that cannot be matched by any of these has no prediction, and its error gives the reason.
 """
@@ -19,18 +18,20 @@ import re
 from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
 from eyechart.datasets_scripts.common.files.readers import clean_text
-from eyechart.evaluators.backends.predictions.parsers import Prediction
+from eyechart.evaluators.backends.predictions.formats import Prediction
 from eyechart.evaluators.requests.types import Request
 
 NAMES, CONTENT, POSITION = "names", "question and options", "position"
 READ_AS_EMPTY = frozenset(["#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
 """Options that pandas, which other tools use, reads as empty cells."""
+_MOST_NAMED = 3
 _SPLIT = re.compile(r"(dev|test)-(?=.)", re.DOTALL)
 _WHOLE = re.compile(r"(-?\d+)\.0")
 
@@ -42,12 +43,11 @@ def comparable(text: str) -> str:
     return number[1] if number else text
 
 
-@dataclass
+@dataclass(eq=False)
 class FileItem:
-    """All rows of a file about one item."""
+    """All rows of a file about one item; `passes` are its predictions by name of the pass."""
 
     passes: dict[str, Prediction] = field(default_factory=dict)
-    """Predictions by name of the pass."""
 
     @property
     def first(self) -> Prediction:
@@ -59,11 +59,6 @@ class FileItem:
         """The tool's number of the item, or its row in the file."""
         return self.first.row if self.first.index is None else self.first.index
 
-    @property
-    def question(self) -> str:
-        """The question in comparable form; "" if the file has none."""
-        return comparable(self.first.question)
-
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[FileItem]:
     """Group the rows about the same item, in file order; duplicate rows are dropped.
@@ -73,30 +68,28 @@ def group_items(predictions: Iterable[Prediction], path: Path) -> list[FileItem]
     """
     items: dict[str, FileItem] = {}
     for prediction in predictions:
-        passes = items.setdefault(prediction.names[0], FileItem()).passes
+        passes = items.setdefault(prediction.id, FileItem()).passes
         earlier = passes.setdefault(prediction.pass_name, prediction)
-        if replace(earlier, row=prediction.row) != prediction:
+        if earlier.model_copy(update={"row": prediction.row}) != prediction:
             reason = (
-                f"repeats id '{prediction.names[0]}', pass '{prediction.pass_name}' of row {earlier.row} with "
+                f"repeats id '{prediction.id}', pass '{prediction.pass_name}' of row {earlier.row} with "
                 "different contents; keep one of the two rows"
             )
             raise BadAnnotationError(reason, path=path, row=prediction.row)
     return list(items.values())
 
 
-@dataclass(frozen=True)
-class _Target:
-    """One item of the data, at an index among the requested ones."""
+class _Target(NamedTuple):
+    """One item of the data."""
 
     id: str
     index: int
+    """Among the requested items."""
     prompt: str
     options: frozenset[str]
 
-    def names(self) -> set[str]:
-        """Possible names of the item in files."""
-        bare = _SPLIT.sub("", self.id, count=1) if _SPLIT.match(self.id) else self.id
-        return {self.id, bare, _file_name(bare)}
+
+_Pair = tuple[_Target, FileItem]
 
 
 class Matcher:
@@ -118,12 +111,10 @@ class Matcher:
         """The file's items by id."""
         self.ways = Counter[str]()
         """How many items were matched by each method."""
-        self.doubts: dict[str, list[FileItem]] = {}
-        """By id, items of the file that may be about it, if there are several."""
-        self.others: dict[str, FileItem] = {}
-        """By id, an item of the file with the same name and another question."""
-        self.shared = ""
-        """How many items have their question and options in the file, if these are too few to match by content."""
+        self.errors: dict[str, DataError] = {}
+        """By id, why items without a match have none, where there is more to say than `hint`."""
+        self.hint = ""
+        """Why the file may be for other data; "" if most items are matched."""
 
     def match(self, requests: Sequence[Request]) -> None:
         """Match the items of these requests; earlier matches do not change.
@@ -131,12 +122,12 @@ class Matcher:
         Raises:
             BadAnnotationError: Two items of the file match the same item of the data.
         """
-        requested: dict[str, Request] = {}
+        by_id: dict[str, Request] = {}
         for request in requests:
-            requested.setdefault(request.id, request)
+            by_id.setdefault(request.id, request)
         targets = [
             _Target(row_id, index, _prompt(request), _options(request.options))
-            for index, (row_id, request) in enumerate(requested.items())
+            for index, (row_id, request) in enumerate(by_id.items())
             if row_id not in self._known
         ]
         if self._has_our_ids:
@@ -144,95 +135,94 @@ class Matcher:
         elif targets:
             self._match_names(targets)
             self._match_content(targets)
+        if not self.matched and not self.hint:
+            names = [f"'{item.first.id}'" for item in self._free]
+            self.hint = f", or for any other item; ids in the file: {_some(names)}"
         # Last, so that an error does not mark them as known.
-        self._known.update(requested)
+        self._known.update(by_id)
 
     def _match_ids(self, targets: Sequence[_Target]) -> None:
-        ids = {target.id for target in targets}
-        self._take({item.first.names[0]: item for item in self._free if item.first.names[0] in ids}, NAMES)
-        counts = Counter(name for target in targets for name in target.names())
-        id_of = {
-            name: target.id
-            for target in targets
-            if target.id not in self.matched
-            for name in target.names()
-            # A plain number may come from another numbering.
-            if counts[name] == 1 and not name.isdigit()
-        }
-        matched: dict[str, FileItem] = {}
-        for item in self._free:
-            if item.first.names[0] in id_of:
-                self._claim(matched, id_of[item.first.names[0]], item)
-        self._take(matched, NAMES)
+        by_id, by_name = {target.id: target for target in targets}, _by_unique_name(targets)
+        self._take([(by_id[item.first.id], item) for item in self._free if item.first.id in by_id], NAMES)
+        named = [(by_name[item.first.id], item) for item in self._free if item.first.id in by_name]
+        # A plain number may come from another numbering.
+        self._take([pair for pair in named if pair[0].id not in self.matched and not pair[1].first.id.isdigit()], NAMES)
 
     def _match_names(self, targets: Sequence[_Target]) -> None:
-        by_id = {target.id: target for target in targets}
-        by_name: dict[str, list[_Target]] = defaultdict(list)
-        for target in targets:
-            for name in target.names():
-                by_name[name].append(target)
-        matched: dict[str, FileItem] = {}
+        by_id, by_name = {target.id: target for target in targets}, _by_unique_name(targets)
+        pairs: list[_Pair] = []
+        different: dict[str, DataError] = {}
         for item in self._free:
-            names = [form for name in item.first.names for form in (clean_text(name), _file_name(name))]
-            candidates = [by_id[name] for name in names if name in by_id]
-            candidates += [by_name[name][0] for name in names if len(by_name.get(name, ())) == 1]
-            fitting = next((target for target in candidates if item.question in target.prompt), None)
-            if fitting is not None:
-                self._claim(matched, fitting.id, item)
+            first = item.first
+            names = [form for name in (first.id, first.image) for form in (clean_text(name), _file_name(name))]
+            candidates = [lookup[name] for lookup in (by_id, by_name) for name in names if name in lookup]
+            same = [target for target in candidates if comparable(first.question) in target.prompt]
+            if same:
+                pairs.append((same[0], item))
             elif candidates:
-                self.others[candidates[0].id] = item
-        self._take(matched if len(matched) >= len(self.others) else {}, NAMES)
+                reason = f"'{first.id}' has a different question from item '{candidates[0].id}': {first.question!r}"
+                different[candidates[0].id] = DataError(reason, path=self._path, row=first.row)
+        self.errors |= different
+        self._take(pairs if len(pairs) >= len(different) else [], NAMES)
 
     def _match_content(self, targets: Sequence[_Target]) -> None:
         """Match by question and options, and the remaining items by position."""
         remaining = [target for target in targets if target.id not in self.matched]
-        claims = self._same_content(remaining)
-        claimed = sum(bool(items) for items in claims.values())
-        known = len(targets) - len(remaining) + claimed
+        pairs = self._same_content(remaining)
+        claimed = {target.id for target, _ in pairs}
+        known = len(targets) - len(remaining) + len(claimed)
         if 2 * known < len(targets):
-            self.shared = f"{known} of {len(targets)}" if claimed else ""
+            if claimed:
+                self.hint = (
+                    f"; the file has the questions of only {known} of {len(targets)} items; is it for other data?"
+                )
             return
-        claimants: dict[int, list[_Target]] = defaultdict(list)
-        for target in remaining:
-            for item in claims[target.id]:
-                claimants[id(item)].append(target)
-        singles = {row_id: items[0] for row_id, items in claims.items() if len(items) == 1}
-        self._take({row_id: item for row_id, item in singles.items() if len(claimants[id(item)]) == 1}, CONTENT)
+        self._take(pairs, CONTENT)
         shift = _shifts({target.id: target.index for target in targets}, self.matched)
-        positioned: dict[str, list[FileItem]] = defaultdict(list)
-        for item in self._free:
-            distance = shift(item.index)
-            for target in claimants[id(item)]:
-                if distance is not None and target.index == item.index + distance:
-                    positioned[target.id].append(item)
-        self._take({row_id: items[0] for row_id, items in positioned.items() if len(items) == 1}, POSITION)
-        self.doubts |= {row_id: items for row_id, items in claims.items() if items and row_id not in self.matched}
+        free = set(self._free)
+        self._take(
+            [
+                (target, item)
+                for target, item in pairs
+                if item in free and shift(item.index) == target.index - item.index
+            ],
+            POSITION,
+        )
+        for row_id in claimed:
+            rows = _some([str(item.first.row) for target, item in pairs if target.id == row_id])
+            reason = (
+                f"no prediction for id '{row_id}': row {rows} has its question and options, but several items match"
+            )
+            self.errors[row_id] = MissingPredictionError(reason, path=self._path)
 
-    def _same_content(self, targets: Sequence[_Target]) -> dict[str, list[FileItem]]:
-        """By id of each target, the items of the file that have its question and its options."""
+    def _same_content(self, targets: Sequence[_Target]) -> list[_Pair]:
+        """Each target with the items of the file that have its question and its options."""
         by_options: dict[frozenset[str], dict[str, list[FileItem]]] = defaultdict(lambda: defaultdict(list))
         for item in self._free:
-            if item.question and (options := _options(item.first.options or ())):
-                by_options[options][item.question].append(item)
-        claims = {}
+            question, options = comparable(item.first.question), _options(item.first.options or ())
+            if question and options:
+                by_options[options][question].append(item)
+        pairs = []
         for target in targets:
             questions = by_options.get(target.options, {})
             # A question may be part of a longer one.
-            question = max((question for question in questions if question in target.prompt), key=len, default="")
-            claims[target.id] = list(questions.get(question, ()))
-        return claims
+            longest = max((question for question in questions if question in target.prompt), key=len, default="")
+            pairs += [(target, item) for item in questions.get(longest, ())]
+        return pairs
 
-    def _claim(self, matched: dict[str, FileItem], row_id: str, item: FileItem) -> None:
-        earlier = matched.setdefault(row_id, item)
-        if earlier is not item:
-            reason = f"matches item '{row_id}', which row {earlier.first.row} matches too"
-            raise BadAnnotationError(reason, path=self._path, row=item.first.row)
-
-    def _take(self, matched: Mapping[str, FileItem], way: str) -> None:
-        self.matched.update(matched)
-        self.ways[way] += len(matched)
-        taken = {id(item) for item in matched.values()}
-        self._free = [item for item in self._free if id(item) not in taken]
+    def _take(self, pairs: Sequence[_Pair], way: str) -> None:
+        """Match the pairs whose target and item are in no other pair; by names, another pair is an error."""
+        targets, items = Counter(target.id for target, _ in pairs), Counter(item for _, item in pairs)
+        first: dict[str, FileItem] = {}
+        for target, item in pairs:
+            if targets[target.id] == items[item] == 1:
+                self.matched[target.id] = item
+                self.ways[way] += 1
+            elif way == NAMES and first.setdefault(target.id, item) is not item:
+                reason = f"matches item '{target.id}', which row {first[target.id].first.row} matches too"
+                raise BadAnnotationError(reason, path=self._path, row=item.first.row)
+        taken = set(self.matched.values())
+        self._free = [item for item in self._free if item not in taken]
 
 
 def _shifts(indices: Mapping[str, int], matched: Mapping[str, FileItem]) -> Callable[[int], int | None]:
@@ -249,6 +239,16 @@ def _shifts(indices: Mapping[str, int], matched: Mapping[str, FileItem]) -> Call
     return shift
 
 
+def _by_unique_name(targets: Iterable[_Target]) -> dict[str, _Target]:
+    """Targets by their possible names in files, without names that several targets have."""
+    by_name: dict[str, list[_Target]] = defaultdict(list)
+    for target in targets:
+        bare = _SPLIT.sub("", target.id, count=1) if _SPLIT.match(target.id) else target.id
+        for name in {target.id, bare, _file_name(bare)}:
+            by_name[name].append(target)
+    return {name: same[0] for name, same in by_name.items() if len(same) == 1}
+
+
 def _options(options: Iterable[str]) -> frozenset[str]:
     """Options in comparable form, without those that tools lose."""
     return frozenset(text for option in options if (text := comparable(option)) and text not in READ_AS_EMPTY)
@@ -260,3 +260,7 @@ def _file_name(name: str) -> str:
 
 def _prompt(request: Request) -> str:
     return comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_MOST_NAMED], *(["..."] if len(names) > _MOST_NAMED else [])])

@@ -13,29 +13,55 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.predictions.files import WRITERS as SHEETS
-from tests.evaluators.backends.predictions.files import write_csv, write_json, write_jsonl, write_xlsx
+from tests.evaluators.backends.predictions.files import write_csv, write_json, write_jsonl
 
 VLMEVALKIT = {"index": 1, "prediction": "A"}
 WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "form"),
+    ("name", "row", "expected"),
     [
         ("a.jsonl", {"id": "q1", "text": "A"}, "eyechart"),
         ("a.jsonl", {"id": 1, "logits": {"good": 1.5}}, "eyechart"),
         ("a.jsonl", {"doc_id": 0, "filtered_resps": ["A"]}, "lmms-eval"),
         ("a.jsonl", {"question_id": 1, "round_id": 0, "text": "A", "options": ["x"]}, "llava-mmbench"),
+        # The suffix counts in any case.
+        ("A.XLSX", VLMEVALKIT, "vlmevalkit"),
+        ("A.Json", VLMEVALKIT, "vlmevalkit"),
     ],
 )
-def test_the_keys_of_the_first_line_tell_the_format(tmp_path, name, row, form):
-    found, predictions = read_predictions(write_jsonl(tmp_path / name, [row]))
-    assert (found.name, len(predictions)) == (form, 1)
+def test_suffix_and_columns_tell_the_format(tmp_path, name, row, expected):
+    form, predictions = read_predictions(WRITERS[Path(name).suffix.lower()](tmp_path / name, [row]))
+    assert (form.name, len(predictions)) == (expected, 1)
 
 
-def test_the_suffix_counts_in_any_case(tmp_path):
-    assert read_predictions(write_xlsx(tmp_path / "A.XLSX", [VLMEVALKIT]))[0].name == "vlmevalkit"
-    assert read_predictions(write_json(tmp_path / "A.Json", [VLMEVALKIT]))[0].name == "vlmevalkit"
+ANSWER = {"question": "Is it?", "img_path": "10.jpg", "candidates": ["Yes", "No"], "response": "A"}
+
+
+def test_a_row_of_q_bench_names_image_question_and_options(tmp_path):
+    """That answer files give the scores of the run is in `answer_files/test_round_trip.py`."""
+    form, (prediction,) = read_predictions(write_json(tmp_path / "a.json", [ANSWER]))
+    assert (form.name, form.config) == ("q-bench-answers", None)
+    assert (prediction.id, prediction.image, prediction.options) == ("10.jpg: Is it?", "10.jpg", ("Yes", "No"))
+    assert (prediction.text, prediction.question, prediction.row) == ("A", "Is it?", 1)
+    pair = {**ANSWER, "img_path": "llvisionqa_compare_test\\1.jpg_cat_2.png.jpg"}
+    _, (prediction,) = read_predictions(write_jsonl(tmp_path / "a.jsonl", [pair]))
+    assert prediction.image == "llvisionqa_compare_test\\1.jpg_cat_2.png"
+    _, (prediction,) = read_predictions(write_json(tmp_path / "b.json", [{"img_path": "1.jpg", "response": "Dark."}]))
+    assert (prediction.id, prediction.image, prediction.text, prediction.options) == ("1.jpg", "", "Dark.", None)
+
+
+@pytest.mark.parametrize(
+    ("part", "config"),
+    [("AesP", "perception"), ("AesE", "empathy"), ("AesA1", "assessment"), ("AesI", "interpretation")],
+)
+def test_a_file_of_aesbench_tells_its_part(tmp_path, part, config):
+    entries = {"1.jpg": {f"{part}_response": "A\n"}, "春 2.png": {f"{part}_response": ""}}
+    (tmp_path / "a.json").write_text(json.dumps(entries))
+    form, predictions = read_predictions(tmp_path / "a.json")
+    assert form.config == config
+    assert [(prediction.id, prediction.text) for prediction in predictions] == [("1.jpg", "A\n"), ("春 2.png", "")]
 
 
 REPEATED = [
