@@ -89,32 +89,31 @@ def build(
             raise
         # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
-            reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error!s:.200}"
-            reason = error.reason if isinstance(error, DataError) else f"cannot be checked: {reason}"
+            reason = f"cannot be checked: {type(error).__name__}: {error!s:.200}"
+            reason = error.reason if isinstance(error, DataError) else reason
             accepted, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(reason,))]
         rows += accepted
         outcome.rejected += rejected
     # Only the newest result of each model counts; of equal times, the one in the last folder in order of names.
     newest: dict[tuple[str, str, str], BoardRow] = {}
     for row in sorted(rows, key=lambda row: row.started):
-        key = (row.board.name, row.result.model, row.judge)
-        if (former := newest.pop(key, None)) is not None:
-            outcome.replaced.append(Replacement(key[1], key[0], former.entry.source, row.entry.source))
-        newest[key] = row
+        model, board = row.result.model, row.board.name
+        if (former := newest.pop((model, board, row.judge), None)) is not None:
+            outcome.replaced.append(Replacement(model, board, former.entry.source, row.entry.source))
+        newest[model, board, row.judge] = row
     outcome.accepted = list(newest.values())
     outcome.notes = _write(outcome.accepted, out, boards)
     return outcome
 
 
 def _check_out(folder: Path, out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"out='{out}' is a file; expected a folder to write")
+    # A clone of the Space has hidden files.
+    present = {path.name for path in out.iterdir() if not path.name.startswith(".")} if out.is_dir() else set()
+    is_space = present >= set(PAGE) and present <= {*PAGE, "results"}
     if out.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"out='{out}' is inside the folder of entries '{folder}'; choose another folder")
-    # A clone of the Space has hidden files.
-    there = {path.name for path in out.iterdir() if not path.name.startswith(".")} if out.is_dir() else set()
-    if there - {*PAGE, "results"} or (there and not set(PAGE) <= there):
-        raise UsageError(f"out='{out}' contains files that are not part of a leaderboard; choose a new or empty folder")
+    if (out.exists() and not out.is_dir()) or (present and not is_space):
+        raise UsageError(f"out='{out}' is not a folder of a leaderboard; choose a new or empty folder")
 
 
 def _split_results(

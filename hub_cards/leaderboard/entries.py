@@ -33,7 +33,6 @@ MAX_PREDICTIONS_BYTES = 1_000_000_000
 MAX_UNPACKED_BYTES = 4_000_000_000
 """Limit for the predictions in memory; a run of every task needs hundreds of megabytes."""
 _MAX_LINKS_BYTES = 5_000
-_LONGEST_URL = 500
 _DEEPEST = 10
 
 
@@ -44,11 +43,8 @@ def _without_user(url: AnyUrl) -> AnyUrl:
     return url
 
 
-HttpsUrl = Annotated[
-    AnyUrl,
-    UrlConstraints(max_length=_LONGEST_URL, allowed_schemes=["https"], host_required=True),
-    AfterValidator(_without_user),
-]
+_HTTPS = UrlConstraints(max_length=500, allowed_schemes=["https"], host_required=True)
+HttpsUrl = Annotated[AnyUrl, _HTTPS, AfterValidator(_without_user)]
 
 
 class Links(BaseModel):
@@ -126,10 +122,7 @@ def find_entries(folder: Path) -> list[Path]:
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
     entries = list(_entries(folder))
     if not entries and any(not path.name.startswith(".") for path in folder.iterdir()):
-        raise MissingFileError(
-            f"no entries: no folder in it contains {RESULTS_FILE} (an empty folder builds boards without entries)",
-            path=folder,
-        )
+        raise MissingFileError(f"no entries: no folder in it contains {RESULTS_FILE}", path=folder)
     return entries
 
 
@@ -172,34 +165,29 @@ def _check_file(path: Path, most: int) -> None:
 
 
 def _check_unpacked_size(path: Path) -> None:
-    """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size.
-
-    The sizes stated in the file are checked first. They may be wrong, and count a text shared by many rows only once.
-    The actual sizes are therefore summed batch by batch, without unpacking shared texts.
-    """
+    """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size."""
     from pyarrow import ArrowException, parquet
-
-    def check(size: int) -> None:
-        if size > MAX_UNPACKED_BYTES:
-            reason = f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry"
-            raise BadResultsError(reason, path=path)
 
     try:
         with parquet.ParquetFile(path) as file:
             leaves = [file.schema.column(index) for index in range(len(file.schema))]
             # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
             groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-            check(sum(group.total_byte_size + 8 * len(leaves) * group.num_rows for group in groups))
-        for leaf in leaves:
-            if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
-                raise BadResultsError(f"column {leaf.path} has fixed-length texts; expected strings", path=path)
-        texts, size = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"], 0
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(4096, use_threads=False):
-                size += sum(map(_size, batch.columns))
-                check(size)
+            size = sum(group.total_byte_size + 8 * len(leaves) * group.num_rows for group in groups)
+        if any(leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" for leaf in leaves):
+            raise BadResultsError("a column has fixed-length texts; expected strings", path=path)
+        if size <= MAX_UNPACKED_BYTES:
+            # The stated sizes may be wrong, and count a shared text only once; here shared texts stay packed.
+            texts, size = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"], 0
+            with parquet.ParquetFile(path, read_dictionary=texts) as file:
+                for batch in file.iter_batches(4096, use_threads=False):
+                    size += sum(map(_size, batch.columns))
+                    if size > MAX_UNPACKED_BYTES:
+                        break
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
+    if size > MAX_UNPACKED_BYTES:
+        raise BadResultsError(f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry", path=path)
 
 
 def _size(values: "Array") -> int:
@@ -225,7 +213,7 @@ def _read_links(path: Path) -> Links:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
-            f"{where}: {first['msg']}; allowed fields: model_url and run_url (https addresses of at most "
-            f"{_LONGEST_URL} characters), license (an identifier such as apache-2.0), parameters (a whole number)",
+            f"{where}: {first['msg']}; allowed are model_url and run_url (https addresses), license (an identifier "
+            "such as apache-2.0) and parameters (a whole number)",
             path=path,
         ) from error

@@ -25,8 +25,7 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
 
     Args:
         card: The text of `README.md`; "" if missing.
-        model: The model's name, used for a new `model-index`. In an existing one, the model with this name gets the
-            entries, or else the first model.
+        model: The model's name in the `model-index`; if no model there has it, the first one gets the entries.
         entries: The entries for the `results` of the `model-index`; without entries, the `model-index` stays unchanged.
         section: Markdown. It replaces the text between the marks; without marks, it is added at the end, with marks.
 
@@ -37,17 +36,14 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
     from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
     mark = _BYTE_ORDER_MARK if card.startswith(_BYTE_ORDER_MARK) else ""
-    text = card.removeprefix(mark)
-    is_crlf = "\r\n" in text and text.count("\r\n") == text.count("\n")
-    if is_crlf:
-        text = text.replace("\r\n", "\n")
+    line_end = "\r\n" if "\n" in card and card.count("\r\n") == card.count("\n") else "\n"
+    text = card.removeprefix(mark).replace(line_end, "\n")
     block = REGEX_YAML_BLOCK.match(text)
     before, metadata, rest = (text[: block.end(1)], block[2], text[block.end(2) :]) if block else ("", "", text)
     if entries:
         metadata = _with_results(metadata, model, entries)
         before, rest = before or "---\n", rest if block else f"\n---\n{rest}"
-    text = before + metadata + _with_section(rest, section)
-    return mark + (text.replace("\n", "\r\n") if is_crlf else text)
+    return mark + (before + metadata + _with_section(rest, section)).replace("\n", line_end)
 
 
 def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
@@ -56,13 +52,9 @@ def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]
 
     try:
         data = yaml.safe_load(metadata) or {}
-    # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"the card's metadata are not valid YAML: {error}") from error
-    if not isinstance(data, dict):
-        raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
-    wanted = {**data, _KEY: _merged_index(data.get(_KEY), model, entries)}
-    try:
+        if not isinstance(data, dict):
+            raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
+        wanted = {**data, _KEY: _merged_index(data.get(_KEY), model, entries)}
         index = yaml.safe_dump({_KEY: wanted[_KEY]}, sort_keys=False, allow_unicode=True, width=float("inf"))
         lines = f"{metadata}\n" if metadata else ""
         edited = _INDEX.sub(lambda _: index, lines, count=1) if _KEY in data else lines + index
@@ -71,9 +63,9 @@ def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]
                 return edited.removesuffix("\n")
         # Unusual line ends survive only as escapes.
         return yaml.safe_dump(wanted, sort_keys=False, width=float("inf")).removesuffix("\n")
-    # A hexadecimal number can be too long for Python to write as a decimal.
-    except ValueError as error:
-        raise DataError(f"the card's metadata cannot be rewritten: {error}") from error
+    # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise DataError(f"the card's metadata are not valid YAML: {error}") from error
 
 
 def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -82,10 +74,7 @@ def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) 
         return [{"name": model, "results": [*entries]}]
     is_list = isinstance(index, list) and all(isinstance(item, dict) for item in index)
     if not is_list or not all(isinstance(item.get("results") or [], list) for item in index):
-        raise DataError(
-            f"the card's {_KEY} is {index!r:.80}; expected a list of models, each with `name` and a list of `results`. "
-            "Correct or remove it."
-        )
+        raise DataError(f"the card's {_KEY} is {index!r:.80}; expected a list of models, each with a list of `results`")
     names = [item.get("name") for item in index]
     target = names.index(model) if model in names else 0
     others = [entry for entry in index[target].get("results") or [] if not is_ours(entry)]
@@ -94,13 +83,10 @@ def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) 
 
 def _with_section(text: str, section: str) -> str:
     marked = f"{BEGIN}\n{section.strip()}\n{END}"
-    begins, ends = text.count(BEGIN), text.count(END)
-    if not begins and not ends:
+    if BEGIN not in text and END not in text:
         return f"{text.rstrip()}\n\n{marked}\n" if text.strip() else f"{marked}\n"
-    first, last = text.find(BEGIN), text.find(END)
-    if begins != 1 or ends != 1 or last < first:
-        raise DataError(
-            f"the card has {begins} of the mark {BEGIN} and {ends} of {END}; expected one of each, in this order, or "
-            "none. Put them around the part to replace, or remove them."
-        )
-    return text[:first] + marked + text[last + len(END) :]
+    before, _, inside = text.partition(BEGIN)
+    _, _, after = inside.partition(END)
+    if (text.count(BEGIN), text.count(END)) != (1, 1) or END in before:
+        raise DataError(f"the card's marks {BEGIN} and {END} are not one pair in this order; correct or remove them")
+    return before + marked + after

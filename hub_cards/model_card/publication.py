@@ -70,16 +70,11 @@ def gaps(published: Sequence[Published]) -> list[str]:
 
 
 def write_changes(changed: Sequence[Change], folder: Path) -> None:
-    """Write the changed files into a folder.
-
-    Raises:
-        UsageError: The folder cannot be written.
-    """
-    for change in changed:
-        path = folder / change.path
+    """Write the changed files into a folder, or raise UsageError."""
+    for path, text in ((folder / change.path, change.after) for change in changed):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, change.after)
+            write_whole(path, text)
         except OSError as error:
             raise unwritable(f"--out {folder}", error) from error
 
@@ -103,11 +98,7 @@ def read_files(repo: str) -> tuple[dict[str, str], str]:
 
 
 def decoded(content: bytes, path: str) -> str:
-    """The text of a file.
-
-    Raises:
-        DataError: The file is not UTF-8.
-    """
+    """The text of a file in UTF-8, or DataError."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -115,16 +106,13 @@ def decoded(content: bytes, path: str) -> str:
 
 
 def push_changes(repo: str, changed: Sequence[Change], *, parent: str, create_pr: bool = False) -> str:
-    """Write changed files to a model repository on the Hub, in one commit.
+    """Write changed files to a model repository on the Hub, in one commit or pull request, and return its address.
 
     Args:
         repo: "user/name"; must exist.
         changed: The changes.
         parent: The commit on which they are based; if there is a newer one, the Hub refuses.
         create_pr: Open a pull request instead of writing to the repository.
-
-    Returns:
-        The address of the commit or pull request.
 
     Raises:
         HubError: The Hub refused or cannot be reached.

@@ -318,7 +318,7 @@ def nested(path):
         ("the footer of predictions declares a size of one byte", lying, "unpacks to more than 20,000,000"),
         ("a thousand predictions share a text that is stored once", repeated, "unpacks to more than 20,000,000"),
         ("options and groups of predictions share long texts", nested, "unpacks to more than 20,000,000"),
-        ("the texts of predictions are fixed-length binary values", fixed, "has fixed-length texts"),
+        ("the texts of predictions are fixed-length binary values", fixed, "fixed-length texts"),
     ),
 )
 def test_predictions_that_unpack_to_more(folder, models, monkeypatch, write, reason):

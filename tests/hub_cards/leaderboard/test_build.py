@@ -214,7 +214,7 @@ def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(space:
 def test_a_licence_or_size_that_is_not_one_is_refused(space: Space, field: dict[str, Any]) -> None:
     space.hand_in("bad", result_on(PERCEPTION, "org/bad")).with_name("links.json").write_text(json.dumps(field))
     (rejection,) = space.build().rejected
-    assert "identifier such as apache-2.0), parameters (a whole number)" in rejection.reasons[0]
+    assert "identifier such as apache-2.0) and parameters (a whole number)" in rejection.reasons[0]
 
 
 def test_a_build_can_be_repeated_and_gives_the_same(space: Space) -> None:
