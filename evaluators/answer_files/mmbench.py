@@ -17,7 +17,6 @@ than 32,767 characters is cut to its end, where reasoning models state their cho
 import io
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
 from eyechart.evaluators.requests.types import Row
@@ -28,7 +27,6 @@ COLUMNS = (
 )
 CELL_LIMIT = 32_767
 """Maximum number of characters in an XLSX cell."""
-_LETTERS = "ABCD"
 _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 
@@ -46,52 +44,31 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
     Returns:
         Name and contents of the file.
     """
-    rows = [_cells(row, reply, split) for row, reply in zip(passes, replies, strict=True)]
-    return {f"mmbench_{config}_{split}.xlsx": _workbook(sorted(rows, key=lambda cells: cells[0]))}
-
-
-def cell_text(text: str) -> str:
-    r"""The text as an XLSX cell can contain it.
-
-    Examples:
-        >>> cell_text("A\x00\r\nbecause"), cell_text("=B"), len(cell_text("B" * 40_000))
-        ('A \nbecause', '=B', 32767)
-    """
-    text = _ILLEGAL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return text[-CELL_LIMIT:]
-
-
-def _cells(row: Row, reply: str, split: str) -> list[Any]:
-    texts = {
-        "question": row["question"],
-        "hint": row["hint"],
-        **dict(zip(_LETTERS, row["options"], strict=False)),
-        "prediction": reply,
-        "category": _RELEASED.get(row["category"]) or row["category"],
-        "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
-        "split": split,
-    }
-    return [row["index"], *(cell_text(texts.get(name, "")) for name in COLUMNS[1:])]
-
-
-def _workbook(rows: Sequence[Sequence[Any]]) -> bytes:
     from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
 
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet()
-
-    def cell(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        made = WriteOnlyCell(sheet, value)
-        # Otherwise "=1" becomes a formula and "#N/A" an error.
-        made.data_type = "s"
-        return made
-
+    book = Workbook()
+    sheet = book.active
     sheet.append(COLUMNS)
-    for row in rows:
-        sheet.append([None if value == "" else cell(value) for value in row])
+    for row, reply in sorted(zip(passes, replies, strict=True), key=lambda answered: answered[0]["index"]):
+        texts = {
+            "question": row["question"],
+            "hint": row["hint"],
+            **dict(zip("ABCD", row["options"], strict=False)),
+            "prediction": reply,
+            "category": _RELEASED.get(row["category"]) or row["category"],
+            "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
+            "split": split,
+        }
+        sheet.append([row["index"], *(_cell_text(texts.get(name, "")) or None for name in COLUMNS[1:])])
+    for cell in (cell for row in sheet.rows for cell in row if isinstance(cell.value, str)):
+        # Otherwise "=1" becomes a formula and "#N/A" an error.
+        cell.data_type = "s"
     content = io.BytesIO()
     book.save(content)
-    return content.getvalue()
+    return {f"mmbench_{config}_{split}.xlsx": content.getvalue()}
+
+
+def _cell_text(text: str) -> str:
+    """The text as an XLSX cell can contain it."""
+    text = _ILLEGAL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return text[-CELL_LIMIT:]

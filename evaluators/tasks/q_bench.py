@@ -14,7 +14,11 @@ released code, which puts the image directly after the text.
 
 from dataclasses import replace
 
-from eyechart.evaluators.answer_files.q_bench import description_answer_file, pair_answer_file, perception_answer_file
+from eyechart.evaluators.answer_files.json_files import (
+    description_answer_file,
+    pair_answer_file,
+    perception_answer_file,
+)
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
