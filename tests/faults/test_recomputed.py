@@ -46,12 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *rows(
             NAMED,
             ("a score is raised", scored(accuracy=0.99), None, "scores.accuracy is 0.99; "),
-            (
-                "an interval is widened",
-                scored(accuracy_ci95=[0.2, 0.9]),
-                None,
-                "scores.accuracy_ci95[0] is 0.2; its pr",
-            ),
+            ("an interval is widened", scored(accuracy_ci95=[0.2, 0.9]), None, "scores.accuracy_ci95[0] is 0.2; its p"),
             ("some items are left out of the scores", without_a_group, None, "scores.by_question_type.what is None; "),
             ("a score is added", scored(bonus=1.0), None, "scores.bonus is 1.0; its predictions give None"),
             ("a reply is changed", None, put("text", "I would rather not say."), "scores.accuracy is 0."),

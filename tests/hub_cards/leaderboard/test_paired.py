@@ -195,9 +195,7 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
         tampered = runs | {name: choices(marks[name], images(), model=name)}
         found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
         assert found.p_values[0, 1] == expected > 1e-3
-        assert texts(found)[0] == [
-            "groups items by image differently than also: the larger p-value of both counts"
-        ]
+        assert texts(found)[0] == ["groups items by image differently than also: the larger p-value of both counts"]
     # Another name for each image changes nothing.
     renamed = runs | {"also": choices(marks["also"], [f"{name}!" for name in images(of=10)], model="also")}
     found = paired_tests(board_rows(tmp_path / "c", "q_bench/perception", renamed))
