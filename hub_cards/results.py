@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.served import unconfirmed_names
+from eyechart.evaluators.results.sources import unconfirmed_names
 from eyechart.evaluators.tasks import headline_of, known_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec, value_at

@@ -75,7 +75,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
     answers = run.answers(key)
     if answers is None:
         raise UsageError(f"{key.title}: the run has no predictions for this task, or has the task several times")
-    given = [row for row in answers.rows(range(len(answers))) if row["pass"] != OPEN]
+    given = [row for row in answers.rows() if row["pass"] != OPEN]
     missing = len(result.left_out) + sum(bool(row["error"]) for row in given)
     if missing:
         raise UsageError(

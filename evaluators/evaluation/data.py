@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError, unkno
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL, is_mini_source
+from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
 
 _MADE = ("id", "first_id", "second_id")
@@ -123,7 +123,7 @@ class LoadedData:
     @property
     def is_mini(self) -> bool:
         """Whether the items are known to be synthetic; False for a `Dataset` object, for which this is unknown."""
-        return is_mini_source(self.source) or mini.is_release(self.source)
+        return self.source == MINI or mini.is_release(self.source)
 
 
 def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:

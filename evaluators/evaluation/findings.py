@@ -11,7 +11,7 @@ from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.served import served_notes
+from eyechart.evaluators.results.sources import served_notes
 from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_replies
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING

@@ -10,7 +10,7 @@ from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.report.scores import BY_WORDS, title_of_data
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
+from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -83,7 +83,8 @@ def cards(runs: Sequence[Run]) -> list[Card]:
 def _card_score(key: TaskKey, runs: Sequence[Run]) -> CardScore:
     results = [(run.label, run.tasks[key]) for run in runs if key in run.tasks]
     spec = next((spec for _, result in results if (spec := result.headline_spec()) is not None), None)
-    unparsed = {label: unparsed_line(result.scores or {}, result.diagnostics) for label, result in results}
+    notes = {label: unparsed_note(result.scores or {}, result.diagnostics) for label, result in results}
+    unparsed = {label: note.text if note else "" for label, note in notes.items()}
     values = []
     if spec is None:
         # Without a single rating there is no score.
@@ -134,7 +135,8 @@ def against_chance(head: Sequence[Card]) -> list[str]:
             for value in score.values:
                 if value.above_chance is not None:
                     by_run.setdefault(value.run, []).append((name, value.above_chance))
-    return [f"{run}: {verdict(scores)}" if len(by_run) > 1 else verdict(scores) for run, scores in by_run.items()]
+    texts = {run: chance_note(scores).text for run, scores in by_run.items()}
+    return [f"{run}: {text}" if len(texts) > 1 else text for run, text in texts.items()]
 
 
 class _Scale(NamedTuple):

@@ -150,7 +150,7 @@ def _questions(key: TaskKey, runs: Sequence[Run]) -> list[_Replies]:
         protocol = PROTOCOLS.get(str(run.tasks[key].settings.get("protocol")))
         # Without its protocol, a result's columns are as they are in the file.
         items = None if protocol is None else [item.record() for item in answers.items(protocol.item_type)]
-        for sample in read_samples(answers.rows(range(len(answers))) if items is None else items):
+        for sample in read_samples(answers.rows() if items is None else items):
             questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
     return list(questions.values())
 

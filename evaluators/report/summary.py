@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from eyechart.evaluators.report.scores import BY_WORDS, heading, is_mini, title_of_data
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_rows import SPREAD_NOTE, interval_notes, repeat_rows, score_rows
+from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _LEFT_OUT = 50
@@ -170,9 +171,10 @@ def _caveats(result: TaskResult) -> Iterator[str]:
 
 def _notes(result: TaskResult) -> Iterator[str]:
     repeats = result.diagnostics.get("repeats", {})
-    yield from interval_notes([("", result.scores or {}), ("", repeats.get("choices", {}))])
+    notes = interval_notes([("", result.scores or {}), ("", repeats.get("choices", {}))])
     if repeats:
-        yield f"{SPREAD_NOTE}."
+        notes.append(note("interval_of_spread", tasks=[]))
+    yield from (note.text for note in notes)
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
     if len(result.warnings) > _WARNINGS:
         yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in results.json."

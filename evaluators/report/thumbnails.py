@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import OFFICIAL, is_mini_source
+from eyechart.evaluators.results.sources import MINI, OFFICIAL
 from eyechart.evaluators.tasks import known_task
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def add_images(
     source = settings.get("source")
     if not isinstance(source, str):
         return {}, "the run's settings do not name the data"
-    if source != OFFICIAL and not is_mini_source(source) and not Path(source).exists():
+    if source != OFFICIAL and source != MINI and not Path(source).exists():
         return {}, f"the data are no longer at {source!r}"
     try:
         with without_progress_bars():
@@ -118,7 +118,7 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
         return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
-    is_mini = is_mini_source(source)
+    is_mini = source == MINI
     request = DataRequest(
         dataset=key.dataset,
         split=key.split,

@@ -13,7 +13,7 @@ from eyechart.evaluators.results.items import (
     RESULT_COLUMNS,
     Item,
     arrow_type,
-    items_in,
+    column_types,
     read_predictions,
     with_type,
 )
@@ -63,14 +63,18 @@ class Answers:
         Raises:
             BadResultsError: A column has another type than the items.
         """
-        return items_in(self.table, kind, self.path)
+        columns = {name: column for name, column in column_types(kind).items() if name in self.table.column_names}
+        table = self.table.select(list(columns))
+        for name, column in columns.items():
+            table = with_type(table, name, column, self.path)
+        return [kind.of(record) for record in table.to_pylist(maps_as_pydicts="strict")]
 
     def __len__(self) -> int:
         """Number of answers."""
         return self.table.num_rows
 
     def column(self, name: str, kind: Any = None) -> list[Any]:
-        """One column; with its type, as that of an item's field, another type is an error."""
+        """One column; with the type of a field, a column of another type is an error."""
         if name not in self.table.column_names:
             return [None] * len(self)
         table = self.table if kind is None else with_type(self.table, name, arrow_type(kind), self.path)
@@ -83,9 +87,9 @@ class Answers:
 
         return replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
 
-    def rows(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        """Some rows, in the order given."""
-        rows: list[dict[str, Any]] = self.table.take(list(places)).to_pylist() if places else []
+    def rows(self) -> list[dict[str, Any]]:
+        """All columns, by row."""
+        rows: list[dict[str, Any]] = self.table.to_pylist(maps_as_pydicts="strict")
         return rows
 
 
@@ -106,13 +110,13 @@ class Run:
     @cached_property
     def tasks(self) -> Mapping[TaskKey, TaskResult]:
         """Results by key, in the order of the run."""
-        found: dict[TaskKey, TaskResult] = {}
+        tasks: dict[TaskKey, TaskResult] = {}
         for result in self.results.tasks:
             key = TaskKey(result.task, result.dataset, result.split)
-            while key in found:
+            while key in tasks:
                 key = key._replace(repeat=key.repeat + 1)
-            found[key] = result
-        return found
+            tasks[key] = result
+        return tasks
 
     def answers(self, key: TaskKey) -> Answers | None:
         """The answers to a task, from the first repeat, which its scores are computed from.
@@ -123,12 +127,11 @@ class Run:
             return None
         import pyarrow.compute
 
-        masks = [pyarrow.compute.equal(self.predictions[name], getattr(key, name)) for name in RESULT_COLUMNS[:3]]
         mask = pyarrow.compute.equal(self.predictions["repeat"], 1)
-        for other in masks:
-            mask = pyarrow.compute.and_(mask, other)
-        found = self.predictions.filter(mask)
-        return Answers(found, self.folder / PREDICTIONS_FILE) if found.num_rows else None
+        for name in RESULT_COLUMNS[:3]:
+            mask = pyarrow.compute.and_(mask, pyarrow.compute.equal(self.predictions[name], getattr(key, name)))
+        table = self.predictions.filter(mask)
+        return Answers(table, self.folder / PREDICTIONS_FILE) if table.num_rows else None
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
@@ -174,7 +177,7 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
         f"{model} ({path.resolve().name})" if models.count(model) > 1 else model
         for model, path in zip(models, paths, strict=True)
     ]
-    return [f"{name}, run {place + 1}" if named.count(name) > 1 else name for place, name in enumerate(named)]
+    return [f"{name}, run {number}" if named.count(name) > 1 else name for number, name in enumerate(named, 1)]
 
 
 def _model_label(model: str) -> str:

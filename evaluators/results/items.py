@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_type_hints
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import BadResultsError, UsageError
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema, Table
@@ -24,6 +24,7 @@ MAIN = "main"
 RESULT_COLUMNS = ("task", "dataset", "split", "model")
 """Columns of the file that say which result an item belongs to."""
 _ALIASES = {"pass_name": "pass"}
+"""Columns with another name than their field."""
 
 
 @dataclass(frozen=True)
@@ -56,45 +57,26 @@ class Item:
 
     @classmethod
     @cache
-    def columns(cls) -> dict[str, Any]:
-        """The type of each column."""
-        hints = get_type_hints(cls)
-        return {column: _without_none(hints[name]) for column, name in cls._names().items()}
+    def columns(cls) -> dict[str, str]:
+        """The field of each column."""
+        return {_ALIASES.get(part.name, part.name): part.name for part in fields(cls)}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """The item of a row of the file; columns that are missing or null have their defaults."""
-        given: dict[str, Any] = {
-            name: dict(value) if column in cls.maps() else value
-            for column, name in cls._names().items()
-            if (value := record.get(column)) is not None
-        }
-        return cls(**given)
+        return cls(**{name: record[column] for column, name in cls.columns().items() if record.get(column) is not None})
 
     def record(self) -> dict[str, Any]:
         """The item as a row of the file."""
-        values = {column: getattr(self, name) for column, name in self._names().items()}
-        return values | {name: list(values[name].items()) for name in self.maps() if values[name] is not None}
-
-    @classmethod
-    @cache
-    def maps(cls) -> tuple[str, ...]:
-        """The columns that map names to values."""
-        return tuple(name for name, hint in cls.columns().items() if get_origin(hint) is Mapping)
-
-    @classmethod
-    @cache
-    def _names(cls) -> dict[str, str]:
-        """The field of each column."""
-        return {_ALIASES.get(one.name, one.name): one.name for one in fields(cls)}
+        return {column: getattr(self, name) for column, name in self.columns().items()}
 
 
 def by_row(items: Iterable[Any]) -> list[dict[str, Any]]:
     """The items of each row by pass, in the order of the rows."""
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for item in items:
-        found.setdefault(item.id, {})[item.pass_name] = item
-    return list(found.values())
+        rows.setdefault(item.id, {})[item.pass_name] = item
+    return list(rows.values())
 
 
 def columns_of(items: Sequence[Item], *names: str) -> dict[str, list[Any]]:
@@ -104,13 +86,16 @@ def columns_of(items: Sequence[Item], *names: str) -> dict[str, list[Any]]:
 
 def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Any]:
     """The items with fields from columns, as those functions return them."""
-    names = list(columns)
     rows = zip(*columns.values(), strict=True)
-    return [replace(item, **dict(zip(names, row, strict=True))) for item, row in zip(items, rows, strict=True)]
+    return [replace(item, **dict(zip(columns, row, strict=True))) for item, row in zip(items, rows, strict=True)]
 
 
 def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
-    """Write one row for each item; the file is replaced."""
+    """Write one row for each item; the file is replaced.
+
+    Raises:
+        UsageError: Two types of items have a column of the same name and another type.
+    """
     import pyarrow
     from pyarrow import parquet
 
@@ -119,21 +104,34 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
         for result in results
         for item in result.items
     ]
-    kinds: list[type[Item]] = list({type(item): True for result in results for item in result.items})
+    kinds = dict.fromkeys(type(item) for result in results for item in result.items)
     # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
     with path.open("wb") as file:
         parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema_of(kinds)), file)
 
 
+@cache
+def column_types(kind: type[Item]) -> dict[str, "DataType"]:
+    """The columns of a type of items."""
+    hints = get_type_hints(kind)
+    return {column: arrow_type(hints[name]) for column, name in kind.columns().items()}
+
+
 def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
-    """The columns of a file with items of some types."""
+    """The columns of a file with items of some types.
+
+    Raises:
+        UsageError: Two of them have a column of the same name and another type.
+    """
     import pyarrow
 
-    every: list[type[Item]] = [Item, *kinds]
-    columns = {name: hint for kind in every for name, hint in kind.columns().items()}
-    return pyarrow.schema(
-        {**dict.fromkeys(RESULT_COLUMNS, pyarrow.string()), **{n: arrow_type(h) for n, h in columns.items()}}
-    )
+    columns = dict.fromkeys(RESULT_COLUMNS, pyarrow.string())
+    for kind in (Item, *kinds):
+        for name, column in column_types(kind).items():
+            if columns.setdefault(name, column) != column:
+                reason = f"is {column} in {kind.__name__} and {columns[name]} in another type of items of this run"
+                raise UsageError(f"the column {name!r} of predictions {reason}; rename the field in one of them")
+    return pyarrow.schema(columns)
 
 
 def read_predictions(path: Path) -> "Table | None":
@@ -162,19 +160,6 @@ def read_predictions(path: Path) -> "Table | None":
     return table
 
 
-def items_in(table: "Table", kind: type[Item], path: Path) -> list[Any]:
-    """The items of a table's rows.
-
-    Raises:
-        BadResultsError: A column has another type than the items.
-    """
-    schema = schema_of([kind])
-    table = table.select([name for name in kind.columns() if name in table.column_names])
-    for name in table.column_names:
-        table = with_type(table, name, schema.field(name).type, path)
-    return [kind.of(record) for record in table.to_pylist()]
-
-
 def with_type(table: "Table", name: str, expected: "DataType", path: Path) -> "Table":
     """The table with a column of the expected type.
 
@@ -192,20 +177,14 @@ def with_type(table: "Table", name: str, expected: "DataType", path: Path) -> "T
         raise BadResultsError(reason, path=path) from error
 
 
-def _without_none(hint: Any) -> Any:
-    """The type of a field that may be None."""
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (part for part in get_args(hint) if part is not type(None))
-    return hint
-
-
 def arrow_type(hint: Any) -> "DataType":
-    """The type of a column for the type of a field."""
+    """The type of a column for the type of a field, which may be None."""
     import pyarrow
 
-    hint = _without_none(hint)
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
     plain = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     if hint in plain:
         return plain[hint]
-    first, *others = get_args(hint)
-    return pyarrow.map_(arrow_type(first), arrow_type(others[0])) if others else pyarrow.list_(arrow_type(first))
+    first, *others = map(arrow_type, get_args(hint))
+    return pyarrow.map_(first, others[0]) if others else pyarrow.list_(first)

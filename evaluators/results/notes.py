@@ -5,7 +5,6 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from eyechart.evaluators.results.sources import MINI
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 
 
@@ -142,12 +141,37 @@ def _difference_interval(v: Mapping[str, Any]) -> str:
 
 def _synthetic(v: Mapping[str, Any]) -> str:
     of_tasks = f" of {', '.join(v['tasks'])}" if v["tasks"] else ""
-    return f"The data{of_tasks} are {MINI}, so the scores are not comparable with published ones."
+    return f"The data{of_tasks} are synthetic demo data, so the scores are not comparable with published ones."
 
 
 def _verdict(v: Mapping[str, Any]) -> str:
     words = f"{v['higher']} (by {v['by'].lstrip('+-')}" if v["higher"] else f"no significant difference ({v['by']}"
     return f"{v['task']}: {words}, {v['p']})"
+
+
+def _interval(v: Mapping[str, Any]) -> str:
+    words = KINDS[v["kind"]]
+    lead = "95 % " if words.startswith("Wilson") else ""
+    return f"{lead}{words if lead else words[0].upper() + words[1:]}: {'; '.join(v['scores'])}."
+
+
+def _chance(v: Mapping[str, Any]) -> str:
+    n = len(v["above"]) + len(v["below"])
+    if n == 1:
+        return f"{'Better' if v['above'] else 'Not better'} than chance: {[*v['above'], *v['below']][0]}."
+    others = f" Not better: {', '.join(v['below'])}." if v["below"] else ""
+    count = f"{len(v['above'])} of {n}" if v["below"] else f"all {n}"
+    return f"Better than chance: {count} scores with a chance level.{others}"
+
+
+def _mostly_unparsed(v: Mapping[str, Any]) -> str:
+    incomplete = "are cut off or empty" if v["are_texts"] else "could not be parsed"
+    return f"{v['unparsed']:,} of {v['of']:,} replies {incomplete}: the score does not describe the model."
+
+
+def _of_tasks(reason: str) -> Callable[[Mapping[str, Any]], str]:
+    """Why scores have no interval, with their tasks if there are several."""
+    return lambda v: f"No interval{reason}{': ' if v['tasks'] else ''}{', '.join(v['tasks'])}."
 
 
 def _repeated_rows(v: Mapping[str, Any]) -> str:
@@ -167,6 +191,7 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         "averages that include MM21. For opinion scores, add LICQA's lists: --data-arg mm21_dir=FOLDER."
     ),
     "blind": lambda v: "The model was not shown the images.",
+    "chance": _chance,
     "cut_off": _cut_off,
     "left_out_of_circular": lambda v: (
         f"{_count(v['questions'], 'question', 'questions')} left out of CircularEval: not every pass has a reply, and "
@@ -177,6 +202,9 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "forced_missing": lambda v: (
         f"{v['missing']} of {v['asked']} refused questions have no second reply and count as incorrect refusals."
     ),
+    "interval": _interval,
+    "interval_of_averages": _of_tasks(", as averages are over parts that may share images"),
+    "interval_of_spread": _of_tasks(" for mean ± SD, which describes how repeats of the same items differ"),
     "judge_failed": _judge_failed,
     "judge_lost": lambda v: (
         f"Incomplete: the judge {v['judge']} gave no reply in {v['rounds']} rounds, which count as failed; the first "
@@ -185,9 +213,12 @@ WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "judge_served": lambda v: (
         f"The judge's server answered as {', '.join(map(repr, v['served']))}, but {v['judge']!r} was requested."
     ),
+    "mostly_unparsed": _mostly_unparsed,
+    "no_interval": lambda v: f"No interval, as {v['kind']}: {'; '.join(v['scores'])}.",
     "overlap": lambda v: (
         "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference."
     ),
+    "plain_intervals": lambda v: f"All other 95 % intervals: {'; '.join(KINDS[kind] for kind in v['kinds'])}.",
     "private": _private,
     "provider_decoding": lambda v: (
         "The provider chose the decoding: no temperature was sent. Asking again may give other replies."

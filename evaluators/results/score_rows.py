@@ -1,23 +1,24 @@
-"""Scores as lines of a table, for printed tables, reports and cards."""
+"""Scores as lines of a table, and notes about their intervals, for printed tables, reports and cards."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.metrics.reply_counts import unparsed_replies
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import INTERVALS, specs_in
-from eyechart.metrics.scoring.statistics.intervals import KINDS, PLAIN
+from eyechart.metrics.scoring.statistics.intervals import PLAIN
 
-_NONE = "no interval, as "
 _MOST_UNPARSED = 0.2
 """Above this share of replies that could not be parsed, a run has no verdict."""
-SPREAD_NOTE = "No interval for mean ± SD, which describes how repeats of the same items differ"
-"""Why `repeat_rows` have no intervals."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
+Scores = Mapping[str, Any]
+_Kind = tuple[str, str]
+"""Code of the note about an interval, and the kind of interval or the reason for none."""
 
 
-def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
+def score_rows(scores: Scores, group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
     """The scores of a metric as texts for `COLUMNS`.
 
     Args:
@@ -36,7 +37,7 @@ def score_rows(scores: Mapping[str, Any], group: str = "") -> Iterator[tuple[str
         )
 
 
-def is_above_chance(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool | None:
+def is_above_chance(spec: ScoreSpec, scores: Scores) -> bool | None:
     """Whether the 95 % interval of a score is above its chance level.
 
     None without interval or chance level, and if too few replies could be parsed for a verdict.
@@ -44,11 +45,11 @@ def is_above_chance(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool | None:
     bounds, chance = spec.bounds(scores), spec.chance_level(scores)
     if not bounds or chance is None or not spec.higher_is_better or math.isnan(bounds[0] + chance):
         return None
-    return None if unparsed_line(scores) else bounds[0] > chance
+    return None if unparsed_note(scores) else bounds[0] > chance
 
 
-def unparsed_line(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> str:
-    """That too many replies could not be parsed for the scores to describe the model; "" if they do.
+def unparsed_note(scores: Scores, diagnostics: Mapping[str, Any] | None = None) -> Note | None:
+    """That too many replies could not be parsed for the scores to describe the model; None if they do.
 
     Args:
         scores: What a metric returned.
@@ -58,31 +59,18 @@ def unparsed_line(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | No
     if diagnostics and "unread" in diagnostics:
         count, total = diagnostics["unread"], diagnostics["replies"]
     if count <= _MOST_UNPARSED * total:
-        return ""
-    incomplete = "are cut off or empty" if "outcomes" in scores else "could not be parsed"
-    return f"{count:,} of {total:,} replies {incomplete}: the score does not describe the model"
+        return None
+    return note("mostly_unparsed", unparsed=count, of=total, are_texts="outcomes" in scores)
 
 
-def verdict(found: Sequence[tuple[str, bool]]) -> str:
-    """Which scores are better than chance, in one or two sentences.
-
-    Args:
-        found: Name of each score that has an interval and a chance level, and whether it is above; at least one.
-
-    Examples:
-        >>> verdict([("q_bench/perception", True), ("two_afc/coarse", False)])
-        'Better than chance: 1 of 2 scores with a chance level. Not better: two_afc/coarse.'
-    """
-    below = [name for name, is_above in found if not is_above]
-    if len(found) == 1:
-        return f"{'Not better' if below else 'Better'} than chance: {found[0][0]}."
-    count = f"{len(found) - len(below)} of {len(found)}" if below else f"all {len(found)}"
-    others = f" Not better: {', '.join(below)}." if below else ""
-    return f"Better than chance: {count} scores with a chance level.{others}"
+def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
+    """Which scores are better than chance, from their names and whether each is; at least one."""
+    below = [name for name, is_above in scores if not is_above]
+    return note("chance", above=[name for name, is_above in scores if is_above], below=below)
 
 
-def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, str]]:
-    """The same for several repeats: mean and sample standard deviation, pass@K, majority vote.
+def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[tuple[str, str, str, str, str]]:
+    """The same as `score_rows` for several repeats: mean and sample standard deviation, pass@K, majority vote.
 
     Args:
         repeats: The diagnostics of that name; empty if missing.
@@ -97,9 +85,8 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Mapping[str, Any]) -> Iterat
 
 
 def interval_notes(
-    results: Iterable[tuple[str, Mapping[str, Any]]],
-    groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]] = (),
-) -> list[str]:
+    results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]] = ()
+) -> list[Note]:
     """How 95 % intervals were computed if items are not independent, and why scores have none.
 
     Args:
@@ -107,109 +94,76 @@ def interval_notes(
         groups: The same, with the scores of each shown group.
 
     Returns:
-        A line for each kind of interval other than plain ones, and for each reason without interval.
-
-    Examples:
-        >>> about = {"accuracy": {"kind": "wilson-unread", "units": 40}}
-        >>> interval_notes([("own", {"accuracy": 0.5, "n": 40, "intervals": about})])[0][-27:]
-        ': own: accuracy (40 items).'
+        A note for each kind of interval other than plain ones, and for each reason without interval.
     """
-    found = _places(results, groups)
-    return [f"{_sentence(kind)}: {'; '.join(places)}." for kind, places in found.items()]
-
-
-def _sentence(kind: str) -> str:
-    return f"95 % {kind}" if kind.startswith("Wilson") else kind[0].upper() + kind[1:]
-
-
-def _places(
-    results: Iterable[tuple[str, Mapping[str, Any]]], groups: Iterable[tuple[str, Mapping[str, Mapping[str, Any]]]]
-) -> Mapping[str, Iterable[str]]:
-    """The scores with each kind of interval or reason without interval; those with plain intervals are left out."""
-    found: dict[str, dict[str, None]] = {}
+    by_kind: dict[_Kind, dict[str, None]] = {}
     for name, scores in results:
-        alike: dict[tuple[str, str], list[str]] = {}
+        labels: dict[tuple[_Kind, str], list[str]] = {}
         for spec in _shown_specs(scores):
-            if note := _note(spec, scores):
-                alike.setdefault(note, []).append(spec.label)
-        for (reason, units), labels in alike.items():
-            found.setdefault(reason, {})[_named(name, f"{' / '.join(labels)}{units}")] = None
+            if kind := _kind(spec, scores):
+                labels.setdefault((kind, _units(spec, scores)), []).append(spec.label)
+        for (kind, units), alike in labels.items():
+            by_kind.setdefault(kind, {})[_named(name, f"{' / '.join(alike)}{units}")] = None
     for name, parts in groups:
-        for reason, place in _group_notes(parts):
-            found.setdefault(reason, {})[_named(name, place)] = None
-    return found
-
-
-def _named(name: str, place: str) -> str:
-    return f"{name}: {place}" if name else place
-
-
-def _group_notes(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Kinds of intervals and reasons for none, with their scores and groups."""
-    having: dict[str, list[str]] = {}
-    noted: dict[str, dict[str, list[str]]] = {}
-    for group, scores in parts.items():
-        for spec in _shown_specs(scores, is_group=True):
+        shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
+        having: dict[str, list[str]] = {}
+        noted: dict[tuple[_Kind, str], list[str]] = {}
+        for spec, group in shown:
             having.setdefault(spec.label, []).append(group)
-            if note := _note(spec, scores):
-                noted.setdefault(note[0], {}).setdefault(spec.label, []).append(group)
-    for reason, by_label in noted.items():
-        alike: dict[str, list[str]] = {}
-        for label, of in by_label.items():
-            alike.setdefault(_among(of, having[label]), []).append(label)
-        yield from ((reason, f"{' / '.join(labels)} in {of}") for of, labels in alike.items())
+            if kind := _kind(spec, parts[group]):
+                noted.setdefault((kind, spec.label), []).append(group)
+        alike_labels: dict[tuple[_Kind, str], list[str]] = {}
+        for (kind, label), of in noted.items():
+            in_groups = "all groups" if of == having[label] and len(of) > 1 else ", ".join(of)
+            alike_labels.setdefault((kind, in_groups), []).append(label)
+        for (kind, in_groups), alike in alike_labels.items():
+            by_kind.setdefault(kind, {})[_named(name, f"{' / '.join(alike)} in {in_groups}")] = None
+    return [note(code, kind=kind, scores=list(scores)) for (code, kind), scores in by_kind.items()]
 
 
-def _among(groups: Sequence[str], everything: Sequence[str]) -> str:
-    """Name some groups, or the groups that are excluded, whichever is shorter."""
-    others = [group for group in everything if group not in groups]
-    if not others:
-        return "all groups" if len(groups) > 1 else groups[0]
-    return ", ".join(groups) if len(groups) <= len(others) else f"all groups but {', '.join(others)}"
+def _named(name: str, scores: str) -> str:
+    return f"{name}: {scores}" if name else scores
 
 
-def plain_interval_note(results: Iterable[Mapping[str, Any]], groups: Iterable[Mapping[str, Any]]) -> str:
-    """How the intervals that `interval_notes` does not mention were computed; "" if missing.
-
-    Args:
-        results: Scores of the shown results.
-        groups: Scores of the shown groups.
-    """
-    shown = [
-        (spec, scores)
-        for parts, is_group in ((results, False), (groups, True))
-        for scores in parts
-        for spec in _shown_specs(scores, is_group=is_group)
-    ]
+def plain_interval_note(
+    results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]]
+) -> Note | None:
+    """How the intervals that `interval_notes` does not mention were computed; None if there are none."""
+    shown = [(spec, scores) for _, scores in results for spec in _shown_specs(scores)]
+    parts = [scores for _, of_groups in groups for scores in of_groups.values()]
+    shown += [(spec, scores) for scores in parts for spec in _shown_specs(scores, is_group=True)]
     kinds = {scores.get(INTERVALS, {}).get(spec.key, {}).get("kind") for spec, scores in shown}
-    words = [KINDS[kind] for kind in PLAIN if kind in kinds]
-    return "; ".join(words)
+    plain = [kind for kind in PLAIN if kind in kinds]
+    return note("plain_intervals", kinds=plain) if plain else None
 
 
-def _shown_specs(scores: Mapping[str, Any], is_group: bool = False) -> Iterator[ScoreSpec]:
+def _shown_specs(scores: Scores, is_group: bool = False) -> Iterator[ScoreSpec]:
     """The scores that have a line."""
     for spec in specs_in(scores):
+        is_shown = spec.in_table or (spec.above_zero and spec.value(scores) > 0)
         # With nested scores, groups would have too many lines.
-        if _is_shown(spec, scores) and not (is_group and "." in spec.key):
+        if is_shown and not (is_group and "." in spec.key):
             yield spec
 
 
-def _is_shown(spec: ScoreSpec, scores: Mapping[str, Any]) -> bool:
-    return spec.in_table or (spec.above_zero and spec.value(scores) > 0)
-
-
-def _note(spec: ScoreSpec, scores: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A score's kind of interval or why it has none, and its units; None for plain intervals."""
+def _kind(spec: ScoreSpec, scores: Scores) -> _Kind | None:
+    """A score's kind of interval or why it has none; None for plain intervals."""
     if spec.no_interval:
-        return f"{_NONE}{spec.no_interval}", ""
+        return "no_interval", spec.no_interval
     about = scores.get(INTERVALS, {}).get(spec.key)
     if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
         return None
-    kind, words = about["kind"], KINDS[about["kind"]]
+    return "interval", about["kind"]
+
+
+def _units(spec: ScoreSpec, scores: Scores) -> str:
+    """The number of units of a score's interval, such as " (12 clusters)"."""
+    if spec.no_interval:
+        return ""
+    kind, units = scores[INTERVALS][spec.key]["kind"], scores[INTERVALS][spec.key]["units"]
     is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
     of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
-    units = f" ({about['units']:,} {of}{'' if about['units'] == 1 else 's'})"
-    return words, units
+    return f" ({units:,} {of}{'' if units == 1 else 's'})"
 
 
 def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
-from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_line, verdict
+from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import print_line, print_note
 from eyechart.evaluators.runs.notes import Note, asked_items, extent, notes_of
@@ -68,8 +68,8 @@ def print_screen(output: Console, evaluations: Sequence[TaskResult], failed: Seq
     """Print the results of a run."""
     rows = list(headlines(evaluations))
     for row in rows:
-        if line := unparsed_line(row.evaluation.scores or {}, row.evaluation.diagnostics):
-            print_note(output, f"{row.name}: {line}.", "red")
+        if note := unparsed_note(row.evaluation.scores or {}, row.evaluation.diagnostics):
+            print_note(output, f"{row.name}: {note.text}", "red")
     lines, marked = _shown_notes(notes_of(evaluations), rows, output.width)
     print_note(output, _title(rows), "bold")
     is_average = len(rows) == 1 and rows[0].evaluation.dataset == AVERAGE
@@ -93,7 +93,7 @@ def headlines(evaluations: Sequence[TaskResult]) -> Iterator[Headline]:
 def verdict_lines(rows: Sequence[Headline]) -> list[str]:
     """Which tasks are better than chance, as the report says it."""
     found = [(row.name, is_above) for row in rows if (is_above := row.is_above_chance()) is not None]
-    return [verdict(found)] if found else []
+    return [chance_note(found).text] if found else []
 
 
 def _interval(spec: ScoreSpec, bounds: Sequence[float]) -> str:

@@ -8,15 +8,9 @@ from rich.table import Table
 
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.finished_runs import result_title
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.results.score_rows import (
-    COLUMNS,
-    SPREAD_NOTE,
-    interval_notes,
-    plain_interval_note,
-    repeat_rows,
-    score_rows,
-)
+from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
 from eyechart.evaluators.runs.console import add_heading, add_scores, print_note, scores_table
 from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
 from eyechart.metrics.scores import GAIN
@@ -90,15 +84,12 @@ def interval_lines(evaluations: Sequence[TaskResult]) -> list[str]:
     """How the interval of each number in the table was computed, or why it has no interval."""
     whole = [(e.task, part) for e in evaluations for part in _shown_whole(e)]
     groups = [(e.task, {**dict(_asked_for(e)), **dict(_parts(e))}) for e in evaluations]
-    lines = interval_notes(whole, groups)
-    plain = plain_interval_note([part for _, part in whole], [part for _, parts in groups for part in parts.values()])
-    if plain:
-        lines.append(f"All other 95 % intervals: {plain}.")
+    notes = [*interval_notes(whole, groups), plain_interval_note(whole, groups)]
     if repeated := [e.task for e in evaluations if "repeats" in e.diagnostics]:
-        lines.append(f"{SPREAD_NOTE}: {', '.join(repeated)}.")
+        notes.append(note("interval_of_spread", tasks=repeated))
     if averaged := [e.task for e in evaluations if _averages(e)]:
-        lines.append(f"No interval, as averages are over parts that may share images: {', '.join(averaged)}.")
-    return lines
+        notes.append(note("interval_of_averages", tasks=averaged))
+    return [note.text for note in notes if note]
 
 
 def _rows(evaluation: TaskResult) -> Iterator[_Cells]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from eyechart.evaluators.published import PublishedTable
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.score_rows import interval_notes, unparsed_line
+from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
@@ -132,7 +132,7 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
         "interval": _interval_note(row.board.main.score.key, scores),
         "judge": judge_of(row.result),
         "precomputed": row.is_precomputed,
-        "unparsed": bool(unparsed_line(scores, row.result.diagnostics)),
+        "unparsed": bool(unparsed_note(scores, row.result.diagnostics)),
         "decoded_by_provider": row.is_decoded_by_provider,
         "unchecked": row.check.unchecked,
         "release": row.check.release,
@@ -169,7 +169,7 @@ def _facets(row: BoardRow) -> dict[str, Any]:
 def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
     """How the interval of the main score was computed; None if it simply treats items as independent."""
     about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
-    return next(iter(interval_notes([("", {**scores, INTERVALS: about})])), None)
+    return next((note.text for note in interval_notes([("", {**scores, INTERVALS: about})])), None)
 
 
 def _source(table: PublishedTable) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _intervals(published: Sequence[Published]) -> str:
         about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
         shown.append((entry.result.task, {**scores, INTERVALS: about}))
     # Reasons for having no interval are in the report.
-    kinds = [markdown(note) for note in interval_notes(shown) if not note.startswith("No interval")]
+    kinds = [markdown(note.text) for note in interval_notes(shown) if not note.text.startswith("No interval")]
     first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
     return " ".join((first, *kinds))
 

@@ -17,9 +17,8 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.finished_runs import read_runs, result_title
-from eyechart.evaluators.results.official import official_items, scored_items
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, TaskResult
-from eyechart.evaluators.results.sources import GIVEN, OFFICIAL
+from eyechart.evaluators.results.sources import GIVEN, OFFICIAL, official_items, scored_items
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.hub_cards.model_card.benchmark import pretty_name
 from eyechart.hub_cards.recomputing import Recomputing

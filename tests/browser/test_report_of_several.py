@@ -53,7 +53,7 @@ def report(runs, tmp_path_factory):
 def answers(runs):
     """The models' answers to each question of the first task, by the question's id."""
     of_runs = [next(run.answers(key) for key in run.tasks if key.task == TASKS[0]) for run in read_runs(runs)]
-    found = [{row["id"]: row for row in of_run.rows(range(len(of_run)))} for of_run in of_runs]
+    found = [{row["id"]: row for row in of_run.rows()} for of_run in of_runs]
     return {id: [of_run[id] for of_run in found] for id in found[0]}
 
 

@@ -230,16 +230,14 @@ def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
     assert len(page.text) < 1e6
 
 
-@pytest.mark.parametrize("source", ["synthetic demo data", "mini release"])
-def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path, source):
-    """The demo data are loaded again by what the settings say, also where an earlier version wrote them."""
+def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
     from eyechart.evaluators.evaluation.data import DataRequest, load_data
     from eyechart.evaluators.tasks import get_task
 
     loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
     ids = loaded.dataset["id"][:3]
     predictions = [choice(id, "A", choice="A") for id in [*ids, "unknown"]]
-    settings = {"data": {**loaded.describe(), "source": source}}
+    settings = {"data": loaded.describe()}
     page = read_page(write_report([make_run(changed(items=predictions, settings=settings))], files=False))
     samples = {sample["id"]: sample for sample in page.samples["samples"]}
     assert [samples[id]["images"] for id in ids] == [[0], [1], [2]]

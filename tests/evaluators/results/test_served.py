@@ -1,6 +1,6 @@
 import pytest
 
-from eyechart.evaluators.results.served import is_served_name, served_notes, unconfirmed_names
+from eyechart.evaluators.results.sources import is_served_name, served_notes, unconfirmed_names
 
 
 @pytest.mark.parametrize(
