@@ -7,11 +7,13 @@ from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.sampling import SAMPLE
+from eyechart.evaluators.evaluation.waves import RowAnswers
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import served_notes
+from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_replies
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
@@ -26,18 +28,58 @@ INCOMPLETE = ("unusable", "judge_lost")
 """Notes of results that are incomplete."""
 
 
-def setting_notes(protocol: Protocol, settings: Mapping[str, Any], has_scores: bool) -> Iterator[Note]:
-    """Notes that follow from the settings of a result."""
+def result_notes(
+    task: Task,
+    planned: Protocol,
+    backend: Backend,
+    loaded: LoadedData,
+    answers: RowAnswers,
+    by_repeat: Sequence[TaskResult],
+) -> Iterator[Note]:
+    """What a reader of a result must know.
+
+    Args:
+        task: The task.
+        planned: The protocol as the run set it; that of the answers has the reply length that was used.
+        backend: What answered.
+        loaded: The data.
+        answers: What was answered.
+        by_repeat: The result of each repeat; the first has the settings.
+    """
+    result, protocol = by_repeat[0], answers.protocol
+    yield from _setting_notes(protocol, result)
+    if planned.max_new_tokens != protocol.max_new_tokens:
+        yield note("reasons", limit=protocol.reply_length, usual=planned.reply_length)
+    reasoning = sum(response.reasoning is not None for response in answers.responses)
+    if reasoning and result.settings["model"].get("thinking") is False:
+        yield note("still_reasons", reasoning=reasoning, of=len(answers.responses))
+    public = {row["id"] for row in answers.rows if not protocol.is_private(row)}
+    if unusable := result.left_out:
+        first = unusable[0]
+        yield note("unusable", unusable=len(unusable), of=len(public), id=first.id, reason=first.reason)
+    yield from judge_notes(by_repeat, result.settings.get("judge", {}))
+    # As in the scores, only rows that can be scored count; all if no row can.
+    responses = [response for response in answers.responses if not public or response.request.id in public]
+    yield from _cut_notes(responses, protocol, backend)
+    if not public:
+        yield _private_note(loaded, len(answers.rows))
+    if task.note and result.scores is not None:
+        yield note("task", note=task.note)
+    yield from score_notes(result.scores or {})
+    yield from result.notes
+
+
+def _setting_notes(protocol: Protocol, result: TaskResult) -> Iterator[Note]:
+    settings, model = result.settings, result.settings["model"]
     if "as_published" in settings:
         yield note("as_published", changed=settings["as_published"])
-    model = settings["model"]
     if model.get("decoding") == PROVIDER:
         yield note("provider_decoding")
     if model.get("sampling") is not None and protocol.output_type is OutputType.TEXT:
         yield note("sampled", sampling=model["sampling"])
     if settings.get("repeats", 1) > 1:
         yield note("repeats", repeats=settings["repeats"])
-    if has_scores and SAMPLE in settings:
+    if result.scores is not None and SAMPLE in settings:
         yield note("sample", **settings[SAMPLE])
     if repeated := model.get("predictions_repeated", 0):
         yield note("repeated_rows", rows=repeated, file=model["file"])
@@ -45,38 +87,16 @@ def setting_notes(protocol: Protocol, settings: Mapping[str, Any], has_scores: b
     yield from protocol.notes(settings)
 
 
-def reply_notes(planned: Protocol, asked: Protocol, responses: Sequence[Response], thinking: object) -> Iterator[Note]:
-    """Notes about reasoning.
-
-    Args:
-        planned: The protocol as the run set it.
-        asked: The protocol with the reply length that was used.
-        responses: All responses.
-        thinking: The model's setting of that name.
-    """
-    if planned.max_new_tokens != asked.max_new_tokens:
-        yield note("reasons", limit=asked.reply_length, usual=planned.reply_length)
-    reasoning = sum(response.reasoning is not None for response in responses)
-    if thinking is False and reasoning:
-        yield note("still_reasons", reasoning=reasoning, of=len(responses))
-
-
-def cut_note(responses: Sequence[Response], protocol: Protocol, backend: Backend) -> Note | None:
-    """How many replies were cut off; None if there are few, or none if the protocol needs complete texts.
-
-    Args:
-        responses: Those of rows that can be scored, as in the scores; all if no row can.
-        protocol: The protocol as they were asked.
-        backend: What answered.
-    """
+def _cut_notes(responses: Sequence[Response], protocol: Protocol, backend: Backend) -> Iterator[Note]:
+    """How many replies were cut off, unless there are few; none may be if the protocol needs complete texts."""
     # A reply that was limited to one token is not cut off.
-    replies = [one for one in responses if one.text is not None and one.request.max_new_tokens > 1]
+    replies = [reply for reply in responses if reply.text is not None and reply.request.max_new_tokens > 1]
     cut = [reply for reply in replies if reply.finish_reason in (LENGTH, REASONING)]
     if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(replies)):
-        return None
+        return
     longest = max(reply.request.max_new_tokens for reply in cut)
     written = max(reply.usage.get("completion_tokens", 0) for reply in cut)
-    return note(
+    yield note(
         "cut_off",
         cut=len(cut),
         of=len(replies),
@@ -149,11 +169,9 @@ def score_notes(scores: Mapping[str, Any]) -> Iterator[Note]:
             yield note("few_decide")
 
 
-def private_note(loaded: LoadedData, items: int) -> Note:
+def _private_note(loaded: LoadedData, items: int) -> Note:
     """Why a split without public labels has no score."""
     entry = DATASETS.get(loaded.name)
     is_private = entry is None or loaded.split in entry.private_splits(loaded.config or entry.configs[0])
-    advice = "" if entry is None else entry.answers_note
-    return note(
-        "private", dataset=loaded.name, split=loaded.split, items=items, is_private=is_private, advice=advice or ""
-    )
+    advice = "" if entry is None else entry.answers_note or ""
+    return note("private", dataset=loaded.name, split=loaded.split, items=items, is_private=is_private, advice=advice)

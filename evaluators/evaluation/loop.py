@@ -10,15 +10,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
 from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.findings import (
-    INCOMPLETE,
-    cut_note,
-    judge_notes,
-    private_note,
-    reply_notes,
-    score_notes,
-    setting_notes,
-)
+from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repeats
 from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
@@ -28,7 +20,6 @@ from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol
 from eyechart.evaluators.protocols.validation import check_image_list, check_images
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, Response, Row
-from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
@@ -55,10 +46,7 @@ def evaluate_rows(
             all repeats would be equal.
     """
     planned = options.protocol(task)
-    # Data with options other than the paper's is refused before a model is asked.
-    published = published_settings(task, planned, loaded.name, loaded.options) if options.as_published else None
-    if options.as_published:
-        _check_judge(task, planned, loaded)
+    published = _check_published(task, planned, loaded) if options.as_published else None
     check_repeats(options.repeats, task.name, planned.output_type, backend)
     backend.check(planned.output_type)
     backend = backend.for_data(loaded.name)
@@ -69,6 +57,7 @@ def evaluate_rows(
     rows, malformed = _usable_rows(task, planned, undecoded_rows(drawn, loaded.limit), backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
+
     start = time.perf_counter()
     answers = ask_rows(planned, backend, _with_clusters(rows, task), options.repeats, progress)
     asked = time.perf_counter()
@@ -77,63 +66,40 @@ def evaluate_rows(
         by_repeat = [score_items(protocol, items, about) for items in answers.repeats]
     except DataError as error:
         raise DataError(error.reason, path=loaded.source) from error
-    found, end = by_repeat[0], time.perf_counter()
-    settings = _settings(answers, backend, loaded, sample, found, published)
-    found.diagnostics |= summarize_repeats(protocol, by_repeat, about)
-    private = [left_out(row, PRIVATE) for row in answers.rows if protocol.is_private(row)]
-    public = len(answers.rows) - len(private)
-    scored = answers.responses
-    if public:
-        ids = {row["id"] for row in answers.rows if not protocol.is_private(row)}
-        scored = [response for response in scored if response.request.id in ids]
-    cut = cut_note(scored, protocol, backend)
-    unusable = found.left_out
-    notes = [
-        *setting_notes(protocol, settings, found.scores is not None),
-        *reply_notes(planned, protocol, answers.responses, settings["model"].get("thinking")),
-        *([note("unusable", unusable=len(unusable), of=public, **_first(unusable))] if unusable else []),
-        *judge_notes(by_repeat, settings.get("judge", {})),
-        *([] if cut is None else [cut]),
-        *([] if public else [private_note(loaded, len(answers.rows))]),
-        *([note("task", note=task.note)] if task.note and found.scores is not None else []),
-        *score_notes(found.scores or {}),
-        *found.notes,
+    scored = time.perf_counter()
+
+    result = by_repeat[0]
+    result.task, result.dataset, result.split, result.model = task.name, loaded.name, loaded.split, backend.name
+    result.settings = _settings(answers, backend, loaded, sample, result, published)
+    result.diagnostics |= summarize_repeats(protocol, by_repeat, about)
+    result.notes = list(result_notes(task, planned, backend, loaded, answers, by_repeat))
+    is_incomplete = any(note.code in INCOMPLETE or note.values.get("incomplete") for note in result.notes)
+    result.complete &= not is_incomplete and not judge_counts(result.scores or {}).unscored
+    # Without scores, a note says that all answers are private.
+    private = [row for row in answers.rows if protocol.is_private(row)] if result.scores is not None else []
+    result.left_out = [
+        *(LeftOut(**item) for item in loaded.left_out),
+        *malformed,
+        *answers.failed,
+        *result.left_out,
+        *(left_out(row, PRIVATE) for row in private),
     ]
-    is_incomplete = any(one.code in INCOMPLETE or one.values.get("incomplete") for one in notes)
-    private = private if found.scores is not None else []
-    files = protocol.answer_files(answers.rows, answers.repeats[0])
-    return found.model_copy(
-        update={
-            "task": task.name,
-            "dataset": loaded.name,
-            "split": loaded.split,
-            "model": backend.name,
-            "settings": settings,
-            "left_out": [*map(_loaded, loaded.left_out), *malformed, *answers.failed, *unusable, *private],
-            "items": [item for result in by_repeat for item in result.items],
-            "files": list(files),
-            "contents": files,
-            "timings": _timings(protocol, answers, asked - start, end - asked),
-            "notes": notes,
-            "headline": headline_of(task).key,
-            "complete": found.complete and not is_incomplete and not judge_counts(found.scores or {}).unscored,
-        }
-    )
+    result.items = [item for of_repeat in by_repeat for item in of_repeat.items]
+    result.contents = protocol.answer_files(answers.rows, answers.repeats[0])
+    result.files = list(result.contents)
+    result.timings = _timings(answers, asked - start, scored - asked)
+    result.headline = headline_of(task).key
+    return result
 
 
-def _first(left: Sequence[LeftOut]) -> dict[str, str]:
-    return {"id": left[0].id, "reason": left[0].reason}
-
-
-def _loaded(item: Mapping[str, Any]) -> LeftOut:
-    return LeftOut(**item)
-
-
-def _check_judge(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
-    """Refuse a run as published without the judge that the paper used; private rows need none."""
+def _check_published(task: Task, protocol: Protocol, loaded: LoadedData) -> dict[str, Any]:
+    """The paper's settings; refuses data with other options, and a run that lacks the paper's judge."""
+    published = published_settings(task, protocol, loaded.name, loaded.options)
     lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
+    # Private rows need no judge.
     if lacks_judge and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, loaded.limit))):
         raise judge_needed(task)
+    return published
 
 
 def _settings(
@@ -141,47 +107,47 @@ def _settings(
     backend: Backend,
     loaded: LoadedData,
     sample: Sample | None,
-    found: TaskResult,
+    result: TaskResult,
     published: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Every setting that defines the scores."""
     protocol = answers.protocol
-    settings = {**protocol.settings(), **protocol.data_settings(answers.rows), **found.settings}
+    settings = {**protocol.settings(), **protocol.data_settings(answers.rows), **result.settings}
     settings |= {"limit": loaded.limit, "data": loaded.describe()}
     if published is not None:
         # A setting may have no effect on these answers, such as pooling on precomputed scores.
-        in_force = {name: one for name, one in published.items() if settings.get(name, one) is not None}
-        settings["as_published"] = in_force
+        settings["as_published"] = {
+            name: values for name, values in published.items() if settings.get(name, values) is not None
+        }
     if sample is not None:
         settings[SAMPLE] = sample.settings()
     if len(answers.repeats) > 1:
         settings["repeats"] = len(answers.repeats)
     if protocol.judge is not None and protocol.is_judged:
-        settings["judge"] = _judge_settings(protocol, found.scores or {})
-    return {**settings, "model": {**backend.settings(), **response_settings(answers.responses)}}
+        settings["judge"] = _judge_settings(protocol, result.scores or {})
+    return {**settings, "model": {**backend.settings(), **_response_settings(answers.responses)}}
 
 
-def response_settings(responses: Sequence[Response]) -> dict[str, Any]:
+def _response_settings(responses: Sequence[Response]) -> dict[str, Any]:
     """Settings of a model that are known only from its responses; stored responses give the same as new ones."""
-    names = sorted({name for response in responses for name in response.response_metadata})
-    found: dict[str, Any] = {
-        name: sorted({response.response_metadata[name] for response in responses if name in response.response_metadata})
-        for name in names
-    }
-    found |= dropped_settings(found.get(DROPPED, ()))
+    by_name: dict[str, set[str]] = {}
+    for response in responses:
+        for name, value in response.response_metadata.items():
+            by_name.setdefault(name, set()).add(value)
+    settings: dict[str, Any] = {name: sorted(by_name[name]) for name in sorted(by_name)}
+    settings |= dropped_settings(settings.get(DROPPED, ()))
     if responses[0].rendered_prompt is not None:
-        found["rendered_prompt"] = responses[0].rendered_prompt
+        settings["rendered_prompt"] = responses[0].rendered_prompt
     downscaled = [count for response in responses if (count := response.images_downscaled) is not None]
     images = sum(len(response.request.images) for response in responses)
     if images and len(downscaled) == len(responses):
-        found["downscaled_share"] = sum(downscaled) / images
-    upper_bound_words = Counter(word for response in responses for word in response.upper_bound_words)
-    if upper_bound_words:
-        found["upper_bound_words"] = dict(upper_bound_words)
+        settings["downscaled_share"] = sum(downscaled) / images
+    words = Counter(word for response in responses for word in response.upper_bound_words)
     usage = Counter[str]()
     for response in responses:
         usage.update(response.usage)
-    return found | ({"usage": dict(usage)} if usage else {})
+    counts = {"upper_bound_words": dict(words), "usage": dict(usage)}
+    return settings | {name: of_name for name, of_name in counts.items() if of_name}
 
 
 def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,12 +162,12 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     return judge
 
 
-def _timings(protocol: Protocol, answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
+def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
     asked = len(answers.rows) * len(answers.repeats)
     return {
         "model_seconds": model_seconds,
         "metric_seconds": metric_seconds,
-        **getattr(protocol.judge, "timings", dict)(),
+        **getattr(answers.protocol.judge, "timings", dict)(),
         "items_per_second": asked / model_seconds if model_seconds else 0.0,
         "answers_from_store": float(sum(response.stored for response in answers.responses)),
     }
@@ -212,7 +178,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     decided: dict[str, Any] = {"skip_bad": options.skip_bad}
     # The authors of a benchmark accept only answers to their own questions.
     decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
-    names = {one.name for one in fields(protocol)}
+    names = {setting.name for setting in fields(protocol)}
     if "split" in names:
         decided["split"] = loaded.split
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
@@ -242,11 +208,7 @@ def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
 def _usable_rows(
     task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
 ) -> tuple[list[Row], list[LeftOut]]:
-    """The rows that can be asked, and the left-out ones; checked first, so that no long run ends in an error.
-
-    Raises:
-        DataError: A row cannot be asked, and bad rows are not skipped.
-    """
+    """The rows that can be asked, and the left-out ones; checked first, so that no long run ends in an error."""
     usable: dict[str, Row] = {}
     unusable = []
     for row in rows:
@@ -272,8 +234,9 @@ def _with_clusters(rows: Sequence[Row], task: Task) -> list[Row]:
     """The rows with the key `CLUSTER`: the task's column, or a digest of the images; None if that is not known."""
     if not task.protocol.shares_images:
         return list(rows)
-    if task.cluster:
-        return [{**row, CLUSTER: None if row[task.cluster] in (None, "") else str(row[task.cluster])} for row in rows]
+    column = task.cluster
+    if column:
+        return [{**row, CLUSTER: None if row[column] in (None, "") else str(row[column])} for row in rows]
     return [{**row, CLUSTER: _images_digest(row)} for row in rows]
 
 

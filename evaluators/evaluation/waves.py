@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
@@ -13,40 +12,6 @@ from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
-
-
-@dataclass
-class _State:
-    """Rows, requests and items so far."""
-
-    rows: dict[str, Row]
-    """Rows by id, in order."""
-    repeat: int
-    """Which repeat of the requests this is."""
-    responses: dict[tuple[str, str], Response | None] = field(default_factory=dict)
-    """Responses by row id and pass, in the order of asking; None until the response arrives."""
-    items: dict[str, dict[str, Item]] = field(default_factory=dict)
-    """Items by row id and pass, in the order of asking."""
-    failed: dict[str, DataError] = field(default_factory=dict)
-    """Why a row was left out, by id."""
-    answered: int = 0
-
-    def new(self, requests: Iterable[Request]) -> list[Request]:
-        """The requests that were not asked before; marks them as asked."""
-        wave = []
-        for request in requests:
-            if (request.id, request.pass_name) not in self.responses:
-                self.responses[request.id, request.pass_name] = None
-                wave.append(replace(request, repeat=self.repeat))
-        return wave
-
-    def has_answer(self) -> bool:
-        """Whether any request has an answer."""
-        return any(response is not None and response.error is None for response in self.responses.values())
-
-    def usable(self) -> dict[str, list[Item]]:
-        """The items of the rows that did not fail."""
-        return {id: list(self.items[id].values()) for id in self.rows if id not in self.failed}
 
 
 @dataclass(frozen=True)
@@ -84,69 +49,121 @@ def ask_rows(
     Raises:
         DataError: A request has no answer, or its answer no score, and `skip_bad` is off; or this is so for all rows.
     """
-    states: list[_State] = []
-    for repeat in range(1, repeats + 1):
-        asked = sum(len(state.responses) for state in states)
-        shown = progress and partial(_show, progress, asked, repeats - repeat + 1)
-        state = _ask(protocol, backend, rows, repeat, shown)
-        if state is None:
+    asked: list[_Repeat] = []
+    for number in range(1, repeats + 1):
+        before = sum(len(repeat.responses) for repeat in asked)
+
+        def show(done: int, total: int, before: int = before, left: int = repeats - number + 1) -> None:
+            # Later repeats are assumed to be as long as this one.
+            if progress:
+                progress(before + done, before + left * total)
+
+        repeat = _Repeat(protocol, backend, {row["id"]: row for row in rows}, number)
+        if not repeat.ask(show):
             return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
-        states.append(state)
-    for state in states:
-        _fail_without_answer(state, protocol)
-    reasons = {id: reason for state in reversed(states) for id, reason in state.failed.items()}
+        asked.append(repeat)
+    reasons = {id: reason for repeat in reversed(asked) for id, reason in repeat.failed.items()}
     failed = [left_out(row, str(reasons[row["id"]])) for row in rows if row["id"] in reasons]
     if len(failed) == len(rows):
         first = failed[0]
         raise DataError(f"none of the {len(rows)} items could be evaluated; the first: '{first.id}': {first.reason}")
     usable = [row for row in rows if row["id"] not in reasons]
-    items = [[item for row in usable for item in state.usable()[row["id"]]] for state in states]
+    items = [[item for row in usable for item in repeat.items[row["id"]].values()] for repeat in asked]
     responses = [
         response
-        for state in states
-        for (id, _), response in state.responses.items()
+        for repeat in asked
+        for (id, _), response in repeat.responses.items()
         if id not in reasons and response is not None
     ]
     return RowAnswers(protocol, usable, items, responses, failed)
 
 
-def _show(progress: Progress, before: int, repeats_left: int, done: int, total: int) -> None:
-    """Progress over all repeats, assuming that later repeats are as long as this one."""
-    progress(before + done, before + repeats_left * total)
+@dataclass
+class _Repeat:
+    """One repeat of all requests: what was asked and answered so far."""
 
+    protocol: Protocol
+    backend: Backend
+    rows: dict[str, Row]
+    """Rows by id, in order."""
+    number: int
+    responses: dict[tuple[str, str], Response | None] = field(default_factory=dict)
+    """Responses by row id and pass, in the order of asking; None until the response arrives."""
+    items: dict[str, dict[str, Item]] = field(default_factory=dict)
+    """Items by row id and pass, in the order of asking."""
+    failed: dict[str, DataError] = field(default_factory=dict)
+    """Why a row was left out, by id."""
 
-def _ask(
-    protocol: Protocol, backend: Backend, rows: Sequence[Row], repeat: int, progress: Progress | None
-) -> _State | None:
-    """All answers; None as soon as reasoning is cut off at the default reply length."""
-    state = _State({row["id"]: row for row in rows}, repeat, items={row["id"]: {} for row in rows})
-    wave = state.new(request for row in rows for request in protocol.requests(row))
-    may_grow = protocol.max_new_tokens is None and backend.writes_replies
-    while wave:
-        for response in map(_split, backend.answer(wave)):
-            if may_grow and _is_cut_in_reasoning(response):
-                return None
-            _receive(response, state, protocol)
-            if progress:
-                progress(state.answered, len(state.responses))
-        _read(wave, protocol, backend, state)
-        usable = state.usable()
-        wave = state.new(
-            request for id, items in usable.items() for request in protocol.follow_ups(state.rows[id], items)
-        )
-    return state
+    def ask(self, progress: Progress) -> bool:
+        """Ask everything; False as soon as reasoning is cut off at the default reply length."""
+        may_grow = self.protocol.max_new_tokens is None and self.backend.writes_replies
+        self.items = {id: {} for id in self.rows}
+        wave = self._new(request for row in self.rows.values() for request in self.protocol.requests(row))
+        done = 0
+        while wave:
+            for response in map(_split, self.backend.answer(wave)):
+                if may_grow and _is_cut_in_reasoning(response):
+                    return False
+                self._receive(response)
+                done += 1
+                progress(done, len(self.responses))
+            self._read(wave)
+            wave = self._new(
+                request
+                for id, items in self._usable().items()
+                for request in self.protocol.follow_ups(self.rows[id], items)
+            )
+        # A row in which no request has an answer fails with the reason of its first request.
+        for id, items in self._usable().items():
+            first = self.responses[id, items[0].pass_name]
+            if first is not None and first.error is not None and all(item.error is not None for item in items):
+                self._fail(id, first.error)
+        return True
 
+    def _new(self, requests: Iterable[Request]) -> list[Request]:
+        """The requests that were not asked before; marks them as asked."""
+        wave = []
+        for request in requests:
+            if (request.id, request.pass_name) not in self.responses:
+                self.responses[request.id, request.pass_name] = None
+                wave.append(replace(request, repeat=self.number))
+        return wave
 
-def _receive(response: Response, state: _State, protocol: Protocol) -> None:
-    request = response.request
-    state.responses[request.id, request.pass_name] = response
-    state.answered += 1
-    if response.error is None:
-        return
-    # An optional request may lack a prediction in a file and, with `skip_bad`, a server's answer, but not an image.
-    tolerated = (MissingPredictionError, EndpointError) if protocol.skip_bad else MissingPredictionError
-    if not (isinstance(response.error, tolerated) and request.optional):
-        _fail(request.id, response.error, state, protocol)
+    def _usable(self) -> dict[str, list[Item]]:
+        """The items of the rows that did not fail."""
+        return {id: list(self.items[id].values()) for id in self.rows if id not in self.failed}
+
+    def _receive(self, response: Response) -> None:
+        request = response.request
+        self.responses[request.id, request.pass_name] = response
+        # An optional request may lack a prediction in a file and, with `skip_bad`, a server's answer, but not an image.
+        tolerated = (MissingPredictionError, EndpointError) if self.protocol.skip_bad else MissingPredictionError
+        if response.error is not None and not (isinstance(response.error, tolerated) and request.optional):
+            self._fail(request.id, response.error)
+
+    def _read(self, wave: Sequence[Request]) -> None:
+        """Make the items of the new responses and parse their replies, in the order of their rows."""
+        items = []
+        for request in wave:
+            response = self.responses[request.id, request.pass_name]
+            if request.id in self.failed or response is None:
+                continue
+            try:
+                item = self.protocol.item(self.rows[request.id], response)
+            except DataError as error:
+                self._fail(request.id, error)
+                continue
+            # Nobody knows what the model of precomputed predictions was asked.
+            items.append(item if self.backend.writes_replies else replace(item, prompt=None))
+        for item in self.protocol.parse(items) if items else ():
+            self.items[item.id][item.pass_name] = item
+
+    def _fail(self, id: str, error: DataError) -> None:
+        if not self.protocol.skip_bad:
+            # A server that has answered nothing may refuse all items.
+            has_answer = any(response is not None and response.error is None for response in self.responses.values())
+            raise explain_item(id, error, is_alone=has_answer or not isinstance(error, EndpointError)) from error
+        self.failed[id] = error
 
 
 def _is_cut_in_reasoning(response: Response) -> bool:
@@ -178,39 +195,6 @@ def _whole_characters(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _read(wave: Sequence[Request], protocol: Protocol, backend: Backend, state: _State) -> None:
-    """Make the items of the new responses and parse their replies, in the order of their rows."""
-    items = []
-    for request in wave:
-        response = state.responses[request.id, request.pass_name]
-        if request.id in state.failed or response is None:
-            continue
-        try:
-            item = protocol.item(state.rows[request.id], response)
-        except DataError as error:
-            _fail(request.id, error, state, protocol)
-            continue
-        # Nobody knows what the model of precomputed predictions was asked.
-        items.append(item if backend.writes_replies else replace(item, prompt=None))
-    for item in protocol.parse(items) if items else ():
-        state.items[item.id][item.pass_name] = item
-
-
-def _fail_without_answer(state: _State, protocol: Protocol) -> None:
-    """Fail the rows in which no request has an answer; the reason is that of the first request."""
-    for id, items in state.usable().items():
-        first = state.responses[id, items[0].pass_name]
-        if first is not None and first.error is not None and all(item.error is not None for item in items):
-            _fail(id, first.error, state, protocol)
-
-
-def _fail(id: str, error: DataError, state: _State, protocol: Protocol) -> None:
-    if not protocol.skip_bad:
-        # A server that has answered nothing may refuse all items.
-        raise explain_item(id, error, is_alone=not isinstance(error, EndpointError) or state.has_answer()) from error
-    state.failed[id] = error
 
 
 def explain_item(id: str, error: DataError, is_alone: bool = True) -> DataError:

@@ -110,7 +110,6 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
         parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema_of(kinds)), file)
 
 
-@cache
 def column_types(kind: type[Item]) -> dict[str, "DataType"]:
     """The columns of a type of items."""
     hints = get_type_hints(kind)
