@@ -60,28 +60,25 @@ def resolve_backend(
         origin = Origin(options, model_fingerprint(folder, pipe.model, options.adapter))
         return _local_backend(pipe, batch_size, chat, name=name, origin=origin)
     if hasattr(model, "task") and hasattr(model, "model"):
+        # Responses of a pipeline are not stored: its weights are unknown.
         return _local_backend(model, batch_size, chat)
     if isinstance(model, Backend):
         return model
-    if hasattr(model, "generate") and hasattr(model, "config"):
+    is_bare_model = hasattr(model, "generate") and hasattr(model, "config")
+    if is_bare_model or not callable(model):
         raise UsageError(
-            f"model_or_pipeline={type(model).__name__} is a model without its processor; give "
-            'pipeline("image-text-to-text", model=..., processor=...), a model id or a folder.'
+            f"model_or_pipeline={type(model).__name__ if is_bare_model else repr(model)} is not supported; give a "
+            'pipeline("image-text-to-text", model=..., processor=...), a model id or folder, a backend, a callable, or '
+            "None for the bundled tiny model."
         )
-    if callable(model):
-        from eyechart.evaluators.backends.function import FunctionBackend
+    from eyechart.evaluators.backends.function import FunctionBackend
 
-        return FunctionBackend(model)
-    raise UsageError(
-        f"model_or_pipeline={model!r} is not supported; give a transformers pipeline, a model id or folder, a backend, "
-        "a callable, or None for the bundled tiny model."
-    )
+    return FunctionBackend(model)
 
 
 def _local_backend(
     pipe: Any, batch_size: int | None, chat: "ChatOptions | None", *, name: str = "", **origin: Any
 ) -> Backend:
-    """The backend of a pipeline. Without an origin its responses are not stored: its weights are unknown."""
     from eyechart.evaluators.backends.clip import ClipZeroShotBackend
     from eyechart.evaluators.backends.local.backend import TransformersBackend
     from eyechart.evaluators.backends.local.loading import TASK, ZERO_SHOT

@@ -54,19 +54,7 @@ _BATCHES_PLANNED = 4
 class ClipZeroShotBackend(Backend):
     """Answers requests for logits of words with the similarity of the image to a text with each word.
 
-    Args:
-        model: A model of one of the types in `DUAL_ENCODERS`.
-        tokenizer: The model's tokenizer.
-        image_processor: The model's image processor.
-        name: Name of the model in results.
-        batch_size: Images per forward pass; halved, for the rest of the run, when memory runs out. None chooses it, see
-            `first_batch_size`.
-        text_template: The text, with `{word}` in place of the word.
-        origin: Where the model comes from.
-
-    Raises:
-        ModelError: The model is of another type.
-        UsageError: The batch size is below 1, or the template has no `{word}`.
+    A batch size of None is chosen; it is halved, for the rest of the run, when memory runs out.
     """
 
     def __init__(
@@ -80,7 +68,7 @@ class ClipZeroShotBackend(Backend):
         text_template: str = TEXT_TEMPLATE,
         origin: Origin = UNKNOWN_ORIGIN,
     ) -> None:
-        """Check that the model can be used."""
+        """Raise `ModelError` for an unsupported model, `UsageError` for a template without `{word}`."""
         if "{word}" not in text_template:
             raise UsageError(f"text_template={text_template!r} is not allowed; it must contain {{word}}.")
         kind = model.config.model_type
@@ -125,12 +113,7 @@ class ClipZeroShotBackend(Backend):
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Encode each text once and each image once, images in batches, and compare them.
-
-        Raises:
-            ModelError: A request asks for something other than logits, does not have exactly one image, or its text is
-                too long.
-        """
+        """Encode each text once and each image once, images in batches, and compare them."""
         for request in requests:
             self.check(request.output_type)
             if len(request.images) != 1:

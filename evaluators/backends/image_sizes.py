@@ -32,11 +32,16 @@ def count_downscaled(
         seen = grid.prod(dim=1) * image_processor.patch_size**2
         return sum(int(area) < image.width * image.height for area, image in zip(seen, images, strict=True))
     if getattr(image_processor, "image_grid_pinpoints", None):
-        return sum(not _fits_tiles(image, image_processor.image_grid_pinpoints) for image in images)
+        from transformers.image_processing_utils import select_best_resolution
+
+        # LLaVA-Next chooses for each image a grid of tiles.
+        sizes = [(image.height, image.width) for image in images]
+        grids = [select_best_resolution(size, image_processor.image_grid_pinpoints) for size in sizes]
+        return sum(size[0] > grid[0] or size[1] > grid[1] for size, grid in zip(sizes, grids, strict=True))
     if hasattr(image_processor, "do_image_splitting") and set(_plain(image_processor.size)) == {"longest_edge"}:
         # Idefics3: the tiles together show the image resized to `size`; without tiles it is resized to one tile.
-        whole = image_processor.size if image_processor.do_image_splitting else image_processor.max_image_size
-        return sum(max(image.size) > whole["longest_edge"] for image in images)
+        limits = image_processor.size if image_processor.do_image_splitting else image_processor.max_image_size
+        return sum(max(image.size) > limits["longest_edge"] for image in images)
     if pixels is None or pixels.dim() != 4 or len(pixels) != len(images):
         return None
     if not getattr(image_processor, "do_resize", False):
@@ -47,14 +52,6 @@ def count_downscaled(
     if set(size) == {"shortest_edge"}:
         return sum(min(image.size) > size["shortest_edge"] for image in images)
     return None
-
-
-def _fits_tiles(image: Image.Image, grids: list[list[int]]) -> bool:
-    """Whether the grid of tiles that LLaVA-Next chooses for an image has room for all its pixels."""
-    from transformers.image_processing_utils import select_best_resolution
-
-    height, width = select_best_resolution((image.height, image.width), grids)
-    return bool(image.height <= height and image.width <= width)
 
 
 def _plain(value: Any) -> Any:

@@ -19,14 +19,10 @@ _UNSENT = Request("", (), ())
 
 
 class Processes:
-    """The processes of a run, including this one.
-
-    Args:
-        state: accelerate's `PartialState`.
-    """
+    """The processes of a run, including this one."""
 
     def __init__(self, state: Any) -> None:
-        """Keep the state."""
+        """Keep accelerate's `PartialState`."""
         self._state = state
         self.rank: int = state.process_index
         self.count: int = state.num_processes
@@ -48,14 +44,10 @@ class Processes:
         return gather_object([value])
 
     def together(self, call: Callable[[], Value]) -> Value:
-        """Run a step in every process; if it fails in one process, it fails in all, so that none waits forever.
-
-        Returns:
-            What the step returned in this process.
+        """Run a step in every process; returns or raises what it does in this process.
 
         Raises:
-            Exception: What the step raised in this process.
-            ModelError: The step raised in another process; the message gives that process's rank and the reason.
+            ModelError: The step failed in another process; without this error, this one would wait forever.
         """
         value, error, reason = None, None, None
         try:
@@ -90,13 +82,11 @@ def join_processes() -> Processes | None:
 class DistributedBackend(BackendWrapper):
     """Divides requests among processes; requests that begin with the same image go to the same process.
 
-    Args:
-        backend: Answers this process's part of the requests.
-        processes: All processes; each must be given the same requests, and gets all responses.
+    Each process must be given the same requests, and gets all responses.
     """
 
     def __init__(self, backend: Backend, processes: Processes) -> None:
-        """Keep both."""
+        """Keep the backend, which answers this process's part, and the processes."""
         super().__init__(backend)
         self._processes = processes
 
@@ -105,11 +95,7 @@ class DistributedBackend(BackendWrapper):
         return {**self._backend.settings(), "processes": self._processes.count}
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Answer in rounds, after each of which every process yields the same responses in the same order.
-
-        Raises:
-            ModelError: Another process failed; the message gives the reason.
-        """
+        """Answer in rounds, after each of which every process yields the same responses in the same order."""
         indices = {id(request): index for index, request in enumerate(requests)}
         parts: list[list[Request]] = [[] for _ in range(self._processes.count)]
         for group in group_by_image(requests):

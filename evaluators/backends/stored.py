@@ -53,20 +53,14 @@ class BackendWrapper(Backend):
 
 
 class StoredBackend(BackendWrapper):
-    """Takes responses from the store, sends the other requests to a backend and stores its responses.
+    """Takes responses from the store, sends the other requests to a backend in one call and stores its responses.
 
-    Each response is written to disk, in its own transaction, before it is yielded; that takes about 0.1 ms. Requests
-    that differ only in row or pass are sent once. Not stored are: errors, responses that cannot be scored (such as a
-    logit of NaN), and responses of a backend without an identity. `Response.stored` says whether a response came from
-    the store.
-
-    Args:
-        backend: Answers the requests that are not in the store, in one call.
-        store: An open store; it is not closed.
+    Each response is on disk before it is yielded. Requests that differ only in row or pass are sent once. Not stored
+    are: errors, responses that cannot be scored (such as a logit of NaN), and those of a backend without an identity.
     """
 
     def __init__(self, backend: Backend, store: ResponseStore) -> None:
-        """Keep both."""
+        """Keep both; the store stays open."""
         super().__init__(backend)
         self._store = store
 

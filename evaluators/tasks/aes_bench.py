@@ -67,11 +67,7 @@ def paper_prompt(row: Row) -> Prompt:
 
 
 def check_no_level(row: Row) -> None:
-    """Refuse a question that gives its answer away.
-
-    Raises:
-        DataError: Question, hint or options state an aesthetic level in the words of the interpretation's question.
-    """
+    """Raise `DataError` for a question that states an aesthetic level, as the question of the interpretation does."""
     for text in (row["question"], row.get("hint") or "", *row["options"]):
         if stated := _LEVEL.search(text):
             raise DataError(f"{text!r} states the aesthetic level ({stated[0]!r}) that the question asks for")

@@ -83,7 +83,5 @@ def _published(task: Task, *, of_data: bool) -> dict[str, Any]:
 
 def judge_needed(task: Task) -> UsageError:
     """The error for an as-published run without the judge that it needs."""
-    return UsageError(
-        f"as_published needs a judge for {task.name}, because its paper ({task.paper}) used one to score replies. Give "
-        "--judge (in Python, judge=), or leave out as_published"
-    )
+    used = f"as_published needs a judge for {task.name}, because its paper ({task.paper}) used one to score replies"
+    return UsageError(f"{used}. Give --judge (in Python, judge=), or leave out as_published")

@@ -6,14 +6,12 @@ import shutil
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import Backend
@@ -23,15 +21,12 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
 LEVEL = re.compile(r"with (high|medium|low) aesthetics")
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def run(name, model, dataset, judge=None, **options):
@@ -55,8 +50,7 @@ def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
 
 def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
     tasks = (*CHOICES, INTERPRETATION)
-    done = invoke("run", *tasks, "--limit", 24, "--no-store", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    invoke("run", *tasks, "--limit", 24, "--no-store", "--out", tmp_path, code=0)
     perception, empathy, assessment, interpretation = read_results(tmp_path).tasks
     # It was taught distortions; what a colour is taken to evoke it was not, nor the level with the question first.
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
@@ -253,8 +247,7 @@ def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_sa
 def test_a_server_gets_every_question_in_a_conversation_of_its_own(http, script, tmp_path):
     script.say(completion("B"))
     server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
-    done = invoke("run", INTERPRETATION, ASSESSMENT, *server, "--mini", "--limit", 4)
-    assert done.exit_code == 0, done.output
+    invoke("run", INTERPRETATION, ASSESSMENT, *server, "--mini", "--limit", 4, code=0)
     assert [len(body["messages"]) for body in script.bodies] == [1] * 8
     assert [bool(LEVEL.search(json.dumps(body))) for body in script.bodies] == [False] * 4 + [True] * 4
 
@@ -277,8 +270,7 @@ def private(tmp_path):
 
 def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_path):
     out = tmp_path / "out"
-    done = invoke("run", *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3, "--no-store", "--out", out)
-    assert done.exit_code == 0, done.output
+    invoke("run", *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3, "--no-store", "--out", out, code=0)
     rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
     for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
         (result,) = (result for result in read_results(out).tasks if result.task == name)
@@ -293,10 +285,9 @@ def test_precomputed_predictions_are_scored(tmp_path):
     lines = [{"id": row["id"], "text": f"{row['answer']})"} for row in dataset]
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = invoke(
-        "score", "aes_bench/empathy", "--mini", "--predictions", path, "--limit", 5, "--out", tmp_path / "out"
+    invoke(
+        "score", "aes_bench/empathy", "--mini", "--predictions", path, "--limit", 5, "--out", tmp_path / "out", code=0
     )
-    assert done.exit_code == 0, done.output
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]
 
@@ -311,8 +302,7 @@ def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):
         answers = tmp_path / f"{part}.jsonl"
         answers.write_text("".join(json.dumps({"id": image, "text": "A) 好"}) + "\n" for image in entries))
         out = tmp_path / part
-        done = invoke("score", name, "--predictions", answers, "--data-dir", folder, "--out", out)
-        assert done.exit_code == 0, done.output
+        invoke("score", name, "--predictions", answers, "--data-dir", folder, "--out", out, code=0)
         written = json.loads((out / name / "aesbench" / f"test_{part}.json").read_text("utf-8"))
         assert written == {image: {f"{part}_response": "A) 好"} for image in entries}
         assert read_results(out).tasks[0].scores is None

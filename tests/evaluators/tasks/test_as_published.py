@@ -23,6 +23,7 @@ from eyechart.evaluators.tasks.as_published import published_data_options, publi
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.checks import misfits
 from eyechart.metrics.scoring.choices.reading import random_choice
+from tests.evaluators.command_line import invoke
 
 
 class Judge:
@@ -34,10 +35,6 @@ class Judge:
     def __call__(self, messages, n):
         self.asked.append(n)
         return [self.reply] * n
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def load(dataset):
@@ -167,8 +164,7 @@ def test_undefined_pools_are_zero_and_pairs_those_of_the_authors_seeds(reference
     answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = tmp_path / "out"
     data = ("--data-dir", reference / "two-afc", "--out", out)
-    done = invoke("score", task.name, "--predictions", answers, *data, "--as-published")
-    assert done.exit_code == 0, done.output
+    done = invoke("score", task.name, "--predictions", answers, *data, "--as-published", code=0)
     assert "As published: undefined_pools=zero (default leave_out), pairing=released (default random)." in " ".join(
         done.output.split()
     )

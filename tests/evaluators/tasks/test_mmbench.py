@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.choice.passes import passes_of
@@ -13,19 +12,15 @@ from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import evaluated, item, write
 from tests.evaluators.scripted_server import PATH, completion, json_response
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def evaluate(config, model, **how):
@@ -78,8 +73,7 @@ def test_the_tiny_model_answers_what_it_knows():
 
 def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path):
     blind = tmp_path / "blind"
-    done = invoke("run", "mmbench/en", "mmbench/cc", "--limit", 8, "--set", "blind=true", "--out", blind)
-    assert done.exit_code == 0, done.output
+    invoke("run", "mmbench/en", "mmbench/cc", "--limit", 8, "--set", "blind=true", "--out", blind, code=0)
     arguments = (
         "--limit",
         8,
@@ -89,8 +83,7 @@ def test_the_command_runs_blind_and_then_without_what_was_solved_blind(tmp_path)
         "grade_open_answers=true",
         "--no-store",
     )
-    done = invoke("run", "mmbench/en", "mmbench/cc", *arguments, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    invoke("run", "mmbench/en", "mmbench/cc", *arguments, "--out", tmp_path / "out", code=0)
     for first, task in zip(read_results(blind).tasks, read_results(tmp_path / "out").tasks, strict=True):
         solved = round(first.scores["circular_accuracy"] * 8)
         assert (first.settings["blind"], first.settings["prompt_id"]) == (True, "mmbench/2/blind")
@@ -164,12 +157,11 @@ def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
     (tmp_path / "blind.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     score = ("score", "mmbench/en", "--mini", "--predictions")
     done = invoke(
-        *score, tmp_path / "blind.jsonl", "--set", "blind=true", "--model", "gpt-4", "--out", tmp_path / "blind"
+        *score, tmp_path / "blind.jsonl", "--set", "blind=true", "--model", "gpt-4", "--out", tmp_path / "blind", code=0
     )
-    assert done.exit_code == 0, done.output
     assert "The model was not shown the images." in done.output
     without = ("--set", f"exclude_blind_solved={tmp_path / 'blind'}", "--out", tmp_path / "out")
-    assert invoke(*score, tmp_path / "seeing.jsonl", *without).exit_code == 0
+    invoke(*score, tmp_path / "seeing.jsonl", *without, code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert task.diagnostics["exclude_blind_solved"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
     assert task.variants[WITHOUT_BLIND]["n_questions"] == 30
@@ -184,15 +176,13 @@ def test_servers_are_asked_with_early_stop(http, tmp_path):
 
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
     server = ("--model", "m", "--base-url", http.url_for("/v1"))
-    done = invoke("run", "mmbench/en", "--mini", *server, "--limit", 10, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    invoke("run", "mmbench/en", "--mini", *server, "--limit", 10, "--out", tmp_path, code=0)
     (task,) = read_results(tmp_path).tasks
     assert task.settings["early_stop"] is True
     assert task.scores["n_passes"] == len(asked) == 10 + round(10 * task.scores["vanilla_accuracy"])
-    again = invoke(
-        "run", "mmbench/en", "--mini", *server, "--limit", 10, "--set", "early_stop=false", "--out", tmp_path
+    invoke(
+        "run", "mmbench/en", "--mini", *server, "--limit", 10, "--set", "early_stop=false", "--out", tmp_path, code=0
     )
-    assert again.exit_code == 0, again.output
     (complete,) = read_results(tmp_path).tasks
     assert complete.scores["n_passes"] > len(asked) / 2
     for key in ("circular_accuracy", "vanilla_accuracy"):
@@ -210,15 +200,13 @@ def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, tmp_pat
     http.expect_request(PATH, method="POST").respond_with_handler(respond)
     server = ("--model", "m", "--base-url", http.url_for("/v1"))
     judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
-    done = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path, code=0)
     (task,) = read_results(tmp_path).tasks
     passes = task.scores["n_passes"]
     assert asked.count("m") == asked.count("judge") == passes == 10 + round(10 * task.scores["vanilla_accuracy"]) > 10
     assert {name: share for name, share in task.scores["extraction"].items() if share} == {"judge": 1.0}
     assert (task.scores["judge_asked"], task.complete) == (passes, True)
-    again = invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path)
-    assert again.exit_code == 0, again.output
+    invoke("run", "mmbench/en", "--mini", *server, *judge, "--limit", 10, "--out", tmp_path, code=0)
     assert len(asked) == 2 * passes
 
 

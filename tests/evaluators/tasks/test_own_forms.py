@@ -6,19 +6,18 @@ import math
 
 import datasets
 import pytest
-from pyarrow import parquet
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.scoring import score_again
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
-from eyechart.evaluators.results.results_file import read_results, with_nan
+from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.metrics.scores import spec
+from tests.evaluators.command_line import invoke
+from tests.evaluators.tasks.doors import ran, rows_of, scored, write_lines
 from tests.evaluators.tasks.own_data import png
 
 QUESTIONS = """name: forms
@@ -33,6 +32,7 @@ data: {path: FILE, images: photos}
 columns: COLUMNS
 prompt: "{image} or {image}: which image is better?"
 """
+COLUMNS = {"images": "file", "options": ["A", "B", "C"]}
 N = 6
 
 
@@ -45,15 +45,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def write_rows(path, rows):
     if path.suffix == ".parquet":
         datasets.Dataset.from_list(rows).to_parquet(path)
     elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_lines(path, rows)
     else:
         with path.open("w", newline="") as file:
             table = csv.DictWriter(file, rows[0])
@@ -71,24 +67,20 @@ def write_task(folder, form, rows, columns, suffix):
 
 def run(folder, task, *options):
     """The result and the predictions of a run of the bundled model."""
-    done = invoke("run", task, "--out", folder / "run", *options)
-    assert done.exit_code == 0, done.output
-    (result,) = read_results(folder / "run").tasks
-    return result, parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
+    ((result,), _) = ran(folder / "run", task, *options)
+    return result, rows_of(folder / "run")
 
 
-def error_of(task, *options):
-    done = invoke("run", task, "--out", task.parent / "failed", *options)
+def error_of(task):
+    done = invoke("run", task, "--out", task.parent / "failed")
     assert done.exit_code != 0
-    return done.output
+    return " ".join(done.output.split())
 
 
 def questions(answers, key="answer"):
     options = {"A": "red", "B": "green", "C": "blue"}
-    return [{"file": f"{i % N}.png", "question": "Which?", **options, key: one} for i, one in enumerate(answers)]
-
-
-COLUMNS = {"images": "file", "options": ["A", "B", "C"]}
+    rows = enumerate(answers)
+    return [{"file": f"{i % N}.png", "question": "Which?", **options, key: answer} for i, answer in rows]
 
 
 @pytest.mark.parametrize(
@@ -109,29 +101,30 @@ def test_answers_are_numbers_texts_or_letters(folder, answers, base, suffix, let
     assert "data:image" in (folder / "run" / "report.html").read_text(encoding="utf-8"), "the image root is kept"
 
 
-def test_numbers_need_their_base_and_stay_within_the_options(folder):
-    task = write_task(folder, QUESTIONS, questions([0, 1]), COLUMNS, ".csv")
-    assert "{column: answer, base: 0}" in " ".join(error_of(task).split())
-    columns = COLUMNS | {"answer": {"column": "answer", "base": 1}}
-    shown = error_of(write_task(folder, QUESTIONS, questions([1, 4]), columns, ".csv"))
-    assert "row 3" in shown and "'4'" in shown and "from 1 to 3" in shown
-    shown = error_of(write_task(folder, QUESTIONS, questions([1, "red"]), columns, ".csv"))
-    assert "row 3" in shown and "'red'" in shown
-    for wrong in ({"column": "answer", "base": 2}, {"column": "answer"}):
-        shown = error_of(write_task(folder, QUESTIONS, questions([1]), COLUMNS | {"answer": wrong}, ".csv"))
-        assert "'answer'" in shown and "base: 0" in shown
+@pytest.mark.parametrize(
+    ("answers", "answer", "named"),
+    [
+        ([0, 1], None, ("{column: answer, base: 0}",)),
+        ([1, 4], {"column": "answer", "base": 1}, ("row 3", "'4'", "from 1 to 3")),
+        ([1, "red"], {"column": "answer", "base": 1}, ("row 3", "'red'")),
+        ([1], {"column": "answer", "base": 2}, ("'answer'", "base: 0")),
+        ([1], {"column": "answer"}, ("'answer'", "base: 0")),
+    ],
+)
+def test_numbers_need_their_base_and_stay_within_the_options(folder, answers, answer, named):
+    columns = COLUMNS | ({} if answer is None else {"answer": answer})
+    error = error_of(write_task(folder, QUESTIONS, questions(answers), columns, ".csv"))
+    assert all(text in error for text in named), error
 
 
 @pytest.mark.parametrize("answer", ["grey", "red"])
 def test_the_text_of_no_option_or_of_two_names_the_row(folder, answer):
-    rows = [
-        {"file": "0.png", "question": "Which?", "options": ["red", "red", "blue"], "answer": one}
-        for one in ("blue", "blue", answer)
-    ]
+    row = {"file": "0.png", "question": "Which?", "options": ["red", "red", "blue"]}
+    rows = [row | {"answer": text} for text in ("blue", "blue", answer)]
     task = write_task(folder, QUESTIONS, rows, {"images": "file"}, ".jsonl")
     assert "row 3" in error_of(task) and repr(answer) in error_of(task)
     result, rows = run(folder, task, "--skip-bad")
-    assert len(rows) == 2 and [one.id for one in result.left_out] == ["3"]
+    assert len(rows) == 2 and [item.id for item in result.left_out] == ["3"]
 
 
 @pytest.mark.parametrize(
@@ -145,29 +138,24 @@ def test_the_text_of_no_option_or_of_two_names_the_row(folder, answer):
 def test_each_answer_of_a_list_is_accepted(folder, answers, suffix, base):
     columns = COLUMNS | ({} if base is None else {"answer": {"column": "answer", "base": base}})
     task = write_task(folder, QUESTIONS, questions(answers), columns, suffix)
-    _, rows = run(folder, task)
-    assert [row["answer"] for row in rows] == ["AC", "B", "A", "BC"]
-    (folder / "replies.jsonl").write_text("".join(json.dumps({"id": str(i + 1), "text": "C"}) + "\n" for i in range(4)))
-    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "scored")
-    assert done.exit_code == 0, done.output
-    (result,) = read_results(folder / "scored").tasks
+    result, _ = scored(folder, task, [{"id": str(i + 1), "text": "C"} for i in range(4)])
+    assert [row["answer"] for row in rows_of(folder / "scored")] == ["AC", "B", "A", "BC"]
     assert result.scores["accuracy"] == 0.5 and result.scores["random_guess"] == pytest.approx((2 + 1 + 1 + 2) / 12)
     assert result.scores["choice_distribution"]["correct"] == {"A": 0.375, "B": 0.375, "C": 0.25}
-    other = task.read_text().replace("multiple_choice", "circular_eval")
-    task.write_text(other)
-    shown = error_of(task)
-    assert "item '1'" in shown and "'AC'" in shown and "multiple_choice" in shown
+    task.write_text(task.read_text().replace("multiple_choice", "circular_eval"))
+    error = error_of(task)
+    assert "item '1'" in error and "'AC'" in error and "multiple_choice" in error
 
 
 def test_a_missing_image_root_and_a_missing_image_are_named(folder):
     task = write_task(folder, QUESTIONS, questions(["A", "B"]), COLUMNS, ".csv")
     (folder / "photos" / "1.png").unlink()
-    shown = error_of(task)
-    assert "1.png" in shown and str(folder / "photos") in shown.replace("\n", "")
+    error = error_of(task)
+    assert "1.png" in error and str(folder / "photos") in error.replace(" ", "")
     assert run(folder, task, "--data-arg", "skip_missing=true")[0].scores["n"] == 1
     task.write_text(task.read_text().replace("photos/", "pictures/"))
-    shown = error_of(task)
-    assert str(folder / "pictures") in shown.replace("\n", "") and "answers" not in shown
+    error = error_of(task)
+    assert str(folder / "pictures") in error.replace(" ", "") and "answers" not in error
 
 
 WINNERS = {
@@ -180,11 +168,11 @@ WINNERS = {
 
 
 def pair_rows(form):
-    rows = []
-    for i in range(N):
-        first, second = f"{i}.png", f"{(i + 1) % N}.png"
-        rows.append({"img_one": first, "img_two": second, "who": WINNERS[form](first, second)[i % 3]})
-    return rows
+    pairs = [(f"{i}.png", f"{(i + 1) % N}.png") for i in range(N)]
+    return [
+        {"img_one": first, "img_two": second, "who": WINNERS[form](first, second)[i % 3]}
+        for i, (first, second) in enumerate(pairs)
+    ]
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
@@ -193,10 +181,9 @@ def pair_rows(form):
     [("file", ".csv"), ("letters", ".jsonl"), ("places", ".parquet"), ("columns", ".csv"), ("numbers", ".parquet")],
 )
 def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix):
-    rows = pair_rows(form)
     winner = {"column": "who", "base": 0} if form == "numbers" else "who"
     columns = {"images": ["img_one", "img_two"], "winner": winner}
-    task = write_task(folder, PAIRS, rows, columns, suffix)
+    task = write_task(folder, PAIRS, pair_rows(form), columns, suffix)
     # Right in pairs 1 and 2, consistent in the tie of pair 3, and always the first image in the others.
     replies = [("A", "B"), ("B", "A"), ("A", "B"), ("A", "A"), ("A", "A"), ("A", "A")]
     lines = [
@@ -204,38 +191,26 @@ def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix)
         for i, pair in enumerate(replies)
         for name, text in zip(("main", "reversed"), pair, strict=True)
     ]
-    (folder / "replies.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "run")
-    assert done.exit_code == 0, done.output
-    (result,) = read_results(folder / "run").tasks
+    result, _ = scored(folder, task, lines)
     scores = result.scores
     assert (scores["consistency"], scores["accuracy_all"], scores["accuracy_consistent"]) == (0.5, 0.5, 1.0)
     assert (scores["equal_quality"], scores["n_pairs"], scores["n_images"]) == (2, 6, 6)
     # The model's own ranking is known, a ranking to correlate it with is not.
     assert scores["scores"]["2.png"] == 100.0 and math.isnan(scores["srcc"]) and math.isnan(scores["plcc_fitted"])
     assert sum("not the quality of each image" in warning for warning in result.warnings) == 1
-    predictions = parquet.read_table(folder / "run" / "predictions.parquet").to_pylist()
-    assert [row["answer"] for row in predictions[:6]] == ["first", "second", "second", "first", "", ""]
-    (definition,) = find_tasks(str(task))
-    items = read_runs([folder / "run"])[0].answers(TaskKey(result.task, result.dataset, result.split))
-    again = score_again(definition, result, items.items(definition.protocol.item_type)).scores
+    answers = [row["answer"] for row in rows_of(folder / "scored")]
+    assert answers[:6] == ["first", "second", "second", "first", "", ""]
+    (user_task,) = find_tasks(str(task))
+    items = read_runs([folder / "scored"])[0].answers(TaskKey(result.task, result.dataset, result.split))
+    again = score_again(user_task, result, items.items(user_task.protocol.item_type)).scores
     assert again["accuracy_all"] == 0.5 and again["equal_quality"] == 2
-    assert invoke("compare", folder / "run", run_again(folder, task), "--out", folder / "c.json").exit_code == 0
-
-
-def run_again(folder, task):
-    done = invoke("score", task, "--predictions", folder / "replies.jsonl", "--out", folder / "again")
-    assert done.exit_code == 0, done.output
-    return folder / "again"
+    invoke("score", task, "--predictions", folder / "predictions.jsonl", "--out", folder / "again", code=0)
+    invoke("compare", folder / "scored", folder / "again", "--out", folder / "c.json", code=0)
 
 
 def test_the_bundled_model_compares_pairs_with_winners(folder):
-    write_rows(
-        folder / "data.csv", [{"a": "0.png", "b": "5.png", "winner": "a"}, {"a": "4.png", "b": "1.png", "winner": "b"}]
-    )
-    task = folder / "pairs.yaml"
-    task.write_text(PAIRS.replace("FILE", "data.csv").replace("COLUMNS", "{images: [a, b]}"))
-    result, rows = run(folder, task)
+    rows = [{"a": "0.png", "b": "5.png", "winner": "a"}, {"a": "4.png", "b": "1.png", "winner": "b"}]
+    result, rows = run(folder, write_task(folder, PAIRS, rows, {"images": ["a", "b"]}, ".csv"))
     assert result.scores["n_pairs"] == 2 and len(rows) == 4
 
 
@@ -253,8 +228,8 @@ def test_the_bundled_model_compares_pairs_with_winners(folder):
 def test_winners_that_cannot_be_read_are_named(folder, row, columns, named):
     first = {"one": "0.png", "two": "1.png", "who": 0 if "base" in str(columns) else "one"}
     task = write_task(folder, PAIRS, [first, first | row], {"images": ["one", "two"], **columns}, ".csv")
-    shown = error_of(task)
-    assert all(text in shown for text in named), shown
+    error = error_of(task)
+    assert all(text in error for text in named), error
 
 
 SCORED = """from eyechart.evaluators import IMAGE, PROTOCOL, Task, TaskData
@@ -273,19 +248,9 @@ TASK = Task(
 """
 
 
-def write_scored(folder, score, n=44, protocol="Description"):
-    rows = [
-        {
-            "file": f"{i % N}.png",
-            "count": i % 4,
-            "camera": "ab"[i % 2],
-            "question": "?",
-            "x": "1",
-            "y": "2",
-            "right": "A",
-        }
-        for i in range(n)
-    ]
+def write_scored(folder, score, protocol="Description"):
+    fixed = {"question": "?", "x": "1", "y": "2", "right": "A"}
+    rows = [{"file": f"{i % N}.png", "count": i % 4, "camera": "ab"[i % 2], **fixed} for i in range(44)]
     write_rows(folder / "counts.csv", rows)
     columns = {"image": "file", "description": "count"}
     if protocol == "MultipleChoice":
@@ -302,37 +267,37 @@ def evaluate(path, reply, **options):
 
 def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     path = write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 5)')
-    one, rows = run(folder, path)
-    found = with_nan(one.scores)
+    result, rows = run(folder, path)
+    scores = with_nan(result.scores)
     values = [-abs(float(row["label"]) - len(row["text"]) % 5) for row in rows]
     assert [row["own_score"] for row in rows] == values
-    assert found["own_score"] == pytest.approx(sum(values) / 44) and found["own_score_range"] == [-10, 0]
-    assert found["by_camera"].keys() == {"a", "b"} and found["n"] == 44
+    assert scores["own_score"] == pytest.approx(sum(values) / 44) and scores["own_score_range"] == [-10, 0]
+    assert scores["by_camera"].keys() == {"a", "b"} and scores["n"] == 44
     # The rows share six images, too few clusters for an interval.
-    assert found["intervals"]["own_score"] == {"kind": "none", "units": N}
-    assert one.settings["score"].startswith("closeness/") and "judge" not in one.settings and one.complete
-    assert one.headline == "own_score" and "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
-    done = invoke("run", path, "--out", folder / "again", "--name", "again")
-    assert "from the store" in done.output and "own score" in done.output
-    done = invoke("compare", folder / "run", folder / "again")
-    assert done.exit_code == 0 and "own score" in done.output
-    shown = invoke("tasks", path).output
-    assert "own_score *" in shown and "-10 to 0" in shown and "rounds" not in shown
+    assert scores["intervals"]["own_score"] == {"kind": "none", "units": N}
+    assert result.settings["score"].startswith("closeness/") and "judge" not in result.settings and result.complete
+    assert result.headline == "own_score"
+    assert "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
+    _, printed = ran(folder / "again", path, "--name", "again")
+    assert "from the store" in printed and "own score" in printed
+    assert "own score" in invoke("compare", folder / "run", folder / "again", code=0).output
+    described = invoke("tasks", path).output
+    assert "own_score *" in described and "-10 to 0" in described and "rounds" not in described
     write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 3)')
-    assert invoke("run", path, "--out", folder / "other").exit_code == 0
+    ran(folder / "other", path)
     assert "score is 'closeness/" in " ".join(invoke("compare", folder / "run", folder / "other").output.split())
 
 
 def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
     path = write_scored(folder, 'return row["id"] in tuple("1357")', protocol="MultipleChoice")
     path.write_text(path.read_text().replace("(-10, 0)", "(0, 1)").replace('groups=("camera",)', 'cluster="id"'))
-    found = evaluate(path, "A").scores
-    assert found["own_score"] == 4 / 44 and found["intervals"]["own_score"]["kind"] == "wilson"
+    scores = evaluate(path, "A").scores
+    assert scores["own_score"] == 4 / 44 and scores["intervals"]["own_score"]["kind"] == "wilson"
     path.write_text(path.read_text().replace('in tuple("1357")', 'in tuple("1357") and 0.5'))
-    found = evaluate(path, "A").scores
-    assert found["own_score"] == 2 / 44 and found["intervals"]["own_score"]["kind"] == "bounded"
-    low, high = found["own_score_ci95"]
-    assert low < 2 / 44 < high and spec("own_score").limits(found) == (0, 1)
+    scores = evaluate(path, "A").scores
+    assert scores["own_score"] == 2 / 44 and scores["intervals"]["own_score"]["kind"] == "bounded"
+    low, high = scores["own_score_ci95"]
+    assert low < 2 / 44 < high and spec("own_score").limits(scores) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -352,9 +317,9 @@ def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
         evaluate(path, "three")
     for text in ("item '7'", "'three'", "score_range", "--skip-bad", *named):
         assert text in str(raised.value)
-    found = evaluate(path, "three", skip_bad=True)
-    assert found.scores["n"] == 43 and found.scores["own_score"] == -1
-    assert [item.id for item in found.left_out] == ["7"] and named[0] in found.left_out[0].reason
+    result = evaluate(path, "three", skip_bad=True)
+    assert result.scores["n"] == 43 and result.scores["own_score"] == -1
+    assert [item.id for item in result.left_out] == ["7"] and named[0] in result.left_out[0].reason
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import re
 import datasets
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
@@ -14,22 +13,17 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import Script, always
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def run(out, *arguments):
     """Run tasks on the tiny model; gives their results and what was printed."""
-    done = invoke("run", *arguments, "--no-store", "--out", out)
-    assert done.exit_code == 0, done.output
+    done = invoke("run", *arguments, "--no-store", "--out", out, code=0)
     return read_results(out).tasks, done.output
 
 
@@ -128,8 +122,7 @@ def test_a_judge_is_given_on_the_command_line(httpserver, tmp_path, name, asked,
     (tmp_path / "answers.jsonl").write_text("".join(lines))
     judge = ("--judge", "judge", "--judge-arg", f"base_url={httpserver.url_for('/v1')}", "--set", "rounds=3")
     answers = ("--predictions", tmp_path / "answers.jsonl", "--limit", 4, "--out", tmp_path / "out")
-    done = invoke("score", name, "--mini", *answers, *judge)
-    assert done.exit_code == 0, done.output
+    done = invoke("score", name, "--mini", *answers, *judge, code=0)
     (result,) = read_results(tmp_path / "out").tasks
     assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
     assert [body["n"] for body in script.bodies] == [3] * asked
@@ -143,8 +136,7 @@ def test_precomputed_predictions_are_scored(tmp_path, name):
     lines = [json.dumps({"id": row["id"], "text": row[right]}) + "\n" for row in rows]
     (tmp_path / "answers.jsonl").write_text("".join(lines))
     arguments = ("--predictions", tmp_path / "answers.jsonl", "--limit", 9, "--out", tmp_path / "out")
-    done = invoke("score", name, "--mini", *arguments)
-    assert done.exit_code == 0, done.output
+    invoke("score", name, "--mini", *arguments, code=0)
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["n"] == 9
     if right == "description":
@@ -213,8 +205,7 @@ def test_the_random_guess_of_real_questions_is_that_of_table_7_in_each_type_and_
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps({"id": row["id"], "text": "I cannot tell"}) + "\n" for row in rows))
     paths = ("--predictions", answers, "--data-dir", folder, "--out", tmp_path / "out")
-    done = invoke("score", "q_bench/perception", *paths)
-    assert done.exit_code == 0, done.output
+    invoke("score", "q_bench/perception", *paths, code=0)
     (result,) = read_results(tmp_path / "out").tasks
     assert (result.diagnostics["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
     cells = result.scores["by_question_type_by_concern"]

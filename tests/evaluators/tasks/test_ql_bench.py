@@ -4,29 +4,23 @@ import json
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion
 
 REFUSAL = "I don't know"
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
-    done = invoke("run", "ql_bench/single", "ql_bench/pair", "--limit", 30, "--no-store", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    done = invoke("run", "ql_bench/single", "ql_bench/pair", "--limit", 30, "--no-store", "--out", tmp_path, code=0)
     for result in read_results(tmp_path).tasks:
         scores = result.scores
         assert scores["n"] == 30 and {"question_type", "concern"} == {
@@ -42,8 +36,7 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
 @pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])
 def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, letter):
     limited = ("--limit", 12, "--no-store", "--out", tmp_path)
-    done = invoke("run", "ql_bench/single", "--data-arg", f"refusal_position={position}", *limited)
-    assert done.exit_code == 0, done.output
+    invoke("run", "ql_bench/single", "--data-arg", f"refusal_position={position}", *limited, code=0)
     (result,) = read_results(tmp_path).tasks
     place = json.loads(position) if letter == "B" else "first"
     assert result.settings["data"]["options"]["refusal_position"] == place
@@ -77,8 +70,7 @@ def test_precomputed_predictions_are_scored(tmp_path):
     lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = invoke("score", "ql_bench/single", "--mini", "--predictions", path, "--limit", 6, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    invoke("score", "ql_bench/single", "--mini", "--predictions", path, "--limit", 6, "--out", tmp_path / "out", code=0)
     (result,) = read_results(tmp_path / "out").tasks
     assert result.scores["score_cc"] == pytest.approx(500 / 6) and result.scores["forced_unmatched"] == 1
     assert result.settings["data"]["config"] == "single"
@@ -103,8 +95,7 @@ def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(refere
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = tmp_path / "out"
-    done = invoke("score", "ql_bench/single", "--predictions", answers, "--data-dir", folder, "--out", out)
-    assert done.exit_code == 0, done.output
+    invoke("score", "ql_bench/single", "--predictions", answers, "--data-dir", folder, "--out", out, code=0)
     scores = read_results(out).tasks[0].scores
     assert scores["n"] == 1495 and scores["n_refused"] == 499
     assert 100 * scores["random_guess"] == pytest.approx(37.80, abs=0.02)

@@ -5,13 +5,11 @@ from pathlib import Path
 import datasets
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols import PROTOCOLS
@@ -23,6 +21,7 @@ from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.prompts import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import task_charts
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 
@@ -39,10 +38,6 @@ def own(tmp_path_factory):
     write_photos(folder)
     write_pairs(folder)
     return folder
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def run(file, function):
@@ -114,8 +109,7 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
         "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good/poor]\n"
     )
     for number, split in enumerate(([], ["--split", "train"])):
-        done = invoke("run", path, "--out", tmp_path / str(number), *split)
-        assert done.exit_code == 0, done.output
+        done = invoke("run", path, "--out", tmp_path / str(number), *split, code=0)
         (result,) = read_results(tmp_path / str(number)).tasks
         assert result.split == "train" and result.scores["n"] == 4
     done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran")
@@ -157,12 +151,11 @@ def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
 
 def test_a_report_made_in_another_folder_finds_the_images(own, tmp_path, monkeypatch):
     monkeypatch.chdir(own)
-    done = invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run")
-    assert done.exit_code == 0, done.output
+    invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run", code=0)
     (result,) = read_results(tmp_path / "run").tasks
     assert result.settings["data"]["source"] == str(own / "my_questions.tsv")
     monkeypatch.chdir(tmp_path)
-    assert invoke("report", "run", "--out", "report").exit_code == 0
+    invoke("report", "run", "--out", "report", code=0)
     assert "data:image" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
 

@@ -8,28 +8,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 from werkzeug import Response as HttpResponse
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import ScoringWarning
+from tests.evaluators.command_line import invoke
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
 ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}
 SIZES = {**ONE_EACH, "SQAD": 100, "mixed": 200}
 
 SMALL = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -170,9 +165,8 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
     where = ("--data-dir", reference / "two-afc", "--data-arg", 'databases=["spaq", "CSIQ"]')
     done = invoke(
-        "score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--verbose", "--out", out
+        "score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--verbose", "--out", out, code=0
     )
-    assert done.exit_code == 0, done.output
     (task,) = read_results(out).tasks
     assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
     assert "mixed" not in task.variants and [part["over"] for part in task.diagnostics["averages"]] == [
@@ -211,8 +205,7 @@ def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
 def mini_run(tmp_path_factory):
     """The first pairs of every task, by the bundled model."""
     out = tmp_path_factory.mktemp("two_afc")
-    done = invoke("run", *TASKS, "--limit", 48, "--out", out)
-    assert done.exit_code == 0, done.output
+    done = invoke("run", *TASKS, "--limit", 48, "--out", out, code=0)
     return {task.task: task for task in read_results(out).tasks}, done.output
 
 
@@ -231,8 +224,8 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
 
 
 def test_pairs_that_come_again_are_asked_once(tmp_path):
-    assert invoke("run", TASKS[2], "--limit", 40, "--out", tmp_path / "one").exit_code == 0
-    assert invoke("run", TASKS[2], "--limit", 40, "--no-store", "--out", tmp_path / "two").exit_code == 0
+    invoke("run", TASKS[2], "--limit", 40, "--out", tmp_path / "one", code=0)
+    invoke("run", TASKS[2], "--limit", 40, "--no-store", "--out", tmp_path / "two", code=0)
     (stored,), (asked,) = (read_results(tmp_path / name).tasks for name in ("one", "two"))
     assert stored.scores == asked.scores and stored.diagnostics == asked.diagnostics
 
@@ -249,8 +242,7 @@ def test_a_server_gets_both_orders_of_each_pair(httpserver, tmp_path):
 
     httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
     server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
-    done = invoke("run", TASKS[0], "--mini", *server, "--limit", 3, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    invoke("run", TASKS[0], "--mini", *server, "--limit", 3, "--out", tmp_path, code=0)
     shown = [[part["image_url"]["url"] for part in _parts(body) if part["type"] == "image_url"] for body in bodies]
     assert len(shown) == 6 and all(len(images) == 2 for images in shown)
     assert sorted(map(tuple, shown)) == sorted(tuple(images[::-1]) for images in shown)
@@ -270,8 +262,7 @@ def test_a_missing_image_leaves_out_its_pairs(tmp_path):
     name = f"CSIQ/dst_imgs/{missing.name}"
     where = ("--data-dir", folder, "--limit", 30, "--no-store", "--out", tmp_path / "out")
     assert invoke("run", TASKS[1], *where).exit_code == 1
-    done = invoke("run", TASKS[1], *where, "--data-arg", "skip_missing=true")
-    assert done.exit_code == 0, done.output
+    invoke("run", TASKS[1], *where, "--data-arg", "skip_missing=true", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert [item.id for item in task.left_out] == [name]
     assert name not in {image for pool in task.scores["scores"].values() for image in pool}

@@ -204,7 +204,7 @@ class Model:
     [
         ({"data": "llvisionqa", "subset": "nonsense"}, "unknown llvisionqa config 'nonsense'"),
         ({"data": None, "split": "dve"}, "did you mean 'dev'"),
-        ({"model_or_pipeline": Model()}, "Model is a model without its processor"),
+        ({"model_or_pipeline": Model()}, "model_or_pipeline=Model is not supported"),
         ({"strategy": "bootstrap"}, "strategy"),
         ({"confidence_level": 0.9}, "confidence_level"),
         ({"tokenizer": "x"}, "tokenizer"),
