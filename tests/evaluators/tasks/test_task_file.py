@@ -1,4 +1,3 @@
-import json
 import shutil
 from pathlib import Path
 
@@ -16,13 +15,14 @@ from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import IMAGE
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.prompts import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import task_charts
+from tests.evaluators.tasks.doors import write_lines
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -98,11 +98,9 @@ def test_pairs_are_asked_in_both_orders(own):
 
 def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
     (tmp_path / "photos").mkdir()
-    lines = []
     for i in range(4):
         (tmp_path / "photos" / f"{i}.png").write_bytes(png(i))
-        lines.append(json.dumps({"file_name": f"{i}.png", "mos": i}))
-    (tmp_path / "photos" / "metadata.jsonl").write_text("\n".join(lines))
+    write_lines(tmp_path / "photos" / "metadata.jsonl", [{"file_name": f"{i}.png", "mos": i} for i in range(4)])
     path = tmp_path / "rate.yaml"
     path.write_text(
         "name: rate\nprotocol: quality_assessment\ndata: {path: photos}\ncolumns: {quality: mos}\n"
@@ -125,11 +123,9 @@ def test_a_python_file_brings_a_prompt_of_its_own(own):
 
 
 def test_public_names_are_all_there():
-    assert {getattr(evaluators, name).__name__ for name in evaluators.__all__ if name != "IMAGE"} == {
-        name for name in evaluators.__all__ if name != "IMAGE"
-    }
-    assert evaluators.IMAGE is IMAGE
-    assert {one.__name__ for one in PROTOCOLS.values()} < set(evaluators.__all__)
+    classes = set(evaluators.__all__) - {"IMAGE"}
+    assert {getattr(evaluators, name).__name__ for name in classes} == classes and evaluators.IMAGE is IMAGE
+    assert {protocol.__name__ for protocol in PROTOCOLS.values()} < classes
 
 
 def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
@@ -185,17 +181,8 @@ def test_a_benchmark_that_is_in_no_example_is_one_short_file(tmp_path):
         "answer": ["a dog", "a cat"] * 4,
         "l2_category": ["coarse", "fine"] * 4,
     }
-    features = datasets.Features(
-        {
-            "index": datasets.Value("int64"),
-            "image": datasets.Image(),
-            "question": datasets.Value("string"),
-            "choices": datasets.Sequence(datasets.Value("string")),
-            "answer": datasets.Value("string"),
-            "l2_category": datasets.Value("string"),
-        }
-    )
-    datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "val.parquet")
+    embedded = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
+    embedded.to_parquet(tmp_path / "val.parquet")
     text = """name: pets
 protocol: multiple_choice
 data: {path: val.parquet}
@@ -225,20 +212,15 @@ def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path
     rows = [{"image": f"{i}.png", "description": "Dark and blurry.", "room": "ab"[i % 2]} for i in range(4)]
     for i in range(4):
         (tmp_path / f"{i}.png").write_bytes(png(i))
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(tmp_path / "mine.jsonl", rows)
     path = tmp_path / "mine.py"
     path.write_text(DESCRIBE.replace("HEADLINE", "sum"))
-    folders = [tmp_path / "one", tmp_path / "other"]
-    for folder, text in zip(folders, ("It is dark.", "It is sharp."), strict=True):
-        write_run(folder, collect([run(path, lambda messages, text=text: text)], [], ""), [])
-        assert read_results(folder).tasks[0].headline == "sum"
-    (table,) = [one for one in paper_tables(read_runs(folders)) if "room" in one.title]
-    (chart,) = [one for one in task_charts(read_runs(folders)) if " by " in one.title]
-    assert table.title.startswith("sum (0 to 6) by room")
-    assert chart.unit == "sum (0 to 6)"
-    evaluations = [run(path, lambda messages: "It is dark.") for _ in range(2)]
-    for folder, evaluation in zip(folders, evaluations, strict=True):
-        write_run(folder, collect([evaluation], [], ""), [evaluation])
+    texts = {"one": "It is dark.", "other": "It is sharp."}
+    folders = [write(tmp_path / name, [run(path, lambda messages, text=text: text)]) for name, text in texts.items()]
+    assert all(read_results(folder).tasks[0].headline == "sum" for folder in folders)
+    (table,) = [table for table in paper_tables(read_runs(folders)) if "room" in table.title]
+    (chart,) = [chart for chart in task_charts(read_runs(folders)) if " by " in chart.title]
+    assert table.title.startswith("sum (0 to 6) by room") and chart.unit == "sum (0 to 6)"
     assert compare(*folders).differences[0].score == "sum (0 to 6)"
     path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
     with pytest.raises(UsageError, match=r"mine\.py: unknown headline 'summ' of mine; did you mean 'sum'\?"):
@@ -355,8 +337,7 @@ def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_pa
 
 
 def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
-    for name in ("my_questions.tsv",):
-        shutil.copy(own / name, tmp_path)
+    shutil.copy(own / "my_questions.tsv", tmp_path)
     path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
     with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
         run(path, lambda messages: pytest.fail("asked"))
