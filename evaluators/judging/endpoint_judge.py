@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError
-from eyechart.evaluators.backends.endpoint.client import ChatClient, ServerRecord
+from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.judging.options import JudgeOptions
@@ -86,8 +86,7 @@ class EndpointJudge:
     ) -> None:
         """Check the address and the key, which may raise `UsageError`; nothing is sent."""
         self._options, self._store, self._processes = options, store, processes
-        options.key()
-        self._record = ServerRecord()
+        self._client = ChatClient(options.model, options.endpoint, key=options.key())
         self._spending = _Spending(math.inf if options.max_cost is None else options.max_cost)
         self._identity = {
             "name": options.model,
@@ -209,8 +208,7 @@ class EndpointJudge:
         """Ask for the missing replies and store them."""
         totals = self._totals
         if totals.stopped is None:
-            client = ChatClient(self.name, self._options.endpoint, self._record, key=self._options.key())
-            with contextlib.closing(client.map(partial(self._converse, client), missing)) as conversations:
+            with contextlib.closing(self._client.map(self._converse, missing)) as conversations:
                 for done, conversation in enumerate(conversations, 1):
                     # Here and not where it is asked: the store belongs to this thread.
                     self._keep(conversation)
@@ -221,12 +219,12 @@ class EndpointJudge:
         if isinstance(totals.stopped, ModelError) and not is_usable:
             raise totals.stopped
 
-    async def _converse(self, client: ChatClient, conversation: Conversation) -> Conversation:
+    async def _converse(self, conversation: Conversation) -> Conversation:
         """Ask for the replies, unless they might exceed the spending limit."""
         options, totals, n = self._options, self._totals, len(conversation.keys)
         if totals.stopped is not None:
             return conversation
-        prompts = n if "n" in self._record.dropped else 1
+        prompts = n if "n" in self._client.dropped else 1
         estimate = options.cost(prompts * conversation.tokens, n * options.max_tokens)
         if estimate > self._spending.left:
             totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
@@ -234,7 +232,7 @@ class EndpointJudge:
         self._spending.left -= estimate
         decoding = {"max_tokens": options.max_tokens, "temperature": options.temperature}
         try:
-            async for answer in client.completions(conversation.messages, n, **decoding):
+            async for answer in self._client.completions(conversation.messages, n, **decoding):
                 conversation.add(answer, options.max_tokens)
         except EndpointError as error:
             conversation.error = error

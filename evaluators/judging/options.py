@@ -4,10 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
-
-KEY_VARIABLE = "EYECHART_JUDGE_API_KEY"
-"""The environment variable with the judge's key, if it differs from the model's key."""
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, check_ranges, read_key
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,7 @@ class JudgeOptions:
             raise UsageError("model='' is not allowed; expected the judge's name on its server.")
         if self.temperature != DEFAULT_TEMPERATURE and "temperature" in self.endpoint.removed:
             raise UsageError(f"temperature={self.temperature} is given, but extra_body removes it; leave out one.")
-        if not 0 <= self.temperature < math.inf:
-            raise UsageError(f"temperature={self.temperature} is not allowed; expected a finite number of at least 0.")
-        for name, least in (("max_tokens", 1), ("max_cost", 0)):
-            if (value := getattr(self, name)) is not None and not value >= least:
-                raise UsageError(f"{name}={value} is not allowed; expected at least {least}.")
+        check_ranges(self, temperature=0, max_tokens=1, max_cost=0)
         if self.price is not None and not all(0 <= value < math.inf for value in self.price):
             raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")
         if self.max_cost is not None and self.price is None:
@@ -55,12 +48,8 @@ class JudgeOptions:
             )
 
     def key(self) -> str:
-        """The API key, "" if missing; read anew each time, so that it is never shown with the options.
-
-        Raises:
-            UsageError: It contains characters that a key cannot have.
-        """
-        return read_key(KEY_VARIABLE) or read_key()
+        """The API key, "" if missing; not kept here, so that it is never shown with the options."""
+        return read_key("EYECHART_JUDGE_API_KEY") or read_key()
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """What tokens cost in US dollars; 0 without a price.

@@ -23,10 +23,10 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.evaluators.backends.chat import joined
-from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages, ServerRecord
+from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
 from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
 from eyechart.evaluators.backends.endpoint.words import find_words, plain
@@ -55,18 +55,13 @@ class OpenAIBackend(Backend):
     billed_per_request = True
 
     def __init__(self, model: str, options: EndpointOptions | None = None, server: "Server | None" = None) -> None:
-        """Check address and key; nothing is sent.
-
-        Raises:
-            UsageError: The address or the key is malformed.
-        """
+        """Check address and key, which may raise `UsageError`; nothing is sent."""
         self._model = model
         self._options = options or EndpointOptions()
         self._server = server
         self.samples = self._options.chat.sampling is not None
-        self._base_url = self._options.address
-        read_key()
-        self._record = ServerRecord()
+        served_name = None if self._options.serve is None else self._options.served_name
+        self._client = ChatClient(served_name or model, self._options)
         self._counts_before = Counter[str]()
         self._metadata: set[tuple[str, str]] = set()
         self._prefills: dict[OutputType, Prefill] = {}
@@ -89,7 +84,7 @@ class OpenAIBackend(Backend):
         return {
             "backend": "openai",
             "name": self.name,
-            **({"base_url": self._base_url} if serve is None else {"serve": dict(serve)}),
+            **({"base_url": self._client.base_url} if serve is None else {"serve": dict(serve)}),
             "decoding": PROVIDER if "temperature" in self._options.removed else self._options.chat.decoding,
             "top_logprobs": self._options.top_logprobs,
             **self._options.asked(),
@@ -99,7 +94,7 @@ class OpenAIBackend(Backend):
     def for_data(self, dataset: str) -> Self:
         """The same backend, with counts that start now."""
         bound = copy.copy(self)
-        bound._counts_before, bound._metadata = self._record.counts.copy(), set()
+        bound._counts_before, bound._metadata = self._client.counts.copy(), set()
         return bound
 
     @override
@@ -110,11 +105,9 @@ class OpenAIBackend(Backend):
             ModelError: The server refuses the key or the model, cannot be reached, cannot give the requested output,
                 fails in the same way from the first request on, or was started by this run and has ended.
         """
-        model = self._model if self._options.serve is None else self._options.served_name or self._model
-        client = ChatClient(model, self._options, self._record)
-        respond = partial(self._respond, client, anyio.Lock())
+        respond = partial(self._respond, anyio.Lock())
         try:
-            with contextlib.closing(client.map(respond, requests)) as responses:
+            with contextlib.closing(self._client.map(respond, requests)) as responses:
                 for response in _until_hopeless(responses):
                     if response.error is not None:
                         self.check(response.request.output_type)
@@ -138,10 +131,10 @@ class OpenAIBackend(Backend):
             **self.identity(),
             **known,
             **{name: getattr(self._options, name) for name in options},
-            "asked": {name: self._record.counts[name] - self._counts_before[name] for name in _COUNTS},
+            "asked": {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS},
         }
 
-    async def _respond(self, client: ChatClient, lock: anyio.Lock, request: Request) -> Response:
+    async def _respond(self, lock: anyio.Lock, request: Request) -> Response:
         try:
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
@@ -149,8 +142,8 @@ class OpenAIBackend(Backend):
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
-                    prefill = await self._prefill(client, request.output_type, messages)
-            question = _Question(client, request, messages, prefill)
+                    prefill = await self._prefill(request.output_type, messages)
+            question = _Question(self._client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)
             if request.continuations:
@@ -165,17 +158,17 @@ class OpenAIBackend(Backend):
         except DataError as error:
             return Response(request, error=error)
 
-    async def _prefill(self, client: ChatClient, output_type: OutputType, messages: Messages) -> Prefill:
+    async def _prefill(self, output_type: OutputType, messages: Messages) -> Prefill:
         if output_type not in self._prefills:
             top_logprobs = None if output_type is OutputType.TEXT else self._options.top_logprobs
-            self._prefills[output_type] = await find_prefill(client, messages, top_logprobs)
+            self._prefills[output_type] = await find_prefill(self._client, messages, top_logprobs)
         return self._prefills[output_type]
 
     async def _logits(self, question: "_Question", lock: anyio.Lock) -> Response:
         completion = await question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
         tokens = completion.choices[0].tokens
         if not tokens:
-            raise EndpointError(f"{self._base_url} returned a reply without tokens")
+            raise EndpointError(f"{self._client.base_url} returned a reply without tokens")
 
         async def first_token(word: str, beginnings: Sequence[str]) -> str | None:
             # Without a prefilled reply, the word cannot be put into the prompt.

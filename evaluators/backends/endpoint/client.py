@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import anyio
@@ -11,24 +10,17 @@ import openai
 from anyio.from_thread import start_blocking_portal
 from pydantic_core import from_json
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import (
+    EndpointError,
+    EyechartError,
+    ModelError,
+    QuotaError,
+    UsageError,
+    unknown_name,
+)
+from eyechart.evaluators.backends.endpoint import failures
 from eyechart.evaluators.backends.endpoint.completion import Completion, parse_completion
-from eyechart.evaluators.backends.endpoint.failures import (
-    NO_LOGPROBS,
-    REFUSED,
-    clean,
-    explain,
-    is_final,
-    redact_json,
-    retries_of,
-)
-from eyechart.evaluators.backends.endpoint.options import (
-    DEFAULT_TEMPERATURE,
-    KEY_VARIABLE,
-    OPENAI_URL,
-    EndpointOptions,
-    read_key,
-)
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
 from eyechart.evaluators.backends.endpoint.refused_parameters import without
 
 _CONNECT_TIMEOUT = 10.0
@@ -43,9 +35,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass
-class ServerRecord:
-    """What was sent to a server so far, and what is known about it from its answers.
+class ChatClient:
+    """Sends requests for one model to one server; `map` runs the coroutines that do.
+
+    Args:
+        model: The model's name on the server.
+        options: Options of the server.
+        key: The API key, "" for none; by default `read_key()`.
 
     Attributes:
         counts: Numbers of "requests" with an answer that could be parsed, "retries", "prompt_tokens" and
@@ -53,36 +49,21 @@ class ServerRecord:
         dropped: Parameters that are not sent, because the server refuses or ignores them or the options remove them.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
-    dropped: frozenset[str] = frozenset()
-
-
-class ChatClient:
-    """Sends requests for one model to one server; `map` runs the coroutines that do.
-
-    Args:
-        model: The model's name on the server.
-        options: Options of the server.
-        record: Counts to update; by default new ones.
-        key: The API key, "" for none; by default `read_key()`.
-    """
-
-    def __init__(
-        self, model: str, options: EndpointOptions, record: ServerRecord | None = None, *, key: str | None = None
-    ) -> None:
-        """Check address and key; nothing is sent.
-
-        Raises:
-            UsageError: The address, the key, or the proxies or certificates set in the environment cannot be used.
-        """
+    def __init__(self, model: str, options: EndpointOptions, *, key: str | None = None) -> None:
+        """Check address and key, which may raise `UsageError`; nothing is sent."""
         self.model, self.base_url = model, options.address
-        self.record = record or ServerRecord()
-        self.record.dropped |= options.removed
+        self.counts = Counter[str]()
+        self.dropped = options.removed
         self._options = options
         self._fields = without(options.fields(), options.removed)
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
+        self._client: openai.AsyncOpenAI
+
+    def _open(self) -> openai.AsyncOpenAI:
+        """A new client of the package, whose connections belong to one event loop."""
+        options = self._options
         try:
             # A proxy has another 127.0.0.1 than the server that the run started.
             http_client = _HttpClient(trust_env=options.serve is None, follow_redirects=False)
@@ -93,7 +74,7 @@ class ChatClient:
                 f"(SSL_CERT_FILE, SSL_CERT_DIR) cannot be used: {type(error).__name__}: {error}. Correct or unset them"
             ) from error
         http_client.seconds = options.timeout
-        self._client = openai.AsyncOpenAI(
+        return openai.AsyncOpenAI(
             # Local servers need no key, but the package requires one.
             api_key=self._key or "none",
             base_url=self.base_url,
@@ -106,12 +87,10 @@ class ChatClient:
         """Await the function's result for each item, and yield each result as soon as it is ready.
 
         An event loop in another thread has up to `concurrency` calls under way, and takes at most twice as many items
-        before their results are taken. After an error, an interruption or a `close`, calls are cancelled. At the end,
-        the client is closed.
-
-        Raises:
-            Exception: The first exception that a call raised.
+        before their results are taken. The first exception of a call is raised; then, or after an interruption or a
+        `close`, calls are cancelled.
         """
+        self._client = client = self._open()
         concurrency, remaining = self._options.concurrency, iter(items)
         send, receive = anyio.create_memory_object_stream[tuple[Result | None, Exception | None]](concurrency)
 
@@ -129,7 +108,7 @@ class ChatClient:
                         group.start_soon(work)
             finally:
                 with anyio.move_on_after(1, shield=True):
-                    await self._client.close()
+                    await client.close()
 
         with send, receive, start_blocking_portal() as portal:
             portal.start_task_soon(run)
@@ -151,7 +130,7 @@ class ChatClient:
 
         Raises:
             EndpointError: This request got no answer, or an unusable one.
-            ModelError: Every request would fail, or the server does not return the `top_logprobs` most probable tokens.
+            ModelError: Every request would fail, or the server returns no log-probabilities.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         fields = {"temperature": 0.0, **logprobs, **(extra or {}), "max_tokens": max_tokens}
@@ -162,7 +141,7 @@ class ChatClient:
         if logprobs and (tokens is None or not all(token.top_logprobs for token in tokens[:1])):
             raise ModelError(
                 f"model '{self.model}': {self.base_url} returned no log-probabilities, although the request has "
-                f"logprobs=true and top_logprobs={top_logprobs}. {NO_LOGPROBS}."
+                f"logprobs=true and top_logprobs={top_logprobs}. {failures.NO_LOGPROBS}."
             )
         return completion
 
@@ -175,9 +154,7 @@ class ChatClient:
         missing replies are requested one by one, and all later ones if it returned fewer than two. At most one billed
         request is sent before each answer. Only the servers' default temperature, 1, may be dropped.
 
-        Raises:
-            EndpointError: This request got no answer, or an unusable one.
-            ModelError: Every request would fail.
+        Raises as `ask`.
         """
         missing, fields = n, {"temperature": temperature, "max_tokens": max_tokens, **({"n": n} if n > 1 else {})}
         required = frozenset() if temperature == DEFAULT_TEMPERATURE else frozenset({"temperature"})
@@ -187,17 +164,13 @@ class ChatClient:
             if count > missing or not (count or together):
                 raise EndpointError(f"{self.base_url} returned {count} replies; expected {missing}")
             if together and count < 2:
-                self.record.dropped |= {"n"}
+                self.dropped |= {"n"}
             fields.pop("n", None)
             missing -= count
             yield completion
 
     async def tokenize(self, text: str) -> list[str] | None:
-        """The tokens of a text, without special tokens; None if the server has no such service.
-
-        Raises:
-            EyechartError: The server cannot be reached, or did not answer in time.
-        """
+        """The tokens of a text, without special tokens; None if the server has no such service."""
         # Fields of vLLM, then of llama.cpp.
         body = {"model": self.model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
         body |= {"content": text, "with_pieces": True}
@@ -209,32 +182,26 @@ class ChatClient:
         except (openai.APIStatusError, ValueError, LookupError, TypeError, AttributeError):
             return None
         except openai.APIError as error:
-            raise explain(error, self.base_url, self._options.timeout, self._key) from None
+            raise self._explain(error) from None
 
     async def list_models(self) -> dict[str, str]:
         """The names of the models that the server lists, each with its owner, as which vLLM and others name themselves.
 
         Raises:
             EndpointError: The server refuses, or its answer is not a list of models.
-            ModelError: The server cannot be reached.
         """
         try:
             models = (await self._client.with_options(max_retries=0).models.list()).data
             return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}
         except openai.APIStatusError as error:
-            raise EndpointError(clean(str(error), self._key), status=error.status_code) from None
+            raise EndpointError(failures.clean(str(error), self._key), status=error.status_code) from None
         except openai.APIError as error:
-            raise explain(error, self.base_url, self._options.timeout, self._key) from None
+            raise self._explain(error) from None
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise EndpointError(f"{self.base_url} returned no list of models") from None
 
     async def check_model(self) -> None:
-        """Refuse a model that the server does not serve; a name that is not listed may be an alias, and is tried.
-
-        Raises:
-            UsageError: The server does not serve the model.
-            ModelError: The server cannot be reached, or refuses the key.
-        """
+        """As `check_served`; a name that is not listed may be an alias, and is tried."""
         try:
             names = list(await self.list_models())
         except EndpointError as error:
@@ -247,7 +214,7 @@ class ChatClient:
             await self.ask([{"role": "user", "content": "Hi"}], max_tokens=1)
         except EndpointError as error:
             # Any other refusal is about this request, not about the model.
-            if not names or error.status not in REFUSED or self.model not in error.reason:
+            if not names or error.status not in failures.REFUSED or self.model not in error.reason:
                 return
         except ModelError as error:
             if isinstance(error, QuotaError) or not names:
@@ -261,28 +228,31 @@ class ChatClient:
 
     async def _send(self, messages: Messages, fields: Mapping[str, Any], required: frozenset[str]) -> Completion:
         """Send a request, and again without each parameter that the server refuses and that is not required."""
-        dropped = self.record.dropped & fields.keys()
+        dropped = self.dropped & fields.keys()
         while True:
             try:
                 completion = await self._create(messages, without(fields, dropped))
                 break
             except EndpointError as error:
                 # Servers refuse `n` in words that do not name it.
-                refused = (*error.refused, "n") if error.status in REFUSED else ()
+                refused = (*error.refused, "n") if error.status in failures.REFUSED else ()
                 left = [name for name in refused if name in fields and name not in dropped | required]
                 if not left:
                     asked = " and ".join(name for name in error.refused if name in required)
                     advice = f". You asked for {asked}; leave it out to let the provider choose" if asked else ""
                     # Before the first reply, every other request would fail too.
-                    if error.refused and not self.record.counts["requests"]:
+                    if error.refused and not self.counts["requests"]:
                         raise ModelError(f"the model cannot be used: {error.reason}{advice}") from None
                     raise EndpointError(f"{error.reason}{advice}", status=error.status) from None
                 # Other requests may have found out more meanwhile.
-                dropped |= {left[0]} | (self.record.dropped & fields.keys())
+                dropped |= {left[0]} | (self.dropped & fields.keys())
         # Remembered only now, because an error may name a parameter for another reason.
-        self.record.dropped |= dropped
+        self.dropped |= dropped
         completion.dropped = dropped
         return completion
+
+    def _explain(self, error: openai.APIError) -> EyechartError:
+        return failures.explain(error, self.base_url, self._options.timeout, self._key)
 
     async def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         # The raw answer, because openai returns HTML as a string and does not validate the body.
@@ -290,15 +260,15 @@ class ChatClient:
         body = {**self._fields, **fields}
         try:
             raw = await create(model=self.model, messages=[*self._first, *messages], extra_body=body)
-            completion = parse_completion(redact_json(raw.content, self._key))
+            completion = parse_completion(failures.redact_json(raw.content, self._key))
         except openai.APIError as error:
-            self.record.counts["retries"] += retries_of(error)
+            self.counts["retries"] += failures.retries_of(error)
             # Without the cause, because its text could contain the key.
-            raise explain(error, self.base_url, self._options.timeout, self._key) from None
+            raise self._explain(error) from None
         except ValueError as error:
-            reason = clean(f"{self.base_url} answered with status 200, but {error}", self._key)
+            reason = failures.clean(f"{self.base_url} answered with status 200, but {error}", self._key)
             raise EndpointError(reason) from None
-        self.record.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
+        self.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
         return completion
 
 
@@ -311,7 +281,7 @@ def check_served(model: str, options: EndpointOptions, key: str | None = None) -
     """
     key = read_key() if key is None else key
     if not key and options.address == OPENAI_URL:
-        raise UsageError(f"{options.address} needs an API key; set the environment variable {KEY_VARIABLE}")
+        raise UsageError(f"{options.address} needs an API key; set the environment variable OPENAI_API_KEY")
     client = ChatClient(model, options, key=key)
     list(client.map(ChatClient.check_model, [client]))
 
@@ -341,7 +311,7 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
         # The body is already decoded.
         headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
-        if response.status_code >= 500 and is_final(body.decode(errors="replace")):
+        if response.status_code >= 500 and failures.is_final(body.decode(errors="replace")):
             # openai's client takes this header for the server's decision.
             headers.append(("x-should-retry", "false"))
         return package.Response(response.status_code, headers=headers, content=bytes(body), request=request)

@@ -1,5 +1,6 @@
 """Options of a server and of the requests to it."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,26 +12,17 @@ from eyechart.evaluators.backends.chat_options import ChatOptions
 from eyechart.evaluators.backends.endpoint.refused_parameters import REMOVABLE
 
 DEFAULT_CONCURRENCY = 8
-# Long, because a busy server queues requests.
-DEFAULT_TIMEOUT = 300.0
-LONGEST_TIMEOUT = 604_800
-"""In seconds: a week."""
-# The maximum of OpenAI, and of vLLM unless it was started with a larger one.
-DEFAULT_TOP_LOGPROBS = 20
 DEFAULT_TEMPERATURE = 1.0
 """The sampling temperature of servers that are sent none."""
 OPENAI_URL = "https://api.openai.com/v1"
 # Fields of a request that eyechart sets itself.
-_OWN_FIELDS = frozenset(
-    (
-        *("model", "messages", "n", "stream", "temperature", "max_tokens", "max_completion_tokens", "logprobs"),
-        *("top_logprobs", "prompt_logprobs", "echo", "continue_final_message", "add_generation_prompt"),
-    )
+_FIELDS_SET = (
+    "model messages n stream temperature max_tokens max_completion_tokens logprobs top_logprobs prompt_logprobs echo "
+    "continue_final_message add_generation_prompt"
 )
-KEY_VARIABLE = "OPENAI_API_KEY"
 
 
-def read_key(variable: str = KEY_VARIABLE) -> str:
+def read_key(variable: str = "OPENAI_API_KEY") -> str:
     """The API key in an environment variable, "" if missing.
 
     Raises:
@@ -43,6 +35,14 @@ def read_key(variable: str = KEY_VARIABLE) -> str:
     return key
 
 
+def check_ranges(options: object, **least: float) -> None:
+    """Raise `UsageError` for a value below the least that is allowed; None is allowed."""
+    for name, minimum in least.items():
+        value = getattr(options, name)
+        if value is not None and not minimum <= value < math.inf:
+            raise UsageError(f"{name}={value} is not allowed; expected at least {minimum}.")
+
+
 @dataclass(frozen=True)
 class EndpointOptions:
     """Options of a server and of the requests to it.
@@ -53,7 +53,7 @@ class EndpointOptions:
         base_url: The server's address, usually ending in `/v1`; None reads the environment variable `OPENAI_BASE_URL`,
             or uses OpenAI's address.
         concurrency: Number of concurrent requests, at least 1.
-        timeout: Seconds to wait for a complete answer, above 0 and at most a week; applies to each retry separately.
+        timeout: Seconds to wait for a complete answer, at least 0.001; applies to each retry separately.
         max_retries: How often to retry a request after status 408, 409, 429 or 5xx, a broken connection or a timeout;
             at least 0. The wait doubles each time, or is what the server asks for (`Retry-After`).
         top_logprobs: How many of the most probable tokens to request for logits, at least 1; OpenAI and, unless it was
@@ -70,9 +70,9 @@ class EndpointOptions:
 
     base_url: str | None = None
     concurrency: int = DEFAULT_CONCURRENCY
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float = 300.0
     max_retries: int = 4
-    top_logprobs: int = DEFAULT_TOP_LOGPROBS
+    top_logprobs: int = 20
     served_name: str | None = None
     chat: ChatOptions = field(default_factory=ChatOptions)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
@@ -80,17 +80,11 @@ class EndpointOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
-        own = _OWN_FIELDS if self.chat.sampling is None else _OWN_FIELDS | self.chat.sampling.fields(1).keys()
-        may_be_removed = REMOVABLE - self.chat.required
-        if taken := sorted((own & self.extra_body.keys()) - (self.removed & may_be_removed)):
+        sampling = {} if self.chat.sampling is None else self.chat.sampling.fields(1)
+        may_be_removed = self.removed & (REMOVABLE - self.chat.required)
+        if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys() - may_be_removed):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
-        if not 0.001 <= self.timeout <= LONGEST_TIMEOUT:
-            raise UsageError(
-                f"timeout={self.timeout} is not allowed; it must be at least 0.001 and at most {LONGEST_TIMEOUT}."
-            )
-        for name, least in (("concurrency", 1), ("max_retries", 0), ("top_logprobs", 1)):
-            if not getattr(self, name) >= least:
-                raise UsageError(f"{name}={getattr(self, name)} is not allowed; it must be at least {least}.")
+        check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1)
 
     @property
     def removed(self) -> frozenset[str]:
@@ -109,7 +103,7 @@ class EndpointOptions:
             # The message does not show the address: it may contain a password.
             raise UsageError(
                 "base_url must not contain a user name, password or query, because it is written to results. Set the "
-                f"API key with the environment variable {KEY_VARIABLE}."
+                "API key with the environment variable OPENAI_API_KEY."
             )
         try:
             parts = urlsplit(url)
@@ -127,11 +121,8 @@ class EndpointOptions:
     def fields(self) -> dict[str, Any]:
         """The fields to send with every request: switches for reasoning, and `extra_body`.
 
-        OpenAI's models take `reasoning_effort`; other servers pass `chat_template_kwargs` to the chat template, and
-        vLLM respects `thinking_token_budget`.
-
-        Raises:
-            UsageError: A reasoning budget is given for OpenAI, whose models do not take one.
+        OpenAI's models take `reasoning_effort` and no budget; other servers pass `chat_template_kwargs` to the chat
+        template, and vLLM respects `thinking_token_budget`.
         """
         given, thinking = dict(self.extra_body), self.chat.thinking
         if thinking is None:
@@ -143,8 +134,8 @@ class EndpointOptions:
                     """or set an effort: --model-arg extra_body='{"reasoning_effort": "low"}'."""
                 )
             return {"reasoning_effort": "medium" if thinking else "none", **given}
-        switches = dict.fromkeys(("enable_thinking", "thinking"), thinking is not False)
-        budget = {"thinking_budget": thinking} if self.chat.has_budget else {}
-        limit = {"thinking_token_budget": thinking} if self.chat.has_budget else {}
-        template = {**switches, **budget, **(given.get("chat_template_kwargs") or {})}
-        return {**limit, **given, "chat_template_kwargs": template}
+        template = {"enable_thinking": thinking is not False, "thinking": thinking is not False}
+        limit = {}
+        if self.chat.has_budget:
+            template, limit = {**template, "thinking_budget": thinking}, {"thinking_token_budget": thinking}
+        return {**limit, **given, "chat_template_kwargs": {**template, **(given.get("chat_template_kwargs") or {})}}

@@ -91,7 +91,7 @@ def ask_several(options: EndpointOptions, n: int) -> tuple[list[Completion], int
         return [answer async for answer in client.completions(HELLO, n, max_tokens=8, temperature=1.0)]
 
     (completions,) = client.map(ask, [n])
-    return completions, client.record.counts["requests"]
+    return completions, client.counts["requests"]
 
 
 def kill_and_resume(

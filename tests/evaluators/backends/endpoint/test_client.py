@@ -55,7 +55,7 @@ def test_texts_are_split_where_the_server_does(http, answer, tokens):
     http.expect_request("/tokenize", method="POST").respond_with_response(answer)
     client = ChatClient("m", EndpointOptions(base_url=http.url_for("/v1")))
     assert list(client.map(client.tokenize, ["a b"])) == [tokens]
-    assert not client.record.counts
+    assert not client.counts
 
 
 def test_closing_ends_the_requests_without_waiting_for_them(script, backend):
