@@ -10,10 +10,10 @@ import pytest
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.preview import example_requests
 from eyechart.evaluators.protocols.protocol import DEFAULT
-from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.judging.prompts import list_templates
+from tests.evaluators.published_rows import published_row, published_table
 from tests.evaluators.tasks.test_q_bench_assessment import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -101,13 +101,6 @@ def test_published_numbers_are_those_that_are_recomputed():
     assert rows == {f"{names[model]} on {databases[name]}": scores for model, name, scores in PUBLISHED}
 
 
-def published(board: str, table: str, model: str) -> dict[str, float]:
-    """A row of a paper's table, by the labels of its columns."""
-    found = next(one for one in published_tables().values() if (one.tasks[:1], one.table) == ([board], table))
-    (row,) = [one for one in found.rows if one.model == model]
-    return dict(zip(found.labels, row.values, strict=True))
-
-
 def mean(values: dict[str, float], weights: dict[str, int]) -> float:
     return sum(values[name] * weight for name, weight in weights.items()) / sum(weights.values())
 
@@ -122,7 +115,7 @@ def last_cells(paper: str) -> dict[str, str]:
 def test_averages_of_2afc_are_computed_from_its_rows():
     cells = last_cells("two_afc")
     for model in ("IDEFICS-Instruct", "GPT-4V"):
-        row = published("two_afc/coarse", "Table II", model)
+        row = published_row(published_table("two_afc/coarse", "Table II"), model)
         rho = {
             name.removesuffix(" \N{GREEK SMALL LETTER RHO}"): value
             for name, value in row.items()
@@ -140,7 +133,7 @@ def test_other_recomputed_numbers():
     # 628 of 913 questions are answered right and 10 refused rightly.
     assert (right, last_cells("ql_bench")["right refusals"]) == (f"{100 * 628 / 913:.3f}", f"{100 * refused / 913:.3f}")
     sources = {"NIs": 1246, "AIs": 802, "AGIs": 752}
-    guess = mean(published("aes_bench/perception", "Table 2", "Random guess"), sources)
+    guess = mean(published_row(published_table("aes_bench/perception", "Table 2"), "Random guess"), sources)
     cells = last_cells("aes_bench")
     assert cells["Table 2, random guess overall, from its three image sources"] == f"{guess:.2f}"
     overall = cells["Table 5, overall of GPT-4V from relevance 1.385, precision 1.151, completeness 1.366"]

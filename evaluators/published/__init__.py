@@ -4,6 +4,7 @@ Reports fill them in with the scores of runs; the leaderboard shows the papers' 
 file. Tables without a paper, such as position bias, stand in the reports of all tasks.
 """
 
+import re
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any, NamedTuple
@@ -52,15 +53,40 @@ class TableColumn(_Strict):
     is_headline: bool = False
     """Whether it stands for a headline score whose path it does not have."""
 
+    @classmethod
+    def of(cls, spec: ScoreSpec, part: Path = (), label: str = "") -> "TableColumn":
+        """The column of a score of all items, or of a part of them, such as `("by_concern", "other")`."""
+        digits = 2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3
+        path = (*part, *spec.key.split("."))
+        return cls(label=label or spec.label, path=(path,), digits=digits, unit=PERCENT)
+
     @property
     def spec(self) -> ScoreSpec | None:
         """The declaration of its score; None for a sum, a difference, or a score that is not declared."""
-        return spec_at(self.path[0]) if len(self.path) == 1 and not self.minus else None
+        if len(self.path) > 1 or self.minus:
+            return None
+        (path,) = self.path
+        return next((_SPECS[path[start:]] for start in range(len(path)) if path[start:] in _SPECS), None)
+
+    @property
+    def part(self) -> Path:
+        """Where the scores are that its score is one of; empty for those of all items."""
+        return self.path[0][: -len(self.spec.key.split("."))] if self.spec else self.path[0]
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it shows a score of all items."""
+        return len(self.path[0]) == 1
 
     @property
     def is_percent(self) -> bool:
         """Whether its numbers are percentages."""
         return self.unit == PERCENT and (self.spec is None or self.spec.unit in (Unit.FRACTION, Unit.PERCENT))
+
+    @property
+    def head(self) -> str:
+        """Its heading with the unit; the label of a difference says its own."""
+        return f"{self.label} (%)" if self.is_percent and not self.minus else self.label
 
     @property
     def factor(self) -> int:
@@ -72,8 +98,8 @@ class TableRow(_Strict):
     """One row of a paper's table."""
 
     model: str
-    values: list[float | None]
-    """As printed, except for corrections; None if the paper has no value."""
+    values: list[float]
+    """As printed, except for corrections."""
     is_model: bool = True
     """False for chance levels and humans, which have no rank."""
 
@@ -148,14 +174,17 @@ class PublishedTable(_Strict):
         shared = {name: table[name] for name in ("digits", "unit")}
         return {**table, "columns": [shared | column for column in table["columns"]]}
 
-    @property
-    def labels(self) -> list[str]:
-        """The columns' headings, with the group where the same label is in several groups."""
-        labels = [column.label for column in self.columns]
-        return [
-            f"{column.group} {column.label}" if labels.count(column.label) > 1 else column.label
-            for column in self.columns
-        ]
+    def scores(self, path: Path, *, is_headline: bool = False) -> list[float] | None:
+        """Each row's value of a score, in the score's own unit; None if no column shows it.
+
+        Args:
+            path: The nested keys of the score.
+            is_headline: Whether a column that stands for the headline score will do.
+        """
+        for index, column in enumerate(self.columns):
+            if (column.path == (path,) and not column.minus) or (is_headline and column.is_headline):
+                return [round(row.values[index] / column.factor, 6) for row in self.rows]
+        return None
 
 
 class Best(NamedTuple):
@@ -169,27 +198,24 @@ class Best(NamedTuple):
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
-    """All tables by file name without extension, sorted."""
-    files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
-    return {file.name.removesuffix(".json"): PublishedTable.model_validate_json(file.read_bytes()) for file in files}
+    """All tables by file name without extension: those of papers first, numbers in the names in order."""
+    files = [file for file in FOLDER.iterdir() if file.name.endswith(".json")]
+    tables = {file.name.removesuffix(".json"): PublishedTable.model_validate_json(file.read_bytes()) for file in files}
+    return dict(sorted(tables.items(), key=lambda item: (not item[1].paper, _natural(item[0]))))
 
 
-def spec_at(path: Path) -> ScoreSpec | None:
-    """The declaration of a score by its nested keys, which may lead through a breakdown; None for any other keys."""
-    return next((_SPECS[path[start:]] for start in range(len(path)) if path[start:] in _SPECS), None)
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", name)]
 
 
 def best_in_paper(task: str, dataset: str, split: str, spec: ScoreSpec) -> Best | None:
     """The highest score of a model in the paper's table for this split; None if no table is close enough."""
     key = tuple(spec.key.split("."))
     for table in published_tables().values():
-        if table.tasks[:1] != [task] or split not in table.best_for:
-            continue
-        path = key if table.dataset in ("", dataset) else (BY_DATABASE, dataset, *key)
-        for place, column in enumerate(table.columns):
-            if column.path == (path,) or column.is_headline:
-                values = [(row.values[place], row.model) for row in table.rows if row.is_model]
-                value, model = max((value, model) for value, model in values if value is not None)
-                scale = 100 if table.unit == PERCENT and spec.unit is Unit.FRACTION else 1
-                return Best(value / scale, model, table.table, table.best_for[split])
+        if table.tasks[:1] == [task] and split in table.best_for:
+            path = key if table.dataset in ("", dataset) else (BY_DATABASE, dataset, *key)
+            if (scores := table.scores(path, is_headline=True)) is not None:
+                models = zip(scores, table.rows, strict=True)
+                value, model = max((value, row.model) for value, row in models if row.is_model)
+                return Best(value, model, table.table, table.best_for[split])
     return None

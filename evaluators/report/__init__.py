@@ -52,14 +52,15 @@ def write_report(
         MissingFileError: A folder has no results.
         BadResultsError: A file of a run cannot be read.
     """
+    from eyechart.evaluators.report.charts import charts_of
     from eyechart.evaluators.report.differences import compare_runs
     from eyechart.evaluators.report.drawing import draw
-    from eyechart.evaluators.report.page import Figure, render
+    from eyechart.evaluators.report.page import TaskContent, render
+    from eyechart.evaluators.report.reported_task import reported_tasks
     from eyechart.evaluators.report.samples import collect_samples
     from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
-    from eyechart.evaluators.report.tables import paper_tables
-    from eyechart.evaluators.report.task_charts import charts_of
-    from eyechart.evaluators.results.finished_runs import merged_keys, read_runs
+    from eyechart.evaluators.report.tables import tables_of
+    from eyechart.evaluators.results.finished_runs import read_runs
 
     if samples < 0:
         raise UsageError(f"samples is {samples}; it must be 0 or more")
@@ -69,24 +70,24 @@ def write_report(
             given = ", ".join(map(repr, names))
             raise UsageError(f"names is {given}; give {len(runs)} different names, one per run in order")
         runs = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
-    figures = [
-        Figure(key, chart, draw(chart, files=files)) for key in merged_keys(runs) for chart in charts_of(key, runs)
+    tasks = reported_tasks(runs)
+    contents = [
+        TaskContent(task, [(chart, draw(chart, files=files)) for chart in charts_of(task)], tables_of(task))
+        for task in tasks
     ]
-    tables = paper_tables(runs)
-    tests = compare_runs(runs) if len(runs) > 1 else None
-    page = render(runs, figures, tables, tests, collect_samples(runs, samples))
-    contents: dict[str, str | bytes] = {}
-    for figure in figures if files else ():
-        drawn = figure.drawing
-        contents |= {f"{figure.chart.key}.svg": drawn.svg, f"{figure.chart.key}.pdf": drawn.pdf}
-        contents[f"{figure.chart.key}.png"] = drawn.png
-    for table in tables if files else ():
-        contents |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
-        contents[f"{table.key}.tex"] = to_latex(table, tests)
+    tests = compare_runs(runs, tasks) if len(runs) > 1 else None
+    page = render(runs, contents, tests, collect_samples(runs, tasks, samples))
+    written: dict[str, str | bytes] = {}
+    for content in contents if files else ():
+        for chart, drawn in content.figures:
+            written |= {f"{chart.key}.{suffix}": drawing for suffix, drawing in drawn.items()}
+        for table in content.tables:
+            written |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
+            written[f"{table.key}.tex"] = to_latex(table, tests)
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        _write_files(target / FILES_FOLDER, contents)
+        _write_files(target / FILES_FOLDER, written)
         write_whole(target / REPORT_FILE, page)
     except OSError as error:
         raise unwritable(f"the report in {target}", error) from error

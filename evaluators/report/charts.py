@@ -1,24 +1,39 @@
-"""Charts as data: what is drawn, its description in words for screen readers, and the table of its values."""
+"""The charts of each task, as tables with a kind. What a chart shows follows from the declarations of the scores."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import accumulate
+from typing import Any, Literal
 
-CHANCE = "chance level"
+from eyechart.evaluators.published import BY_DATABASE, TableColumn
+from eyechart.evaluators.published.rendering import (
+    CHANCE,
+    Cell,
+    Head,
+    Row,
+    Table,
+    at,
+    cell,
+    chance_cell,
+    interval,
+    number,
+)
+from eyechart.evaluators.report.reported_task import ReportedTask, texts_of
+from eyechart.evaluators.tasks import dataset_title, known_task
+from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.scores import PAIRS, correlations_of, specs_in
+
+_DATABASE = BY_DATABASE.removeprefix("by_")
+_WHISKERS = "Whiskers are 95 % intervals."
+_MOST = 30
+"""Most labels that stay legible in a dot plot; groups with more values are in the tables only."""
+_MOST_SPOKES = 12
+_FEWEST = 3
+"""Fewest scores, or spokes of a radar chart, that make a chart."""
+_AGREEMENT = {"after_exact": "not parsed by exact matching", "all": "all replies"}
+"""Groups of the replies that human annotators labelled."""
 _SHAPES = {"dots": "Dot plot", "radar": "Radar chart", "lines": "Line chart"}
-
-
-@dataclass(frozen=True)
-class Series:
-    """One run's values, one per label of the chart; nan if undefined."""
-
-    name: str
-    values: tuple[float, ...]
-    intervals: tuple[tuple[float, float] | None, ...] = ()
-    """95 % intervals; empty if missing."""
-    is_bound: bool = False
-    """Whether this is a bound, which is drawn without a colour of its own."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +46,8 @@ class Chart:
     title: str
     """The title, without the task."""
     labels: tuple[str, ...]
-    series: tuple[Series, ...]
+    rows: tuple[Row, ...]
+    """A row of values per run; chance levels and bounds, which have no colour of their own, are no models."""
     unit: str
     """Label of the axis of values."""
     note: str = ""
@@ -40,8 +56,6 @@ class Chart:
     """Range of the axis of values; None fits it to the values."""
     label_axis: str = ""
     """Label of the other axis; used in line charts."""
-    chance: tuple[float, ...] = ()
-    """Chance level of each label, nan if it has none; empty if no label has one."""
     breaks: tuple[int, ...] = ()
     """Indices of labels that begin a group; dot plots leave a gap there."""
     is_extra: bool = False
@@ -49,59 +63,246 @@ class Chart:
 
     @property
     def description(self) -> str:
-        """The chart in words."""
+        """The chart in words, for screen readers."""
         parts = [f"{_SHAPES[self.kind]} of {self.unit}."]
-        for series in self.series:
-            values = zip(self.labels, series.values, strict=True)
-            parts.append(f"{series.name}: {', '.join(f'{label} {shown(value)}' for label, value in values)}.")
+        for row in self.rows:
+            values = zip(self.labels, row.cells, strict=True)
+            texts = (f"{label} {cell.text if math.isfinite(cell.value) else 'undefined'}" for label, cell in values)
+            parts.append(f"{row.labels[0]}: {', '.join(texts)}.")
         return " ".join(parts)
 
     @property
-    def columns(self) -> list[str]:
-        """Head of the table of values."""
-        return [self.label_axis, *(series.name for series in self.series), *([CHANCE] if self.chance else [])]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """Rows of the table of values."""
-        return [
-            [
-                label,
-                *(_with_interval(series, place) for series in self.series),
-                *("" if math.isnan(level) else shown(level) for level in self.chance[place : place + 1]),
-            ]
-            for place, label in enumerate(self.labels)
-        ]
+    def table(self) -> Table:
+        """The values, with a row for each label."""
+        heads = tuple(Head("", label) for label in self.labels)
+        return Table(self.title, (self.label_axis,), heads, self.rows).across()
 
 
-def shown(value: float) -> str:
-    """A value with at most three decimals.
-
-    Examples:
-        >>> shown(0.5), shown(48.33333), shown(float("nan"))
-        ('0.5', '48.333', 'undefined')
-    """
-    if math.isnan(value):
-        return "undefined"
-    return f"{value:.3f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
+def charts_of(task: ReportedTask) -> list[Chart]:
+    """All charts of a task that have values; those under "More figures" come last."""
+    charts = [chart for make in _MAKERS if task.scored and (chart := make(task)) is not None]
+    drawable = [chart for chart in charts if any(math.isfinite(cell.value) for row in chart.rows for cell in row.cells)]
+    return sorted(drawable, key=lambda chart: chart.is_extra)
 
 
-def one_line(text: str) -> str:
-    r"""A text of unknown origin on one line, without control characters.
-
-    Examples:
-        >>> one_line("a\x07  b\n")
-        'a b'
-    """
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-
-
-def finite(series: Sequence[Series]) -> list[float]:
-    """All values that are defined."""
-    return [value for one in series for value in one.values if math.isfinite(value)]
+def _headline_by_group(task: ReportedTask) -> Chart | None:
+    """The headline score of all items and of each group, with chance levels."""
+    score, groups = task.headline, _groups(task, _MOST)
+    if score is None or not groups:
+        return None
+    columns = [TableColumn.of(score, (), "average" if task.is_average else "all items"), *_columns(score, groups)]
+    breaks = accumulate((len(names) for names in groups.values()), initial=1)
+    by = next(iter(groups)).replace("_", " ") if len(groups) == 1 else "group"
+    return _dots(task, "groups", f"{score.label} by {by}", score, columns, score.label, tuple(breaks)[:-1])
 
 
-def _with_interval(series: Series, place: int) -> str:
-    ends = series.intervals[place] if series.intervals else None
-    value = shown(series.values[place])
-    return value if ends is None else f"{value} ({shown(ends[0])} to {shown(ends[1])})"
+def _scores_of_one_scale(task: ReportedTask) -> Chart | None:
+    """All scores of a task that have the same scale, if there are several."""
+    by_scale: dict[tuple[float, float], list[ScoreSpec]] = {}
+    for score in specs_in(_first_scores(task)):
+        if score.in_table and score.unit not in (Unit.COUNT, Unit.CORRELATION):
+            by_scale.setdefault(_limits(score, task), []).append(score)
+    scores = max(by_scale.values(), key=len, default=[])
+    if len(scores) < _FEWEST:
+        return None
+    return _dots(task, "scores", "scores", scores[0], [TableColumn.of(score) for score in scores], "score")
+
+
+def _above_chance(task: ReportedTask) -> Chart | None:
+    """The headline score minus its chance level by group, as the papers' radars."""
+    score, groups = task.headline, _groups(task, _MOST_SPOKES)
+    columns = [*_columns(score, groups)] if score is not None else []
+    if score is None or len(columns) < _FEWEST:
+        return None
+    levels = [[chance_cell(column, result.scores or {}).value for column in columns] for result in task.scored.values()]
+    if not any(math.isfinite(level) for of_run in levels for level in of_run):
+        return None
+    rows = [
+        Row(
+            row.labels,
+            tuple(c._replace(value=c.value - level, ends=None) for c, level in zip(row.cells, of_run, strict=True)),
+        )
+        for row, of_run in zip(_rows(task, columns), levels, strict=True)
+    ]
+    is_zero = not any(level for of_run in levels for level in of_run)
+    factor = columns[0].factor
+    unit = ", in percentage points" if factor == 100 else ""
+    mark = "bold ring" if any(cell.value < 0 for row in rows for cell in row.cells) else "centre"
+    return _extra(
+        task,
+        "radar",
+        f"{score.label} over {'databases' if task.is_average else 'groups'}",
+        [column.label for column in columns],
+        rows,
+        kind="radar",
+        unit=score.label if is_zero else f"{score.label} minus chance level{unit}",
+        note=f"As in Q-Bench, Fig. 9 and 14. The {mark} marks {'zero' if is_zero else 'the chance level'}.",
+        limits=(0, factor * score.high) if is_zero else None,
+    )
+
+
+def _choice_distribution(task: ReportedTask) -> Chart | None:
+    """How often each letter is chosen, and how often it is right: MMBench, Fig. 4."""
+    shares = {label: share for label, r in task.scored.items() if (share := at(r.scores, ("choice_distribution",)))}
+    if not shares:
+        return None
+    letters = sorted({letter for share in shares.values() for letter in share["correct"]})
+    letters += ["none"] if any(number(share, "predicted", "none") > 0 for share in shares.values()) else []
+
+    def row(label: str, share: Mapping[str, Any]) -> Row:
+        # A run may lack some letters; "none" is never a correct answer.
+        return Row((label,), tuple(Cell(100 * number({letter: 0, **share}, letter), 2) for letter in letters))
+
+    truths = [row(f"{label}: right answers", share["correct"]) for label, share in shares.items()]
+    if len({truth.cells for truth in truths}) == 1:
+        # Runs on the same questions have the same correct answers.
+        truths = [truths[0]._replace(labels=("right answers",))]
+    over = " or ".join(texts_of(task.scored, "distribution_over"))
+    return _extra(
+        task,
+        "choices",
+        "choice distribution",
+        letters,
+        [*truths, *(row(label, share["predicted"]) for label, share in shares.items())],
+        kind="dots",
+        unit="share of replies, in %",
+        note=f"As in MMBench, Fig. 4.{f' Computed over {over}.' if over else ''}",
+    )
+
+
+def _agreement_with_people(task: ReportedTask) -> Chart | None:
+    """How often the parsed letter agrees with that of human annotators: MMBench, Fig. 5."""
+    rows, counts = list[Row](), dict[str, None]()
+    for label, result in task.scored.items():
+        if (agreement := result.diagnostics.get("extractor_agreement")) is not None:
+            paths = [(group, "agreement") for group in _AGREEMENT]
+            cells = (Cell(100 * number(agreement, *p), 2, "", interval(agreement, *p, factor=100)) for p in paths)
+            rows.append(Row((f"{(result.scores or {}).get('judge') or 'no judge'} on {label}",), tuple(cells)))
+            counts[" and ".join(f"{at(agreement, (group, 'n')) or 0}" for group in _AGREEMENT)] = None
+    if not rows:
+        return None
+    return _extra(
+        task,
+        "agreement",
+        "agreement with human annotators",
+        [*_AGREEMENT.values()],
+        rows,
+        kind="dots",
+        unit="same choice, in % of replies",
+        note="As in MMBench, Fig. 5, which has only the first group. "
+        f"{'; '.join(counts)} replies were labelled by human annotators. {_WHISKERS}",
+        limits=(0, 100),
+    )
+
+
+def _convergence(task: ReportedTask) -> Chart | None:
+    """Correlation with the opinion scores over the rounds of pairs: 2AFC, Fig. 3."""
+    name = "convergence"
+    curves = {label: r.diagnostics[name] for label, r in task.scored.items() if name in r.diagnostics}
+    points = [point for curve in curves.values() for point in curve["curve"]]
+    score = next((s for s in correlations_of(PAIRS) if any(not math.isnan(number(p, s.key)) for p in points)), None)
+    if score is None:
+        return None
+    rounds = max((curve["curve"] for curve in curves.values()), key=len)
+
+    def row(label: str, points: Sequence[Any], *, is_model: bool = False) -> Row:
+        values = [number(point, score.key) for point in points[: len(rounds)]]
+        values += [math.nan] * (len(rounds) - len(values))
+        return Row((label,), tuple(Cell(value, 3) for value in values), is_model=is_model)
+
+    def bounds(name: str, points_of: Callable[[Mapping[str, Any]], Sequence[Any]]) -> list[Row]:
+        """A bound for each run, or a single one if all are equal."""
+        rows = [row(f"{label}: {name}", points_of(curve)) for label, curve in curves.items()]
+        rows = [bound for bound in rows if any(math.isfinite(cell.value) for cell in bound.cells)]
+        is_shared = len({tuple(cell.text for cell in bound.cells) for bound in rows}) == 1
+        return [rows[0]._replace(labels=(name,))] if is_shared else rows
+
+    return _extra(
+        task,
+        name,
+        name,
+        [f"{point.get('rounds')}" for point in rounds],
+        [
+            *(row(label, curve["curve"], is_model=True) for label, curve in curves.items()),
+            *bounds("upper bound", lambda curve: curve["upper_bound"]),
+            *bounds("limit of the scores", lambda curve: [curve.get("limit")] * len(rounds)),
+        ],
+        kind="lines",
+        unit=score.label,
+        note="As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
+        "human ratings.",
+        label_axis="rounds",
+    )
+
+
+_MAKERS: tuple[Callable[[ReportedTask], Chart | None], ...] = (
+    _headline_by_group,
+    _scores_of_one_scale,
+    _above_chance,
+    _choice_distribution,
+    _agreement_with_people,
+    _convergence,
+)
+
+
+def _groups(task: ReportedTask, most: int) -> dict[str, list[str]]:
+    """The groups of a task with their values, as long as there are not too many values."""
+    known, chosen = known_task(task.key.task), dict[str, list[str]]()
+    for group, values in task.groups.items():
+        is_group = known is None or group in (*known.groups, _DATABASE)
+        if is_group and sum(map(len, chosen.values())) + len(values) <= most:
+            chosen[group] = values
+    return chosen
+
+
+def _columns(score: ScoreSpec, groups: Mapping[str, Sequence[str]]) -> Iterator[TableColumn]:
+    for group, values in groups.items():
+        for value in values:
+            yield TableColumn.of(score, (f"by_{group}", value), dataset_title(value) if group == _DATABASE else value)
+
+
+def _rows(task: ReportedTask, columns: Sequence[TableColumn]) -> list[Row]:
+    return [Row((run,), tuple(cell(c, result.scores or {}) for c in columns)) for run, result in task.scored.items()]
+
+
+def _first_scores(task: ReportedTask) -> Mapping[str, Any]:
+    return next(iter(task.scored.values())).scores or {}
+
+
+def _limits(score: ScoreSpec, task: ReportedTask) -> tuple[float, float]:
+    low, high = score.limits(_first_scores(task))
+    factor = TableColumn.of(score).factor
+    return factor * low, factor * high
+
+
+def _dots(
+    task: ReportedTask,
+    what: str,
+    title: str,
+    score: ScoreSpec,
+    columns: Sequence[TableColumn],
+    label: str,
+    breaks: tuple[int, ...] = (),
+) -> Chart:
+    """Scores of one scale with intervals, and the chance level of each that any run knows."""
+    levels = [[chance_cell(column, result.scores or {}) for result in task.scored.values()] for column in columns]
+    guesses = tuple(next((c for c in level if math.isfinite(c.value)), level[0]) for level in levels)
+    has_chance = any(math.isfinite(cell.value) for cell in guesses)
+    low, high = _limits(score, task)
+    return Chart(
+        key=task.key.file_name(what),
+        kind="dots",
+        title=title,
+        labels=tuple(column.label for column in columns),
+        rows=(*_rows(task, columns), *([Row((CHANCE,), guesses, is_model=False)] if has_chance else [])),
+        unit=f"{label}, in %" if columns[0].is_percent else label,
+        note=_WHISKERS,
+        limits=(max(0, low), high),
+        breaks=breaks,
+    )
+
+
+def _extra(
+    task: ReportedTask, what: str, title: str, labels: Sequence[str], rows: Sequence[Row], **fields: Any
+) -> Chart:
+    return Chart(task.key.file_name(what), title=title, labels=tuple(labels), rows=tuple(rows), is_extra=True, **fields)

@@ -5,31 +5,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.comparison.compare import Comparison, compare_many
+from eyechart.evaluators.comparison.compare import compare_many
 from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p
 from eyechart.evaluators.comparison.verdicts import LEVEL, higher
-from eyechart.evaluators.report.scores import heading
+from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.tables import ScoreId
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.notes import TESTS
-from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import spec
 
-_Pair = tuple[str, str, Comparison]
-"""The labels of two runs and their comparison."""
 
-
-@dataclass(frozen=True)
-class DifferenceRow:
-    """One test of one score."""
-
-    title: str
-    score: str
-    pair: str
-    cells: tuple[str, ...]
-    """Both values, the difference, its interval, p, adjusted p, flips and n."""
+class _Test(NamedTuple):
+    first: str
+    """The label of a run."""
+    second: str
+    key: TaskKey
+    difference: Difference
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,8 @@ class RunDifferences:
 
     verdicts: Mapping[str, Sequence[str]]
     """Each result of the tests of headline scores, with the tasks that share it; differences first."""
-    rows: Sequence[DifferenceRow]
+    rows: Sequence[Sequence[str]]
+    """For each test: task, score, runs, both values, the difference, its interval, p, adjusted p, flips and n."""
     pairs: int
     """Number of pairs of runs, over which p-values are Holm-adjusted."""
     against_best: Mapping[ScoreId, str]
@@ -47,100 +42,87 @@ class RunDifferences:
     """The scores that are significantly lower than that of the best run."""
 
 
-def compare_runs(runs: Sequence[Run]) -> RunDifferences:
-    """Compare every pair of runs, item by item.
-
-    Args:
-        runs: The runs, with the labels that the report gives them.
-    """
+def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDifferences:
+    """Compare every pair of runs, item by item."""
     try:
         comparisons = compare_many([run.folder for run in runs]).pairs
     except UsageError:
         # Two of the runs have no task in common.
         return RunDifferences({}, [], 0, {}, frozenset())
-    labels = combinations((run.label for run in runs), 2)
-    pairs = [(first, second, pair) for (first, second), pair in zip(labels, comparisons, strict=True)]
-    tests = [(first, second, test) for first, second, pair in pairs for test in pair.differences]
-    rows = [
-        DifferenceRow(heading(_key(test)), test.score, f"{first} \N{MINUS SIGN} {second}", _cells(test))
-        for first, second, test in tests
-    ]
+    tests: list[_Test] = []
+    refused: dict[str, dict[str, None]] = {}
+    for (first, second), pair in zip(combinations([run.label for run in runs], 2), comparisons, strict=True):
+        tests += [_Test(first, second, TaskKey(d.task, d.dataset, d.split), d) for d in pair.differences]
+        # Runs whose settings differ are not tested against each other.
+        for refusal in pair.refused:
+            reason = f"{first} (A) and {second} (B): {', '.join(refusal.reasons)}"
+            refused.setdefault(refusal.title, {})[reason] = None
     verdicts: dict[str, list[str]] = {}
-    for key in merged_keys(runs):
-        if text := _verdict(key, runs, pairs):
-            verdicts.setdefault(text, []).append(heading(key))
+    for task in tasks:
+        if task.headline is not None:
+            of_headline = [test for test in tests if (test.key, test.difference.key) == (task.key, task.headline.key)]
+            if text := _verdict(of_headline, list(refused.get(task.key.title, ()))):
+                verdicts.setdefault(text, []).append(task.heading)
     differences_first = sorted(verdicts, key=lambda text: " scored higher than " not in text)
-    return RunDifferences({text: verdicts[text] for text in differences_first}, rows, len(pairs), *_against_best(tests))
+    headings = {task.key: task.heading for task in tasks}
+    rows = [(headings[test.key], *_row(test)) for test in tests]
+    return RunDifferences(
+        {text: verdicts[text] for text in differences_first}, rows, len(comparisons), *_against_best(tests)
+    )
 
 
-def _key(test: Difference) -> TaskKey:
-    return TaskKey(test.task, test.dataset, test.split)
+def _verdict(tests: Sequence[_Test], reasons: Sequence[str]) -> str:
+    """The result of the tests of a task's headline score, and why runs were not compared; "" if there is neither."""
+    apart = [
+        f"{text} ({p_words(difference.p_holm)})"
+        for first, second, _, difference in tests
+        if (text := higher(difference, first, second))
+    ]
+    # If some runs were not compared, the text names those that were.
+    between = f" between {' or '.join(f'{test.first} and {test.second}' for test in tests)}" if reasons else ""
+    parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
+    return ". ".join([*parts, *([f"Not compared: {'; '.join(reasons)}"] if reasons else [])])
 
 
-def _against_best(tests: Sequence[tuple[str, str, Difference]]) -> tuple[dict[ScoreId, str], frozenset[ScoreId]]:
+def _against_best(tests: Sequence[_Test]) -> tuple[dict[ScoreId, str], frozenset[ScoreId]]:
     """The tests against the best run of each score, and the scores that are lower by them."""
-    by_score: dict[tuple[TaskKey, str], list[tuple[str, str, Difference]]] = {}
-    for first, second, test in tests:
-        if test.has_test:
-            by_score.setdefault((_key(test), test.key), []).append((first, second, test))
+    by_score: dict[tuple[TaskKey, str], list[_Test]] = {}
+    for test in tests:
+        if test.difference.has_test:
+            by_score.setdefault((test.key, test.difference.key), []).append(test)
     described, lower = {}, set()
-    for (task, score), same in by_score.items():
-        if max(Counter((first, second) for first, second, _ in same).values()) > 1:
+    for (key, score), same in by_score.items():
+        if max(Counter((test.first, test.second) for test in same).values()) > 1:
             # Results that a run has several times cannot be told apart by the tests.
             continue
-        values = {run: value for a, b, test in same for run, value in ((a, test.first), (b, test.second))}
+        values = {test.first: test.difference.first for test in same}
+        values |= {test.second: test.difference.second for test in same}
         best = max(values, key=values.__getitem__)
-        for first, second, test in same:
+        for first, second, _, difference in same:
             if best in (first, second):
-                other = ScoreId(second if best == first else first, task, score)
-                described[other] = TESTS[test.test]
-                lower |= {other} if test.p_holm < LEVEL else set()
+                other = ScoreId(second if best == first else first, key, score)
+                described[other] = TESTS[difference.test]
+                lower |= {other} if difference.p_holm < LEVEL else set()
     return described, frozenset(lower)
 
 
-def _verdict(key: TaskKey, runs: Sequence[Run], pairs: Sequence[_Pair]) -> str:
-    """The test result of a task's headline score; "" if missing."""
-    results = (run.tasks[key] for run in runs if key in run.tasks)
-    headline = next((spec for result in results if (spec := result.headline_spec())), None)
-    if headline is None:
-        return ""
-    tests = [
-        (first, second, test)
-        for first, second, pair in pairs
-        for test in pair.differences
-        if (_key(test), test.key) == (key, headline.key)
-    ]
-    # Runs whose settings differ are not tested against each other.
-    reasons = dict.fromkeys(
-        f"{first} (A) and {second} (B): {', '.join(refused.reasons)}"
-        for first, second, pair in pairs
-        for refused in pair.refused
-        if refused.title == key.title
-    )
-    apart = [f"{text} ({p_words(t.p_holm)})" for first, second, t in tests if (text := higher(t, first, second))]
-    # If some runs were not compared, the text names those that were.
-    between = f" between {' or '.join(f'{first} and {second}' for first, second, _ in tests)}" if reasons else ""
-    parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
-    parts += [f"Not compared: {'; '.join(reasons)}"] if reasons else []
-    return ". ".join(parts)
-
-
-def _cells(test: Difference) -> tuple[str, ...]:
-    score = spec(test.key)
-    flips = f"{len(test.only_first):,} / {len(test.only_second):,}" if test.only_first or test.only_second else ""
-    defined = all(map(math.isfinite, test.difference_ci95))
-    between = " to ".join(_signed(test, end).removesuffix(" %") for end in test.difference_ci95) if defined else ""
+def _row(test: _Test) -> tuple[str, ...]:
+    difference, score = test.difference, spec(test.difference.key)
+    low, high = (_signed(difference, end) for end in difference.difference_ci95)
+    flips = (len(difference.only_first), len(difference.only_second))
     return (
-        score.shown(test.first),
-        score.shown(test.second),
-        _signed(test, test.difference),
-        f"{between}{' %' if between and score.unit in (Unit.FRACTION, Unit.PERCENT) else ''}",
-        shown_p(test.p_value),
-        shown_p(test.p_holm),
-        flips,
-        f"{test.n:,}",
+        difference.score,
+        f"{test.first} \N{MINUS SIGN} {test.second}",
+        score.shown(difference.first),
+        score.shown(difference.second),
+        _signed(difference, difference.difference),
+        f"{low.removesuffix(' %')} to {high}" if all(map(math.isfinite, difference.difference_ci95)) else "",
+        shown_p(difference.p_value),
+        shown_p(difference.p_holm),
+        f"{flips[0]:,} / {flips[1]:,}" if any(flips) else "",
+        f"{difference.n:,}",
     )
 
 
-def _signed(test: Difference, value: float) -> str:
-    return f"{'+' if value >= 0 else ''}{spec(test.key).shown(value)}"
+def _signed(difference: Difference, value: float) -> str:
+    return f"{'+' if value >= 0 else ''}{spec(difference.key).shown(value)}"

@@ -8,15 +8,17 @@ import io
 import math
 import os
 import re
+import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eyechart.evaluators.report.charts import CHANCE, Chart, finite, one_line
+from eyechart.evaluators.published.rendering import Row
+from eyechart.evaluators.report.charts import Chart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +30,6 @@ _INK = "#010203"
 _WIDTH = 3.25
 """Inches: a column of a two-column paper."""
 _PLOT_HEIGHT = 1.9
-_TEXT_POINTS = 8.5
-_DOTS_PER_INCH = 300
 _LETTER, _LINE = 0.072, 0.15
 """Inches: the width of a character, the height of a line."""
 _LEGEND_LENGTH, _LABEL_LENGTH = 38, 20
@@ -47,7 +47,7 @@ _STYLE = {
     "text.parse_math": False,
     "font.family": ["DejaVu Sans", "sans-serif"],
     **dict.fromkeys(
-        ("font.size", "xtick.labelsize", "ytick.labelsize", "axes.labelsize", "legend.fontsize"), _TEXT_POINTS
+        [f"{name}size" for name in ("font.", "xtick.label", "ytick.label", "axes.label", "legend.font")], 8.5
     ),
     **dict.fromkeys(
         ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), _INK
@@ -55,41 +55,23 @@ _STYLE = {
     **{"axes.linewidth": 0.6, "grid.linewidth": 0.5, "grid.alpha": 0.18},
     **dict.fromkeys(("axes.facecolor", "figure.facecolor"), "none"),
 }
-_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
-_NO_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
+_FORMATS: dict[str, dict[str, Any]] = {
+    "svg": {"metadata": {"Date": None, "Creator": None, "Format": None, "Type": None}},
+    "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
+    "png": {"dpi": 300, "facecolor": "white"},
+}
 
 
-class Drawing(NamedTuple):
-    """One chart, drawn."""
-
-    svg: str
-    """A complete SVG file."""
-    pdf: bytes
-    """Empty if no files are wanted, as is the PNG."""
-    png: bytes
-
-
-def draw(chart: Chart, *, files: bool) -> Drawing:
-    """Draw a chart.
-
-    Args:
-        chart: What to draw.
-        files: Whether to draw a PDF and a PNG too.
-    """
+def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
+    """A chart as files by their suffix: svg, pdf and png; the SVG of the page alone without `files`."""
+    drawn = {}
     with _style():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.backends.backend_pdf import FigureCanvasPdf
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-        svg, pdf, image = io.StringIO(), io.BytesIO(), io.BytesIO()
-        figure = _PLOTS[chart.kind](chart)
-        FigureCanvasSVG(figure).print_svg(svg, metadata=_NO_METADATA)
-        if files:
-            FigureCanvasPdf(figure).print_pdf(pdf, metadata=_NO_PDF_METADATA)
-            figure.set_facecolor("white")
-            figure.set_dpi(_DOTS_PER_INCH)
-            FigureCanvasAgg(figure).print_png(image)
-    return Drawing(svg.getvalue(), pdf.getvalue(), image.getvalue())
+        figure = {"dots": _dots, "radar": _radar, "lines": _lines}[chart.kind](chart)
+        for suffix in _FORMATS if files else ["svg"]:
+            content = io.BytesIO()
+            figure.savefig(content, format=suffix, **_FORMATS[suffix])
+            drawn[suffix] = content.getvalue()
+    return drawn
 
 
 @contextmanager
@@ -108,62 +90,70 @@ def _style() -> Iterator[None]:
 
 
 def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
-    """Make an SVG that can be in a page with others.
+    """An SVG of `draw` as markup for a page, in the page's text colour and without external references.
 
     Args:
-        svg: A complete file, as matplotlib writes it.
+        svg: A complete file.
         prefix: Makes the ids in it unique within the page.
         title: Title of the figure.
         description: The figure in words, for screen readers.
-
-    Returns:
-        Markup without external references, in the page's text colour.
     """
-    opening = re.search(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg)
-    if opening is None:
-        raise ValueError("not an SVG file with a viewBox")
-    body = re.sub(r"<metadata>.*?</metadata>", "", svg[opening.end() :], flags=re.DOTALL)
+    _, view_box, body = re.split(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg, maxsplit=1)
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\bid="([^"]*)"', rf'id="{prefix}-\1"', body)
     body = re.sub(r'(url\(#|xlink:href="#|(?<!:)href="#)', rf"\g<1>{prefix}-", body)
     body = body.replace("xlink:href=", "href=").replace(_INK, "currentColor")
     return (
-        f'<svg viewBox="{opening.group(1)}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
+        f'<svg viewBox="{view_box}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
         f'<title id="{prefix}-title">{escape(title)}</title>'
         f'<desc id="{prefix}-description">{escape(description)}</desc>{body.strip()}'
     )
+
+
+def one_line(text: str) -> str:
+    r"""A text of unknown origin on one line, without control characters.
+
+    Examples:
+        >>> one_line("a\x07  b\n")
+        'a b'
+    """
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _figure(chart: Chart, height: float, **subplot: Any) -> "tuple[Figure, Axes]":
     """A figure with room for a legend below its axes."""
     from matplotlib.figure import Figure
 
-    count = len(chart.series) + bool(chart.chance)
-    figure = Figure(figsize=(_WIDTH, height + 0.45 + (_LINE + 0.02) * count), layout="constrained")
-    return figure, figure.add_subplot(**subplot)
+    figure = Figure(figsize=(_WIDTH, height + 0.45 + (_LINE + 0.02) * len(chart.rows)), layout="constrained")
+    axes = figure.add_subplot(**subplot)
+    axes.set_axisbelow(True)
+    return figure, axes
 
 
 def _dots(chart: Chart) -> "Figure":
     """Values with whiskers along lines, and the chance level of each; the vertical axis is in inches."""
     labels = [_wrapped(label) for label in chart.labels]
+    models = [row for row in chart.rows if row.is_model]
     step = 0.13
-    rows = np.array([max(step * len(chart.series) + 0.12, 0.09 + _LINE * (label.count("\n") + 1)) for label in labels])
-    gaps = np.cumsum([0.12 if place in chart.breaks else 0.0 for place in range(len(labels))])
-    places = np.cumsum(rows) - rows / 2 + gaps
-    height = float(rows.sum() + gaps[-1])
+    heights = np.array([max(step * len(models) + 0.12, 0.09 + _LINE * (label.count("\n") + 1)) for label in labels])
+    gaps = np.cumsum([0.12 if i in chart.breaks else 0.0 for i in range(len(labels))])
+    middles = np.cumsum(heights) - heights / 2 + gaps
+    height = float(heights.sum() + gaps[-1])
     figure, axes = _figure(chart, height)
-    for number, series in enumerate(chart.series):
-        along = places + (number - (len(chart.series) - 1) / 2) * step
+    for number, row in enumerate(models):
+        along = middles + (number - (len(models) - 1) / 2) * step
         style: dict[str, Any] = {"color": _COLOURS[number % len(_COLOURS)], "linewidth": 1.4}
-        for place, ends in zip(along, series.intervals, strict=False):
-            if ends is not None and all(map(math.isfinite, ends)):
-                axes.plot(ends, [place, place], **style)
+        for y, cell in zip(along, row.cells, strict=True):
+            if cell.ends:
+                axes.plot(cell.ends, [y, y], **style)
         style |= {"linewidth": 0, "marker": _MARKERS[number % len(_MARKERS)], "markersize": 5}
-        axes.plot(series.values, along, label=_cut(series.name, _LEGEND_LENGTH), **style)
-    if chart.chance:
-        around = (places - 0.47 * rows, places + 0.47 * rows)
-        axes.vlines(chart.chance, *around, _INK, "dashed", label=CHANCE, linewidth=1)
+        axes.plot(_values(row), along, label=_name(row), **style)
+    for row in chart.rows:
+        if not row.is_model:
+            around = (middles - 0.47 * heights, middles + 0.47 * heights)
+            axes.vlines(_values(row), *around, _INK, "dashed", label=_name(row), linewidth=1)
     axes.set_ylim(height, 0)
-    axes.set_yticks(places, labels)
+    axes.set_yticks(middles, labels)
     axes.tick_params(axis="y", length=0)
     low, high = _range(chart)
     axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
@@ -173,41 +163,39 @@ def _dots(chart: Chart) -> "Figure":
     axes.set_xlabel(_wrapped(chart.unit, 2 * _LABEL_LENGTH))
     axes.grid(axis="x")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    return _finished(figure, axes)
+    return _with_legend(figure)
 
 
 def _radar(chart: Chart) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
-    count = len(chart.labels)
     figure, plain = _figure(chart, _PLOT_HEIGHT + 0.3, projection="polar")
     axes = cast("PolarAxes", plain)
-    angles = [2 * math.pi * place / count for place in range(count)]
+    angles = [2 * math.pi * i / len(chart.labels) for i in range(len(chart.labels))]
     low, high = _range(chart)
-    for place, series in enumerate(chart.series):
-        label = _cut(series.name, _LEGEND_LENGTH)
-        axes.plot([*angles, angles[0]], [*series.values, series.values[0]], label=label, **_line(place))
-    around = np.linspace(0, 2 * math.pi, 90)
+    for number, row in enumerate(chart.rows):
+        values = _values(row)
+        axes.plot([*angles, angles[0]], [*values, values[0]], label=_name(row), **_line(number))
     if low <= 0 <= high:
-        axes.plot(around, np.zeros(90), color=_INK, linewidth=1.2)
+        axes.plot(np.linspace(0, 2 * math.pi, 90), np.zeros(90), color=_INK, linewidth=1.2)
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     axes.set_ylim(low, high)
-    axes.set_rlabel_position(180 / count)
+    axes.set_rlabel_position(180 / len(angles))
     axes.set_yticks(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)[1:-1])
     axes.set_xticks(angles, [_wrapped(label, _LABEL_LENGTH // 2) for label in chart.labels])
     axes.tick_params(axis="x", pad=1)
     for text, angle in zip(axes.get_xticklabels(), angles, strict=True):
         aside = math.sin(angle)
         text.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
-    return _finished(figure, axes)
+    return _with_legend(figure)
 
 
 def _lines(chart: Chart) -> "Figure":
     figure, axes = _figure(chart, _PLOT_HEIGHT)
-    for place, series in enumerate(chart.series):
-        style = _line(place) | ({"color": _INK, "marker": "", "alpha": 0.7} if series.is_bound else {})
-        axes.plot(range(len(chart.labels)), series.values, label=_cut(series.name, _LEGEND_LENGTH), **style)
+    for number, row in enumerate(chart.rows):
+        style = _line(number) | ({} if row.is_model else {"color": _INK, "marker": "", "alpha": 0.7})
+        axes.plot(range(len(chart.labels)), _values(row), label=_name(row), **style)
     labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
     # As many labels as fit on the axis.
     step = math.ceil(sum(len(label) + 2 for label in labels) * _LETTER / (_WIDTH - 0.7))
@@ -216,16 +204,21 @@ def _lines(chart: Chart) -> "Figure":
     axes.set_ylabel(chart.unit)
     axes.grid(axis="y")
     axes.spines[["top", "right"]].set_visible(False)
-    return _finished(figure, axes)
+    return _with_legend(figure)
 
 
-_PLOTS: Mapping[str, Callable[[Chart], "Figure"]] = {"dots": _dots, "radar": _radar, "lines": _lines}
+def _values(row: Row) -> list[float]:
+    return [cell.value for cell in row.cells]
+
+
+def _name(row: Row) -> str:
+    return _cut(row.labels[0], _LEGEND_LENGTH)
 
 
 def _range(chart: Chart) -> tuple[float, float]:
     """Range of the axis of values: the limits, widened to include all values and whiskers, or the values and 0."""
-    ends = [end for series in chart.series for pair in series.intervals if pair for end in pair]
-    values = [value for value in [*finite(chart.series), *ends, *chart.chance] if math.isfinite(value)]
+    cells = [cell for row in chart.rows for cell in row.cells]
+    values = [*filter(math.isfinite, (end for cell in cells for end in (cell.value, *(cell.ends or ()))))]
     if chart.limits is not None:
         return min([chart.limits[0], *values]), max([chart.limits[1], *values])
     low, high = min([0.0, *values]), max([0.0, *values])
@@ -233,27 +226,21 @@ def _range(chart: Chart) -> tuple[float, float]:
     return low - margin if low < 0 else low, high + margin
 
 
-def _line(place: int) -> dict[str, Any]:
-    kind = place % len(_COLOURS)
+def _line(number: int) -> dict[str, Any]:
+    kind = number % len(_COLOURS)
     style = {"color": _COLOURS[kind], "marker": _MARKERS[kind], "linestyle": _DASHES[kind]}
     return {**style, "markersize": 3, "linewidth": 1.3}
 
 
-def _finished(figure: "Figure", axes: "Axes") -> "Figure":
-    axes.set_axisbelow(True)
+def _with_legend(figure: "Figure") -> "Figure":
     figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
     return figure
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:
     """A label in lines of at most `line` characters, or of one word each."""
-    lines: list[str] = []
-    for word in _cut(label, 3 * _LABEL_LENGTH).split(" "):
-        if lines and len(lines[-1]) + len(word) < line:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(_cut(word, max(line, _LABEL_LENGTH - 2)))
-    return "\n".join(lines)
+    lines = textwrap.wrap(_cut(label, 3 * _LABEL_LENGTH), line, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(_cut(text, max(line, _LABEL_LENGTH - 2)) for text in lines)
 
 
 def _cut(text: str, length: int) -> str:

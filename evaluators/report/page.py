@@ -8,8 +8,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -17,23 +16,17 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from eyechart.evaluators.published.rendering import Table
 from eyechart.evaluators.report.cards import against_chance, cards
 from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.drawing import Drawing, inline_svg
+from eyechart.evaluators.report.drawing import inline_svg
+from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.samples import STEPS, Samples
-from eyechart.evaluators.report.scores import heading, title_of_data
-from eyechart.evaluators.report.summary import (
-    TaskSummary,
-    failures_of,
-    left_out_of,
-    settings_of,
-    summarise,
-    versions_of,
-)
-from eyechart.evaluators.report.tables import INDEX, PaperTable
+from eyechart.evaluators.report.summary import TaskSummary, left_out_of, settings_of, side_by_side, summarise
+from eyechart.evaluators.report.table_formats import INDEX
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import Run, TaskKey
-from eyechart.evaluators.results.results_file import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run
+from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
 
@@ -47,55 +40,45 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-class Figure(NamedTuple):
-    """A chart of a task, drawn."""
+class TaskContent(NamedTuple):
+    """The figures and tables of a task."""
 
-    task: TaskKey
+    task: ReportedTask
+    figures: Sequence[tuple[Chart, Mapping[str, bytes]]]
+    """Each chart with its files, by suffix."""
+    tables: Sequence[Table]
+
+
+class _Figure(NamedTuple):
+    caption: str
     chart: Chart
-    drawing: Drawing
+    svg: "Markup"
 
 
-@dataclass
-class _TaskPart:
+class _TaskPart(NamedTuple):
     """One task on all its datasets."""
 
     name: str
     title: str
     data: str
     """Dataset and split; "" if there are several."""
-    figures: list[Figure]
-    more_figures: list[Figure]
+    figures: list[_Figure]
+    more_figures: list[_Figure]
     """Figures under "More figures"."""
-    main_table: PaperTable | None
-    """The table that is open next to the figures: the first one with published numbers, else the first one."""
-    more_tables: list[PaperTable]
+    main_table: tuple[str, Table] | None
+    """The table that is open next to the figures, with its title: the first with published numbers, else the first."""
+    more_tables: list[tuple[str, Table]]
     summaries: list[TaskSummary]
-
-    def caption_of(self, figure: Figure) -> str:
-        """A figure's title, with its dataset if the task has several."""
-        title = f"{figure.chart.title[:1].upper()}{figure.chart.title[1:]}"
-        is_clear = self.data or figure.task.dataset == AVERAGE
-        return title if is_clear else f"{title_of_data(figure.task)}: {figure.chart.title}"
-
-    def title_of(self, table: PaperTable) -> str:
-        """A table's title, without what the headings above already say."""
-        title = table.title if self.data else table.whole_title
-        return title.removeprefix(f"{paper_of(self.name).name}, ")
 
 
 def render(
-    runs: Sequence[Run],
-    figures: Sequence[Figure],
-    tables: Sequence[PaperTable],
-    tests: "RunDifferences | None",
-    samples: Samples,
+    runs: Sequence[Run], contents: Sequence[TaskContent], tests: "RunDifferences | None", samples: Samples
 ) -> str:
     """Render the page.
 
     Args:
         runs: The runs.
-        figures: The figures of all tasks.
-        tables: The tables of all tasks.
+        contents: The figures and tables of all tasks.
         tests: Tests between the runs; None for one run.
         samples: The table of samples.
     """
@@ -103,46 +86,43 @@ def render(
 
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    tasks, labels, several = [content.task for content in contents], [run.label for run in runs], len(runs) > 1
+    papers: dict[Paper, list[_TaskPart]] = {}
+    numbers = count()
+    for name in dict.fromkeys(task.key.task for task in tasks):
+        of_task = [content for content in contents if content.task.key.task == name]
+        papers.setdefault(paper_of(name), []).append(_task_part(name, of_task, labels, numbers))
+    head = cards(tasks)
     data = {
-        "runs": [run.label for run in runs],
-        "tasks": [heading(key) for key in samples.keys],
+        "runs": labels,
+        "tasks": [task.heading for task in tasks],
         "steps": STEPS,
         "unread": UNREAD,
         "images": samples.images,
         "prompts": samples.prompts,
         "samples": samples.rows,
     }
-    head, summaries, numbers = cards(runs), summarise(runs), count()
-    parts = [_task_part(name, summaries, figures, tables) for name in dict.fromkeys(s.key.task for s in summaries)]
-    papers: dict[Paper, list[_TaskPart]] = {}
-    for part in parts:
-        papers.setdefault(paper_of(part.name), []).append(part)
-
-    def svg_of(figure: Figure) -> Markup:
-        title = f"{heading(figure.task)}: {figure.chart.title}"
-        # Drawn by matplotlib, which escapes every text.
-        return Markup(inline_svg(figure.drawing.svg, f"figure-{next(numbers)}", title, figure.chart.description))
-
     return _template().render(
-        title=" and ".join(run.label for run in runs) if len(runs) < 3 else f"{len(runs)} runs compared",
+        title=f"{len(runs)} runs compared" if len(runs) > 2 else " and ".join(labels),
         runs=[(run.label, _date(str(run.results.environment.get("started", "an unknown time")))) for run in runs],
-        several=len(runs) > 1,
-        width=2 + len(runs) if len(runs) > 1 else 5,
-        synthetic=_synthetic(parts),
-        failures=failures_of(runs),
+        several=several,
+        width=2 + len(runs) if several else 5,
+        synthetic=_synthetic(tasks),
+        failures=[
+            f"{f'{run.label}: ' if several else ''}{failed.task} on {failed.dataset}: {failed.error}"
+            for run in runs
+            for failed in run.results.failed
+        ],
         against_chance=against_chance(head),
         cards=head,
         papers=list(papers.items()),
         tests=tests if tests is not None and tests.verdicts else None,
         head_of=_head,
-        svg_of=svg_of,
-        sample_notes=samples.notes,
-        samples_part=samples.part,
-        judged=samples.judged,
-        samples=Markup(_as_script(data)),
-        versions=versions_of(runs),
-        all_settings=settings_of(runs),
-        left_out=left_out_of(runs),
+        samples=samples,
+        samples_data=Markup(_as_script(data)),
+        versions=side_by_side([run.results.environment for run in runs]),
+        all_settings=[(task.heading, settings_of(task, labels)) for task in tasks if task.results],
+        left_out=left_out_of(tasks, several=several),
         version=metadata.version("eyechart"),
         style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
         script=Markup(script),
@@ -150,43 +130,43 @@ def render(
     )
 
 
-def _task_part(
-    name: str, summaries: Sequence[TaskSummary], figures: Sequence[Figure], tables: Sequence[PaperTable]
-) -> _TaskPart:
-    own = [summary for summary in summaries if summary.key.task == name]
-    drawn = [figure for figure in figures if figure.task.task == name]
-    main = [figure for figure in drawn if not figure.chart.is_extra]
+def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str], numbers: Iterator[int]) -> _TaskPart:
+    from markupsafe import Markup
+
+    summaries = [summarise(content.task, runs) for content in contents if content.task.results]
+    data = summaries[0].task.data if len(summaries) == 1 else ""
     # An average replaces its databases.
-    shown = [figure for figure in main if figure.task.dataset == AVERAGE] or main
-    filled = [table for table in tables if table.task and table.task.task == name]
-    first = next((table for table in filled if table.source), next(iter(filled), None))
-    return _TaskPart(
-        name,
-        task_title(name),
-        title_of_data(own[0].key) if len(own) == 1 else "",
-        shown,
-        [figure for figure in drawn if figure not in shown],
-        first,
-        [table for table in filled if table is not first],
-        own,
-    )
+    has_average = any(task.is_average and not c.is_extra for task, figures, _ in contents for c, _ in figures)
+    figures, more_figures, tables = list[_Figure](), list[_Figure](), list[tuple[str, Table]]()
+    for task, drawn, filled in contents:
+        for chart, files in drawn:
+            caption = f"{chart.title[:1].upper()}{chart.title[1:]}"
+            caption = caption if data or task.is_average else f"{task.data}: {chart.title}"
+            title = f"{task.heading}: {chart.title}"
+            svg = inline_svg(files["svg"].decode(), f"figure-{next(numbers)}", title, chart.description)
+            is_main = not chart.is_extra and (task.is_average or not has_average)
+            # Drawn by matplotlib, which escapes every text.
+            (figures if is_main else more_figures).append(_Figure(caption, chart, Markup(svg)))
+        for table in filled:
+            title = table.title if data else f"{table.title} ({task.data})"
+            tables.append((title.removeprefix(f"{paper_of(name).name}, "), table))
+    main = next((item for item in tables if item[1].source), next(iter(tables), None))
+    more_tables = [item for item in tables if item is not main]
+    return _TaskPart(name, task_title(name), data, figures, more_figures, main, more_tables, summaries)
 
 
-def _synthetic(parts: Sequence[_TaskPart]) -> str:
+def _synthetic(tasks: Sequence[ReportedTask]) -> str:
     """The tasks that ran on synthetic demo data: "all", or their titles; "" if none did."""
-    mini = [(part.title, summary.is_mini) for part in parts for summary in part.summaries]
+    mini = [
+        (task.title, any(is_mini_data(r.settings) for r in task.results.values())) for task in tasks if task.results
+    ]
     if mini and all(is_mini for _, is_mini in mini):
         return "all"
     return ", ".join(dict.fromkeys(title for title, is_mini in mini if is_mini))
 
 
 def _head(text: str) -> "Markup":
-    """The head of a column, with the unit on its own line and the index of a symbol such as score_cc below the line.
-
-    Examples:
-        >>> str(_head("score_cc (%)")), str(_head("my_model"))
-        ('score<sub>cc</sub><br>(%)', 'my_model')
-    """
+    """The head of a column, with the unit on its own line and the index of a symbol such as score_cc below the line."""
     from markupsafe import Markup, escape
 
     name, unit = (text.removesuffix(" (%)"), Markup("<br>(%)")) if text.endswith(" (%)") else (text, "")
@@ -194,12 +174,7 @@ def _head(text: str) -> "Markup":
 
 
 def _date(started: str) -> str:
-    """A time in UTC, without seconds.
-
-    Examples:
-        >>> _date("2026-11-22T20:06:52+00:00")
-        '2026-11-22, 20:06 UTC'
-    """
+    """A time in UTC, without seconds."""
     try:
         return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d, %H:%M} UTC"
     except ValueError:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.evaluators.protocols import PROTOCOLS
-from eyechart.evaluators.report.scores import heading
+from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run
 from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import (
     CUT_OFF,
@@ -58,8 +58,6 @@ class Samples:
 
     rows: list[dict[str, Any]]
     """One JSON object per sample; a missing key means unknown."""
-    keys: list[TaskKey]
-    """Tasks; rows refer to them by index."""
     images: list[str]
     """`data:` addresses; rows refer to them by index."""
     notes: list[str]
@@ -72,64 +70,68 @@ class Samples:
     """Who parsed or scored replies as a judge does, such as "scored by lexical"; "" if nobody did."""
 
 
-def collect_samples(runs: Sequence[Run], limit: int) -> Samples:
+def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: int) -> Samples:
     """Choose samples and find their images.
 
     Args:
         runs: The runs. A question is shown with the replies of all runs that have it.
+        tasks: Their tasks.
         limit: Maximum number of questions per task.
     """
     album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
     prompts: dict[tuple[str | int, ...], int] = {}
-    shown_count, count = 0, 0
-    keys, several = merged_keys(runs), len(runs) > 1
-    rule = f"{'disagreements first, then ' if several else ''}incorrect and unparsed replies"
-    rule += f"{'' if several else ' first'}, then the rest, in dataset order"
-    for number, key in enumerate(keys):
-        questions = _questions(key, runs) if limit else []
+    shown, total, several = 0, 0, len(runs) > 1
+    rule = (
+        "disagreements first, then incorrect and unparsed replies, "
+        if several
+        else "incorrect and unparsed replies first, "
+    )
+    for number, task in enumerate(tasks):
+        questions = _questions(task, runs) if limit else []
         chosen = sorted(questions, key=_rank)[:limit]
-        shown_count, count = shown_count + len(chosen), count + len(questions)
+        shown, total = shown + len(chosen), total + len(questions)
         if len(chosen) < len(questions):
-            notes.append(f"{heading(key)}: {len(chosen):,} of {len(questions):,} samples shown: {rule}.")
+            count = f"{len(chosen):,} of {len(questions):,} samples shown"
+            notes.append(f"{task.heading}: {count}: {rule}then the rest, in dataset order.")
         # Each task has an equal share of the room, plus what earlier tasks left.
-        album.room += BUDGET // len(keys)
-        images, reason = _images(album, key, runs, list(dict.fromkeys(replies[0][1]["id"] for replies in chosen)))
+        album.room += BUDGET // len(tasks)
+        images, reason = _images(album, task, list(dict.fromkeys(replies[0][1]["id"] for replies in chosen)))
         if reason and chosen:
-            notes.append(f"{heading(key)}: no images: {reason}.")
+            notes.append(f"{task.heading}: no images: {reason}.")
         for replies in chosen:
-            first: dict[str, Any] = {}
+            shared: dict[str, Any] = {}
             for run, sample in replies:
-                shown = images.get(sample["id"])
-                row = {**sample, **({"images": shown} if shown else {})}
+                row = {**sample, "images": images.get(sample["id"]) or None}
                 if "prompt" in row:
                     row["prompt"] = prompts.setdefault(_parts(row), len(prompts))
-                own = {name: value for name, value in row.items() if name not in _SHARED or first.get(name) != value}
-                rows.append({"run": run, "task": number, **own, **({"disagree": True} if _disagree(replies) else {})})
-                first = first or row
+                row["disagree"] = _disagree(replies) or None
+                new = {name: value for name, value in row.items() if value is not None and shared.get(name) != value}
+                rows.append({"run": run, "task": number, **new})
+                shared = shared or {name: row[name] for name in _SHARED if name in row}
     if album.left_out:
         notes.append(
             f"{album.left_out:,} images are left out to keep the page small; each task's first samples have images."
         )
-    of_prompts = [list(parts) for parts in prompts]
-    longest = _shorten(rows, of_prompts)
+    prompt_parts = [list(parts) for parts in prompts]
+    longest = _shorten(rows, prompt_parts)
     if longest < _LONGEST:
         notes.append(
             f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has the full texts."
         )
     without = [run for run in runs if run.predictions is None]
     notes += [f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions." for run in without]
-    what = "questions are here, disagreements" if several else "samples are here, incorrect ones"
-    part = f"{shown_count:,} of {count:,} {what} first." if shown_count < count else ""
-    return Samples(rows, keys, album.uris, notes, part, of_prompts, _judged(runs, rows))
+    kind = "questions are here, disagreements" if several else "samples are here, incorrect ones"
+    part = f"{shown:,} of {total:,} {kind} first." if shown < total else ""
+    return Samples(rows, album.uris, notes, part, prompt_parts, _judged(tasks, rows))
 
 
-def _judged(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> str:
+def _judged(tasks: Sequence[ReportedTask], rows: Sequence[Mapping[str, Any]]) -> str:
     parsed = any(row["step"] == "judge" for row in rows)
     scored = any(row["step"] == _TEXT or "judge_scores" in row for row in rows)
-    names = [(task.scores or {}).get("judge") for run in runs for task in run.tasks.values()]
-    by = " and ".join(dict.fromkeys(name for name in names if isinstance(name, str))) or "a judge"
-    what = " or ".join(name for name, is_there in (("parsed", parsed), ("scored", scored)) if is_there)
-    return what and f"{what} by {by}"
+    names = [(result.scores or {}).get("judge") for task in tasks for result in task.results.values()]
+    judges = " and ".join(dict.fromkeys(name for name in names if isinstance(name, str))) or "a judge"
+    verbs = " or ".join(verb for verb, is_used in (("parsed", parsed), ("scored", scored)) if is_used)
+    return verbs and f"{verbs} by {judges}"
 
 
 def _parts(sample: Mapping[str, Any]) -> tuple[str | int, ...]:
@@ -140,14 +142,14 @@ def _parts(sample: Mapping[str, Any]) -> tuple[str | int, ...]:
     return tuple(texts.index(part) if index % 2 else part for index, part in enumerate(parts))
 
 
-def _questions(key: TaskKey, runs: Sequence[Run]) -> list[_Replies]:
+def _questions(task: ReportedTask, runs: Sequence[Run]) -> list[_Replies]:
     """The samples of each question and pass (both passes of a pair are one)."""
     questions: dict[tuple[str, str], _Replies] = {}
     for index, run in enumerate(runs):
-        answers = run.answers(key) if key in run.tasks else None
+        answers = run.answers(task.key) if run.label in task.results else None
         if answers is None:
             continue
-        protocol = PROTOCOLS.get(str(run.tasks[key].settings.get("protocol")))
+        protocol = PROTOCOLS.get(str(task.results[run.label].settings.get("protocol")))
         # Without its protocol, a result's columns are as they are in the file.
         items = None if protocol is None else [item.record() for item in answers.items(protocol.item_type)]
         for sample in read_samples(answers.rows() if items is None else items):
@@ -175,16 +177,13 @@ def _comes_first(sample: Mapping[str, Any]) -> bool:
     return sample.get("correct") is False or sample.get("consistent") is False or not steps.isdisjoint(UNREAD)
 
 
-def _images(
-    album: Album, key: TaskKey, runs: Sequence[Run], ids: Sequence[str]
-) -> tuple[dict[str, list[int | None]], str]:
-    """The images of some items, from the data of the first run that still has them."""
+def _images(album: Album, task: ReportedTask, ids: Sequence[str]) -> tuple[dict[str, list[int | None]], str]:
+    """The images of some items, from the data of the first run that still has them, or why there are none."""
     reason = ""
-    for run in runs:
-        if key in run.tasks:
-            images, reason = add_images(album, key, run.tasks[key], ids)
-            if images:
-                return images, ""
+    for result in task.results.values():
+        images, reason = add_images(album, task.key, result, ids)
+        if images:
+            return images, ""
     return {}, reason
 
 
@@ -214,35 +213,38 @@ def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Args:
         rows: Of `predictions.parquet`, all of one task.
     """
-    rows = [defaultdict(lambda: None, row) for row in rows]
-    first = {row["id"]: row for row in rows if row["pass"] == "main"}
-    swapped = {row["id"]: row for row in rows if row["pass"] == "reversed"}
-    samples = [(row, _sample(row, first.get(row["id"], {}))) for row in rows if row["pass"] != "reversed"]
-    return [_pair(sample, row, swapped[row["id"]]) if row["id"] in swapped else sample for row, sample in samples]
+    by_pass = {(row["id"], row["pass"]): defaultdict(lambda: None, row) for row in rows}
+    samples = []
+    for (id, name), row in by_pass.items():
+        if name != "reversed":
+            sample, main = _sample(row), by_pass.get((id, "main"))
+            if main is not None and main["outcome"]:
+                sample["outcome"] = main["outcome"]
+            swapped = by_pass.get((id, "reversed"))
+            samples.append(sample if swapped is None else _pair(sample, row, swapped))
+    return samples
 
 
 def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str, Any]) -> dict[str, Any]:
     """A pair with its replies in both orders, which name the images as the first order numbers them."""
-    choice, other = swapped["choice"], _sample(swapped, {})
-    own = {name: other[name] for name in ("text", "reasoning", "error", "choice", "step") if name in other}
-    own |= {"choice": _SWAPPED.get(choice, choice)} if choice else {}
+    choice, other = swapped["choice"], _sample(swapped)
+    reply = {name: other[name] for name in ("text", "reasoning", "error", "choice", "step") if name in other}
+    reply |= {"choice": _SWAPPED.get(choice, choice)} if choice else {}
     sample |= {name: _IN_ORDER.get(sample[name], sample[name]) for name in ("choice", "answer") if sample.get(name)}
     # A reply that could not be parsed does not show that the order matters.
     consistent = {"consistent": main["consistent"]} if choice and main["choice"] else {}
-    return {**sample, **consistent, "swapped": own}
+    return {**sample, **consistent, "swapped": reply}
 
 
-def _sample(row: Mapping[str, Any], main: Mapping[str, Any]) -> dict[str, Any]:
-    texts = ("prompt", "question", "text", "reasoning", "error")
+def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     # Of other items, the label is shown as an option, an image or a score.
     is_text = not row["options"] and not row["first_id"] and row["quality"] is None
     sample = {
         **{name: row[name] for name in ("id", "pass", "answer", "choice", "own_score")},
-        **{name: row[name] and _shortened(row[name]) for name in texts},
+        **{name: row[name] and _shortened(row[name]) for name in ("prompt", "question", "text", "reasoning", "error")},
         "options": [_shortened(option) for option in row["options"] or ()],
         "step": _step(row),
         "correct": row["correct"] if row["own_score"] is None else None,
-        "outcome": main.get("outcome"),
         "reference": _shortened(row["label"]) if is_text and row["label"] is not None else None,
         "judge_scores": {name: row[name] for name in (*DIMENSIONS, "judge_score") if row[name] is not None},
         "predicted": row["quality_score"],

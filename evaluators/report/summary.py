@@ -2,18 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from eyechart.evaluators.report.scores import BY_WORDS, heading, is_mini, title_of_data
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
 from eyechart.evaluators.results.notes import note
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
-_LEFT_OUT = 50
-"""Maximum number of left-out items listed per task and run."""
 _WARNINGS = 20
 """Maximum number of warnings shown per result."""
 _NO_TASK = "\N{EN DASH}"
@@ -32,89 +28,48 @@ class ScoreRow(NamedTuple):
     """Value, 95 % interval and n of each run; "" where missing."""
 
 
-@dataclass(frozen=True)
-class TaskSummary:
+class TaskSummary(NamedTuple):
     """The scores of one task with their caveats and notes."""
 
-    key: TaskKey
-    is_mini: bool
+    task: ReportedTask
     rows: list[ScoreRow]
     caveats: list[str]
     """What limits the meaning of the scores."""
     notes: list[str]
     """How the intervals were computed, and warnings."""
 
-    @property
-    def data(self) -> str:
-        """The dataset and split of the scores."""
-        return title_of_data(self.key)
+
+def summarise(task: ReportedTask, runs: Sequence[str]) -> TaskSummary:
+    """The summary table of a task, with a column for each of the labels of all runs."""
+    results = [task.results.get(run) for run in runs]
+    lines = (_lines(make, task.results, len(runs)) for make in (_caveats, _notes))
+    return TaskSummary(task, _score_rows(results), *lines)
 
 
-@dataclass(frozen=True)
-class LeftOutItems:
-    """Items that are not in the scores of one task of one run."""
-
-    title: str
-    count: int
-    items: list[tuple[str, str]]
-    """Id and reason of the first ones."""
+def settings_of(task: ReportedTask, runs: Sequence[str]) -> list[SettingRow]:
+    """The settings of a task in all runs."""
+    results = (task.results.get(run) for run in runs)
+    return side_by_side([None if result is None else result.settings for result in results])
 
 
-def summarise(runs: Sequence[Run]) -> list[TaskSummary]:
-    """The summary table."""
-    summaries = []
-    for key in merged_keys(runs):
-        results = [(run.label, run.tasks.get(key)) for run in runs]
-        has_mini = any(result is not None and is_mini(result) for _, result in results)
-        lines = (_lines(make, results) for make in (_caveats, _notes))
-        summaries.append(TaskSummary(key, has_mini, _score_rows([result for _, result in results]), *lines))
-    return summaries
-
-
-def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[SettingRow]]]:
-    """The settings of each task, by its title, side by side."""
-    return [
-        (heading(key), _side_by_side([run.tasks[key].settings if key in run.tasks else None for run in runs]))
-        for key in merged_keys(runs)
-    ]
-
-
-def versions_of(runs: Sequence[Run]) -> list[SettingRow]:
-    """Package versions and machine of each run, side by side."""
-    return _side_by_side([run.results.environment for run in runs])
-
-
-def left_out_of(runs: Sequence[Run]) -> list[LeftOutItems]:
-    """Items left out, by task and run."""
-    return [
-        LeftOutItems(
-            heading(key) + (f", {run.label}" if len(runs) > 1 else ""),
-            len(run.tasks[key].left_out),
-            [(item.id, item.reason) for item in run.tasks[key].left_out[:_LEFT_OUT]],
-        )
-        for key in merged_keys(runs)
-        for run in runs
-        if key in run.tasks and run.tasks[key].left_out
-    ]
-
-
-def failures_of(runs: Sequence[Run]) -> list[str]:
-    """Tasks that did not finish."""
-    return [
-        f"{f'{run.label}: ' if len(runs) > 1 else ''}{failed.task} on {failed.dataset}: {failed.error}"
-        for run in runs
-        for failed in run.results.failed
-    ]
-
-
-def _side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
-    """One row per name; "" where a run lacks it."""
+def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
+    """Settings with one row per name; "" where a run lacks it."""
     flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
     rows = []
     for name in dict.fromkeys(name for settings in flat for name in settings or ()):
         values = [_NO_TASK if settings is None else settings.get(name, "") for settings in flat]
         rows.append((name, values, len({settings.get(name, "") for settings in flat if settings is not None}) > 1))
     return rows
+
+
+def left_out_of(tasks: Sequence[ReportedTask], *, several: bool) -> list[tuple[str, list[LeftOut]]]:
+    """Items left out, by task and run."""
+    return [
+        (f"{task.heading}, {run}" if several else task.heading, result.left_out)
+        for task in tasks
+        for run, result in task.results.items()
+        if result.left_out
+    ]
 
 
 def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
@@ -140,18 +95,18 @@ def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]
     if result is not None and result.scores is not None:
         # Scores by image or by group have no row here: there may be very many.
         many = ("scores", "image_scores")
-        own = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
-        yield from score_rows(own)
-        yield from repeat_rows(result.diagnostics.get("repeats", {}), own)
+        scores = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
+        yield from score_rows(scores)
+        yield from repeat_rows(result.diagnostics.get("repeats", {}), scores)
 
 
-def _lines(make: Callable[[TaskResult], Iterator[str]], results: Sequence[tuple[str, TaskResult | None]]) -> list[str]:
+def _lines(make: Callable[[TaskResult], Iterator[str]], results: Mapping[str, TaskResult], count: int) -> list[str]:
     """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
     lines: dict[str, list[str]] = {}
-    for label, result in results:
-        for line in dict.fromkeys(make(result) if result is not None else ()):
-            lines.setdefault(line, []).append(label)
-    return [line if len(of) == len(results) else f"{', '.join(of)}: {line}" for line, of in lines.items()]
+    for run, result in results.items():
+        for line in dict.fromkeys(make(result)):
+            lines.setdefault(line, []).append(run)
+    return [line if len(runs) == count else f"{', '.join(runs)}: {line}" for line, runs in lines.items()]
 
 
 def _caveats(result: TaskResult) -> Iterator[str]:
@@ -165,8 +120,7 @@ def _caveats(result: TaskResult) -> Iterator[str]:
     if (result.scores or {}).get("judge") == LEXICAL:
         yield f"{BY_WORDS} Not comparable with published scores."
     if result.left_out:
-        count = len(result.left_out)
-        yield f'{count:,} item{"s were" if count > 1 else " was"} left out; see "Items left out" below.'
+        yield f'Items left out: {len(result.left_out):,}; see "Items left out" below.'
 
 
 def _notes(result: TaskResult) -> Iterator[str]:

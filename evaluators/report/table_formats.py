@@ -6,20 +6,21 @@ that is wider than the page is scaled to fit. Below a run's scores are their 95 
 asterisk marks scores that are significantly lower than the best one.
 """
 
+import csv
+import io
 import re
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from eyechart.evaluators.comparison.verdicts import LEVEL
-from eyechart.evaluators.report.charts import one_line
+from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Row, Table
 from eyechart.evaluators.report.differences import RunDifferences
-from eyechart.evaluators.report.tables import BEST, INDEX, SECOND, Cell, PaperTable
+from eyechart.evaluators.report.drawing import one_line
 from eyechart.metrics.scores import spec
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
+INDEX = re.compile(r"\b(score|P)\\?_(cc|rc|sa|\d)\b")
+"""A symbol with an index, as the papers print it, in a head with or without escapes."""
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -53,70 +54,75 @@ _LAST_LATIN = "\u017f"
 """The last character that pdfLaTeX can set without further packages."""
 
 
-def to_csv(table: PaperTable) -> str:
+def to_csv(table: Table) -> str:
     """Comma-separated values (RFC 4180) with a header row, without the title."""
-    return _frame([[*map(_no_formula, row.labels), *(cell.text for cell in row.cells)] for row in table.rows]).to_csv(
-        index=False, header=[_no_formula(column) for column in table.columns], lineterminator="\n"
-    )
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(map(_no_formula, table.columns))
+    labels = len(table.corner)
+    writer.writerows([*map(_no_formula, row[:labels]), *row[labels:]] for row in table.texts)
+    return written.getvalue()
 
 
-def to_markdown(table: PaperTable) -> str:
+def to_markdown(table: Table) -> str:
     """A Markdown table below its title."""
-    rows = [table.columns, ["---"] * len(table.columns)]
-    rows += [[*row.labels, *(cell.text for cell in row.cells)] for row in table.rows]
-    lines = [
-        f"| {' | '.join(cell if number == 1 else _markdown(cell) for cell in row)} |" for number, row in enumerate(rows)
-    ]
-    note = "".join(f"\n{_markdown(text)}\n" for text in (table.note, table.source) if text)
-    return f"**{_markdown(table.caption)}**\n\n" + "\n".join(lines) + f"\n{note}"
+    rows = [[_markdown(text) for text in row] for row in (table.columns, *table.texts)]
+    rows.insert(1, ["---"] * len(table.columns))
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    notes = "".join(f"\n{_markdown(text)}\n" for text in (table.note, table.source) if text)
+    return f"**{_markdown(table.caption)}**\n\n{lines}\n{notes}"
 
 
-def to_latex(table: PaperTable, tests: RunDifferences | None = None) -> str:
+def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
     """A floating table with caption and label; the best values are bold, the second best underlined.
 
     Args:
         table: The table.
         tests: The paired tests between several runs.
     """
-    from pandas import MultiIndex
-
-    frame = _frame([[*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)] for row in table.rows])
-    broken = [("", _escaped(head)) for head in table.corner] + [
-        (_escaped(head.group), _broken(head.text)) for head in table.heads
-    ]
-    has_groups = any(group for group, _ in broken)
-    frame.columns = MultiIndex.from_tuples(broken) if has_groups else [head for _, head in broken]
-    count = sum(head.is_published for head in table.heads)
-    apart = r"@{\hspace{2em}}" if count else ""
-    caption = [
-        f"{_escaped(table.caption)}.",
-        *map(_escaped, filter(None, (table.note, *_remarks(table, tests), table.source))),
-    ]
-    latex = frame.to_latex(
-        index=False,
-        escape=False,
-        column_format=f"{'l' * len(table.corner)}{'c' * (len(table.heads) - count)}{apart}{'c' * count}",
-        multicolumn_format="c",
-        caption=" ".join(caption),
-        label=f"tab:{table.key}",
+    caption = [f"{table.caption}.", table.note, *_remarks(table, tests), table.source]
+    published = sum(head.is_published for head in table.heads)
+    layout = "l" * len(table.corner) + "c" * (len(table.heads) - published)
+    layout += rf"@{{\hspace{{2em}}}}{'c' * published}" if published else ""
+    environment = "table*" if _is_wide(table) else "table"
+    text = "\n".join(
+        [
+            rf"\begin{{{environment}}}",
+            r"\centering",
+            rf"\caption{{{' '.join(map(_escaped, filter(None, caption)))}}}",
+            rf"\label{{tab:{table.key}}}",
+            _FIT,
+            rf"\begin{{tabular}}{{{layout}}}",
+            r"\toprule",
+            *_head_lines(table),
+            *_row_lines(table.rows, tests),
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\end{{{environment}}}",
+        ]
     )
-    top, _, rest = latex.replace(r"\begin{table}", "\\begin{table}\n\\centering").partition(r"\begin{tabular}")
-    heads_of, rule, rest = rest.partition("\\midrule\n")
-    rows, _, bottom = rest.rpartition(r"\end{tabular}")
-    lines = rows.splitlines(keepends=True)
-    own = sum(not row.is_published for row in table.rows)
-    lines.insert(own, rule if own < len(table.rows) else "")
-    text = f"{top}{_FIT}\n\\begin{{tabular}}{heads_of}{rule}{''.join(lines)}\\end{{tabular}}}}{bottom}"
     comment = f"% In the preamble: \\usepackage{{booktabs,graphicx}}. In the text: \\input{{{table.key}.tex}}\n"
     if any(letter > _LAST_LATIN for letter in text):
         comment += "% pdfLaTeX may lack some characters of this table; compile with XeLaTeX or LuaLaTeX.\n"
-    return comment + (text.replace("{table}", "{table*}") if _is_wide(table) else text)
+    return f"{comment}{text}\n"
 
 
-def _frame(rows: Sequence[Sequence[str]]) -> "DataFrame":
-    from pandas import DataFrame
+def _head_lines(table: Table) -> Iterator[str]:
+    if any(head.group for head in table.heads):
+        groups = [rf"\multicolumn{{{len(heads)}}}{{c}}{{{_escaped(group)}}}" for group, heads in table.groups]
+        yield _line([*("" for _ in table.corner), *groups])
+    yield _line([*map(_escaped, table.corner), *(_broken(head.text) for head in table.heads)])
 
-    return DataFrame(rows, dtype=object)
+
+def _row_lines(rows: Sequence[Row], tests: RunDifferences | None) -> Iterator[str]:
+    for _, alike in groupby(rows, lambda row: row.is_published):
+        yield r"\midrule"
+        for row in alike:
+            yield _line([*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)])
+
+
+def _line(texts: Sequence[str]) -> str:
+    return rf"{' & '.join(texts)} \\"
 
 
 def _no_formula(text: str) -> str:
@@ -128,7 +134,7 @@ def _markdown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(lambda found: _LATEX[found[0]], one_line(text))
+    return _SPECIAL.sub(lambda match: _LATEX[match[0]], one_line(text))
 
 
 def _latex(cell: Cell, tests: RunDifferences | None) -> str:
@@ -149,37 +155,35 @@ def _broken(head: str) -> str:
     return _stacked([INDEX.sub(r"\1$_{\2}$", _escaped(line)) for line in lines], "b")
 
 
-def _stacked(lines: Sequence[str], place: str) -> str:
-    return (
-        lines[0]
-        if len(lines) == 1
-        else rf"\begin{{tabular}}[{place}]{{@{{}}c@{{}}}}" + r" \\ ".join(lines) + r"\end{tabular}"
-    )
+def _stacked(lines: Sequence[str], position: str) -> str:
+    if len(lines) == 1:
+        return lines[0]
+    return rf"\begin{{tabular}}[{position}]{{@{{}}c@{{}}}}" + r" \\ ".join(lines) + r"\end{tabular}"
 
 
-def _is_wide(table: PaperTable) -> bool:
+def _is_wide(table: Table) -> bool:
     """Whether the table is wider than a column of a paper, by its characters."""
-    columns = zip(*(row.labels + row.cells for row in table.rows), strict=True)
     widths = [
-        max(0.7 * len(c.interval) or len(c.text) if isinstance(c, Cell) else len(c) for c in column)
-        for column in columns
+        [*map(len, row.labels), *(max(0.7 * len(cell.interval), len(cell.text)) for cell in row.cells)]
+        for row in table.rows
     ]
-    return sum(max(width, 6) + 2 for width in widths) > _WIDE
+    return sum(max(*column, 6) + 2 for column in zip(*widths, strict=True)) > _WIDE
 
 
-def _remarks(table: PaperTable, tests: RunDifferences | None) -> list[str]:
+def _remarks(table: Table, tests: RunDifferences | None) -> Iterator[str]:
     """What the brackets and the asterisks mean."""
     cells = [cell for row in table.rows for cell in row.cells]
-    remarks = ["In brackets: 95 % intervals."] if any(cell.interval for cell in cells) else []
-    tested = [cell.score for cell in cells if tests is not None and cell.score in tests.against_best]
+    if any(cell.interval for cell in cells):
+        yield "In brackets: 95 % intervals."
+    tested = [score for cell in cells if tests is not None and (score := cell.score) in tests.against_best]
     if tests is None or not tested:
-        return remarks
+        return
     by_test: dict[str, dict[str, None]] = {}
-    for score in filter(None, tested):
+    for score in tested:
         by_test.setdefault(tests.against_best[score], {})[spec(score.score).label] = None
     is_any_lower = not tests.lower.isdisjoint(tested)
     begin = "*: lower" if is_any_lower else "No score is significantly lower"
     names = "; ".join(f"{', '.join(labels)} by {test}" for test, labels in by_test.items())
     adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""
     level = f"p {'<' if is_any_lower else 'at least'} {LEVEL}"
-    return [*remarks, f"{begin} than the best of the runs ({level}). Tested on all items: {names}{adjusted}."]
+    yield f"{begin} than the best of the runs ({level}). Tested on all items: {names}{adjusted}."

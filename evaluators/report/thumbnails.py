@@ -114,8 +114,10 @@ def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
 
     source, options, task = settings["source"], settings.get("options") or {}, known_task(key.task)
     if task is None:
-        own = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
-        return load_own(source, options["kind"], **own, config=settings.get("config"), skip_missing=True, skip_bad=True)
+        names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
+        return load_own(
+            source, options["kind"], **names, config=settings.get("config"), skip_missing=True, skip_bad=True
+        )
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
     is_mini = source == MINI

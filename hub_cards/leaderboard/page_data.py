@@ -13,7 +13,9 @@ from pathlib import Path
 from statistics import mode
 from typing import Any
 
-from eyechart.evaluators.published import PublishedTable
+from eyechart.evaluators.evaluation.averages import AVERAGE
+from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published_tables
+from eyechart.evaluators.published.rendering import render
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -21,7 +23,6 @@ from eyechart.hub_cards.leaderboard.boards.board import Board, Column
 from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
-from eyechart.hub_cards.leaderboard.published_tables import reference_rows, tables_of
 from eyechart.hub_cards.results import judge_of
 from eyechart.metrics.scores import INTERVALS
 
@@ -172,18 +173,49 @@ def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
     return next((note.text for note in interval_notes([("", {**scores, INTERVALS: about})])), None)
 
 
+def tables_of(board: Board) -> list[PublishedTable]:
+    """The papers' tables with rows for a board; for a board of one database, those with columns for it."""
+    tables = [table for table in published_tables().values() if table.rows and table.tasks[0] == board.task.name]
+    if board.name == board.task.name:
+        return tables
+    return [table for table in tables if not table.set_apart and _published(table, board, board.main) is not None]
+
+
+def reference_rows(table: PublishedTable, board: Board) -> list[dict[str, Any]]:
+    """The rows of a table in a board's columns: model, table, notes, and values in the scores' own units."""
+    columns = [_published(table, board, column) for column in board.columns]
+    return [
+        {
+            "model": row.model,
+            "table": table.table,
+            "values": [None if values is None else values[index] for values in columns],
+            "notes": [
+                f"{c.column}: printed {c.printed}. {c.reason}" for c in table.corrections if c.model == row.model
+            ],
+        }
+        for index, row in enumerate(table.rows)
+    ]
+
+
+def _published(table: PublishedTable, board: Board, column: Column) -> list[float] | None:
+    """The values of a board's column in a table; None if it has none."""
+    database = (BY_DATABASE, board.dataset) if table.dataset == AVERAGE != board.dataset else ()
+    return table.scores((*database, *column.part, *column.score.key.split(".")))
+
+
 def _source(table: PublishedTable) -> dict[str, Any]:
     return {"table": table.table, "title": table.title, "paper": table.paper, "url": table.url, "notes": table.notes}
 
 
 def _set_apart(table: PublishedTable) -> dict[str, Any]:
+    shown = render(table)
+    corrections = [f"{c.model}, {c.column}: printed {c.printed}. {c.reason}" for c in table.corrections]
     return {
         **_source(table),
         "why": table.set_apart,
-        "unit": table.unit,
-        "columns": table.labels,
-        "rows": [[row.model, *row.values] for row in table.rows],
-        "corrections": [correction.model_dump() for correction in table.corrections],
+        "columns": shown.columns,
+        "rows": shown.texts,
+        "corrections": corrections,
     }
 
 

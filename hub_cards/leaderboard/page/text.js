@@ -110,30 +110,21 @@ function showSettings(board) {
 /** Papers' tables that are not comparable with the board; open if there is nothing else to see. */
 function apartTables(board) {
   const isOpen = !board.rows.length && !board.references.length;
-  const details = board.set_apart.map((one) => {
-    const summary = make("summary", {}, `${one.table}: ${one.title}${one.unit === "percent" ? ", %" : ""}`);
-    const corrected = one.corrections.map((c) => `${c.model}, ${c.column}: printed ${c.printed}. ${c.reason}`);
-    const why = make("p", { className: "note" }, one.why);
-    const source = make("p", { className: "note" }, link(one.url, one.paper));
-    const table = framed(apartTable(one), `${one.table}: ${one.title}`);
-    return make("details", { open: isOpen }, summary, why, source, table, ...folded([...one.notes, ...corrected]));
+  const details = board.set_apart.map((apart) => {
+    const title = `${apart.table}: ${apart.title}`;
+    const why = make("p", { className: "note" }, apart.why);
+    const source = make("p", { className: "note" }, link(apart.url, apart.paper));
+    const notes = folded([...apart.notes, ...apart.corrections]);
+    return make("details", { open: isOpen }, make("summary", {}, title), why, source, framed(apartTable(apart), title), ...notes);
   });
   return [make("h3", {}, "Published tables that are not comparable with this board"), ...details];
 }
 
-function apartTable(one) {
-  const head = make("tr", {}, ...["Model", ...one.columns].map((label) => make("th", { scope: "col" }, label)));
+function apartTable({ columns, rows }) {
+  const head = make("tr", {}, ...columns.map((label) => make("th", { scope: "col" }, label)));
   head.firstChild.className = "model";
-  // As many decimals as the paper prints.
-  const printed = one.rows.flatMap((row) => row.slice(1)).map((value) => String(value).split(".")[1] ?? "");
-  const decimals = Math.max(...printed.map((part) => part.length));
-  const rows = one.rows.map(([model, ...values]) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row", className: "model" }, named(model)),
-      ...values.map((value) => make("td", {}, typeof value === "number" ? value.toFixed(decimals) : "")),
-    ),
+  const shown = rows.map(([model, ...texts]) =>
+    make("tr", {}, make("th", { scope: "row", className: "model" }, named(model)), ...texts.map((text) => make("td", {}, text))),
   );
-  return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+  return make("table", {}, make("thead", {}, head), make("tbody", {}, ...shown));
 }

@@ -12,7 +12,6 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.findings import judge_notes
-from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
@@ -23,6 +22,7 @@ from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.report.conftest import summaries
 from tests.evaluators.running import notes, predictions, written_and_scored_again
 from tests.evaluators.scripted_server import completion
 from tests.evaluators.table_rows import table_rows
@@ -119,7 +119,7 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
     assert shown["pass@K, any repeat right"] == shown["majority vote of the repeats"] == "75.00 %"
     assert labels.index("accuracy") < labels.index("accuracy, mean ± SD of 3 repeats")
     write(tmp_path / "run", [found])
-    (summary,) = summarise(read_runs([tmp_path / "run"]))
+    (summary,) = summaries(read_runs([tmp_path / "run"]))
     cells = {row.label: row.cells[0][0] for row in summary.rows}
     assert {label: cells[label] for label in labels if "repeat" in label} == {
         label: value for label, value in shown.items() if "repeat" in label

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from PIL import Image
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
-from eyechart.evaluators.report.charts import Chart
-from eyechart.evaluators.report.tables import PaperTable, paper_tables
-from eyechart.evaluators.report.task_charts import charts_of
-from eyechart.evaluators.results.finished_runs import Run, merged_keys, read_runs
+from eyechart.evaluators.published.rendering import Table
+from eyechart.evaluators.report.charts import Chart, charts_of
+from eyechart.evaluators.report.reported_task import reported_tasks
+from eyechart.evaluators.report.summary import TaskSummary, summarise
+from eyechart.evaluators.report.tables import tables_of
+from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult, collect
 from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.finished_runs import item
@@ -139,23 +141,32 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def tables(make_run: Callable[..., Path]) -> Callable[..., list[PaperTable]]:
+def tables(make_run: Callable[..., Path]) -> Callable[..., list[Table]]:
     """The papers' tables of a run with some results, and of others side by side."""
 
-    def make(*evaluations: TaskResult, **others: TaskResult) -> list[PaperTable]:
+    def make(*evaluations: TaskResult, **others: TaskResult) -> list[Table]:
         folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
         return paper_tables(read_runs(folders))
 
     return make
 
 
-def task_charts(runs: Sequence[Run]) -> Iterator[Chart]:
+def task_charts(runs: Sequence[Run]) -> list[Chart]:
     """All charts of some runs, in the order of the runs' tasks."""
-    for key in merged_keys(runs):
-        yield from charts_of(key, runs)
+    return [chart for task in reported_tasks(runs) for chart in charts_of(task)]
 
 
-def shown(table: PaperTable, *, published: bool = False) -> list[tuple[str, ...]]:
+def paper_tables(runs: Sequence[Run]) -> list[Table]:
+    """All tables of some runs, in the order of the runs' tasks."""
+    return [table for task in reported_tasks(runs) for table in tables_of(task)]
+
+
+def summaries(runs: Sequence[Run]) -> list[TaskSummary]:
+    """The summaries of all tasks of some runs."""
+    return [summarise(task, [run.label for run in runs]) for task in reported_tasks(runs) if task.results]
+
+
+def shown(table: Table, *, published: bool = False) -> list[tuple[str, ...]]:
     """The rows of the runs, or of the paper, as texts."""
     rows = [row for row in table.rows if row.is_published == published]
     return [(*row.labels, *(cell.text for cell in row.cells)) for row in rows]

@@ -6,6 +6,7 @@ import pytest
 
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.cards import Strip, against_chance, cards
+from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.report.conftest import PERCEPTION, replaced, scored
@@ -20,7 +21,8 @@ def card_scores(make_run):
 
     def make(*evaluations, **others):
         folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-        return {score.title: score for card in cards(read_runs(folders)) for score in card.scores}
+        head = cards(reported_tasks(read_runs(folders)))
+        return {score.task.title: score for scores in head.values() for score in scores}
 
     return make
 
@@ -28,7 +30,7 @@ def card_scores(make_run):
 def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_value(card_scores):
     score = card_scores(PERCEPTION)["A1 Perception"]
     (value,) = score.values
-    assert (score.label, score.data) == ("accuracy", "LLVisionQA, dev")
+    assert (score.label, score.task.data) == ("accuracy", "LLVisionQA, dev")
     assert (value.value, value.between, score.chance) == ("75.00 %", "65.00 to 85.00 %", "50.00 %")
     # Q-Bench, Table 7: the highest of its models, not of its people or guesses.
     assert score.published == "65.35 %, InternLM-XComposer-VL (InternLM), Table 7"
@@ -83,7 +85,7 @@ def test_the_strips_of_several_runs_have_one_scale(card_scores):
         scored("q_bench/assessment", "csiq", {"srcc": -1.0, "n": 9}),
         other=scored("q_bench/assessment", "csiq", {"srcc": 0.5, "n": 9}, model="other"),
     )["A3 Assessment"]
-    assert [value.strip.place for value in score.values] == [0, 75] and score.ticks[0] == (50, "0")
+    assert [value.strip.value for value in score.values] == [0, 75] and score.ticks[0] == (50, "0")
 
 
 def described(judge, **changes):
@@ -124,7 +126,7 @@ def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page)
 def test_each_of_several_runs_is_compared_with_chance(make_run):
     other = replaced(PERCEPTION, model="other")
     runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
-    assert against_chance(cards(runs)) == [
+    assert against_chance(cards(reported_tasks(runs))) == [
         "some/model: Better than chance: 1 of 2 scores with a chance level. "
         "Not better: Q-Bench A1 Perception of pairs.",
         "other: Better than chance: Q-Bench A1 Perception.",
@@ -133,7 +135,7 @@ def test_each_of_several_runs_is_compared_with_chance(make_run):
 
 def test_without_chance_levels_nothing_is_said_of_them(make_run):
     run = make_run(evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9}))
-    assert against_chance(cards(read_runs([run]))) == []
+    assert against_chance(cards(reported_tasks(read_runs([run])))) == []
 
 
 def test_the_legend_of_the_cards_is_above_them(make_run):

@@ -12,13 +12,14 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
-from eyechart.evaluators.report.page import render
+from eyechart.evaluators.report.charts import charts_of
+from eyechart.evaluators.report.page import TaskContent, render
+from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import Samples
-from eyechart.evaluators.report.tables import paper_tables
+from eyechart.evaluators.report.tables import tables_of
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.report.conftest import task_charts
 
 EDITS = 400
 TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse", "mmbench/en")
@@ -69,10 +70,12 @@ def edit(results, rng):
 
 def report(folder):
     """All of a report that draws nothing."""
-    runs = read_runs([folder])
-    for chart in task_charts(runs):
-        assert chart.description and chart.columns and chart.rows
-    return render(runs, [], paper_tables(runs), None, Samples([], [], [], []))
+    runs, contents = read_runs([folder]), []
+    for task in reported_tasks(runs):
+        for chart in charts_of(task):
+            assert chart.description and chart.table.columns and chart.table.rows
+        contents.append(TaskContent(task, [], tables_of(task)))
+    return render(runs, contents, None, Samples([], [], []))
 
 
 def test_each_is_refused_or_gives_a_page(results, tmp_path):

@@ -15,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import REPORT_FILE, write_report
+from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.summary import settings_of
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
@@ -302,7 +303,8 @@ def pairs(**settings):
 def side_by_side(make_run):
     def make(*runs):
         folders = [make_run(*evaluations, name=f"run_{place}") for place, evaluations in enumerate(runs)]
-        return dict(settings_of(read_runs(folders)))
+        labels = [run.label for run in read_runs(folders)]
+        return {task.heading: settings_of(task, labels) for task in reported_tasks(read_runs(folders))}
 
     return make
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.report.thumbnails import Album
 from eyechart.evaluators.results.finished_runs import read_runs
@@ -18,7 +19,8 @@ from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 @pytest.fixture
 def samples(make_run):
     def make(evaluation, limit=100):
-        return collect_samples(read_runs([make_run(evaluation)]), limit)
+        runs = read_runs([make_run(evaluation)])
+        return collect_samples(runs, reported_tasks(runs), limit)
 
     return make
 
@@ -209,7 +211,7 @@ def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
 def test_results_that_share_their_answers_show_none(make_run):
     run = read_runs([make_run(PERCEPTION, replaced(PERCEPTION, scores=None))])
     assert [key.repeat for key in run[0].tasks] == [0, 1]
-    assert len(collect_samples(run, 100).rows) == 0
+    assert len(collect_samples(run, reported_tasks(run), 100).rows) == 0
 
 
 @pytest.mark.parametrize(

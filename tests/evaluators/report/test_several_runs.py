@@ -7,13 +7,22 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.differences import compare_runs
+from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import collect_samples
-from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.report.table_formats import to_latex
-from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
-from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
+from tests.evaluators.report.conftest import PERCEPTION, choice, paper_tables, replaced, summaries
+
+
+def compared(folders):
+    runs = read_runs(folders)
+    return compare_runs(runs, reported_tasks(runs))
+
+
+def rows_of(folders, limit):
+    runs = read_runs(folders)
+    return collect_samples(runs, reported_tasks(runs), limit).rows
 
 
 def answers(right, name, **changes):
@@ -29,18 +38,18 @@ def three(make_run):
 
 
 def test_tests_say_which_runs_differ(three):
-    found = compare_runs(read_runs(three))
+    found = compared(three)
     text = "good scored higher than poor (p < 0.0001); fair scored higher than poor (p < 0.0001)"
     assert found.verdicts == {text: ["Q-Bench A1 Perception (LLVisionQA, dev)"]}
     assert found.pairs == 3
     row = found.rows[1]
-    assert row.pair == "good \N{MINUS SIGN} poor"
-    assert row.cells[:3] == ("90.00 %", "25.00 %", "+65.00 %") and row.cells[-2:] == ("26 / 0", "40")
+    assert row[2] == "good \N{MINUS SIGN} poor"
+    assert row[3:6] == ("90.00 %", "25.00 %", "+65.00 %") and row[-2:] == ("26 / 0", "40")
 
 
 def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best(three):
     runs = read_runs(three)
-    lines = to_latex(paper_tables(runs)[0], compare_runs(runs)).splitlines()
+    lines = to_latex(paper_tables(runs)[0], compare_runs(runs, reported_tasks(runs))).splitlines()
     last = {line.split(" & ")[0]: line.split(" & ")[-1] for line in lines}
     assert r"\textbf{90.00} \\" in last["good"] and r"\underline{87.50} \\" in last["fair"]
     assert r"25.00$^{*}$ \\ {\scriptsize {[}65.00, 85.00]}" in last["poor"]
@@ -51,7 +60,7 @@ def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best
 
 def test_latex_says_if_no_difference_is_significant(three):
     runs = read_runs(three[:2])
-    latex = to_latex(paper_tables(runs)[0], compare_runs(runs))
+    latex = to_latex(paper_tables(runs)[0], compare_runs(runs, reported_tasks(runs)))
     assert "No score is significantly lower than the best of the runs (p at least 0.05). Tested on all items:" in latex
     assert "^{*}" not in latex
     assert "significantly" not in to_latex(paper_tables(runs[:1])[0])
@@ -65,7 +74,7 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
 
     good, poor = both(36, "good"), both(36, "poor")
     poor[2] = replaced(answers(10, "poor"), task="mine", dataset="mine")
-    found = compare_runs(read_runs([make_run(*good), make_run(*poor, name="poor")]))
+    found = compared([make_run(*good), make_run(*poor, name="poor")])
     assert {text: len(tasks) for text, tasks in found.verdicts.items()} == {
         "good scored higher than poor (p < 0.0001)": 1,
         "No significant difference": 2,
@@ -75,14 +84,14 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
 def test_caveats_of_all_runs_are_said_once(make_run):
     one = replaced(PERCEPTION, notes=[note("blind")])
     other = replaced(PERCEPTION, model="other", notes=[note("blind"), note("average_incomplete")])
-    (summary,) = summarise(read_runs([make_run(one), make_run(other, name="other")]))
+    (summary,) = summaries(read_runs([make_run(one), make_run(other, name="other")]))
     assert summary.caveats[0] == note("blind").text
     assert f"other: {note('average_incomplete').text}" in summary.caveats
 
 
 def test_runs_under_other_settings_are_not_compared(make_run):
     other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
-    found = compare_runs(read_runs([make_run(answers(36, "good")), make_run(other, name="other")]))
+    found = compared([make_run(answers(36, "good")), make_run(other, name="other")])
     (verdict,) = found.verdicts
     assert verdict.startswith("Not compared: good (A) and other (B): prompt_id is ") and found.rows == []
 
@@ -90,7 +99,7 @@ def test_runs_under_other_settings_are_not_compared(make_run):
 def test_the_runs_without_a_difference_are_named_if_others_were_not_compared(make_run):
     other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
     runs = [answers(36, "good"), answers(35, "fair"), other]
-    found = compare_runs(read_runs([make_run(run, name=run.model) for run in runs]))
+    found = compared([make_run(run, name=run.model) for run in runs])
     assert next(iter(found.verdicts)).startswith(
         "No significant difference between good and fair. Not compared: good (A)"
     )
@@ -105,7 +114,7 @@ def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, rea
 
 
 def test_answers_to_a_question_stand_together_and_disagreements_come_first(three):
-    found = collect_samples(read_runs(three), 30).rows
+    found = rows_of(three, 30)
     assert [(row["id"], row["run"]) for row in found[:4]] == [("q10", 0), ("q10", 1), ("q10", 2), ("q11", 0)]
     assert [row["id"] for row in found[::3] if row.get("disagree")] == [f"q{i}" for i in range(10, 36)]
     # What the first run's sample says of the question is not said again.
@@ -117,7 +126,7 @@ def test_options_in_another_order_are_the_same_choice(make_run):
     turned = [choice("a", "B", choice="B", answer="B", options=["No", "Yes"]), choice("b", "B", choice="B")]
     both = [replaced(PERCEPTION, items=rows) for rows in (same, turned)]
     runs = [make_run(one, name=name) for one, name in zip(both, ("same", "turned"), strict=True)]
-    rows = collect_samples(read_runs(runs), 9).rows
+    rows = rows_of(runs, 9)
     assert {row["id"]: bool(row.get("disagree")) for row in rows} == {"a": False, "b": True}
     assert [row["options"] for row in rows if row["id"] == "a"] == [["Yes", "No"], ["No", "Yes"]]
 

@@ -10,9 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Head, Row, Table
 from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
-from eyechart.evaluators.report.tables import BEST, SECOND, Cell, Head, PaperTable, Row, paper_tables
-from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
+from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.report.conftest import paper_tables
 
 DOCUMENT = r"""\documentclass[10pt,twocolumn]{article}
 \usepackage[letterpaper,margin=0.75in,columnsep=0.25in]{geometry}
@@ -27,7 +28,9 @@ NAMES = (r"org/model_B & 100 % #1 {x} ~y ^z \w $ <a|b> --c", "[5] *best*", "Qwen
 def table(label="m", head="a", *cells, **fields):
     row = Row((label,), cells or (Cell(0.5, 1),))
     heads = (Head("", head), *(Head("", f"h{i}") for i in range(1, len(row.cells))))
-    return PaperTable(**{"key": "t", "title": "T", "corner": ("Model",), "heads": heads, "rows": (row,)} | fields)
+    return Table(
+        **{"key": "t", "title": "T", "caption": "T", "corner": ("Model",), "heads": heads, "rows": (row,)} | fields
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_markdown_texts_are_no_markup_and_stay_in_their_cell():
     ],
 )
 def test_latex_texts_are_no_commands(text, escaped):
-    latex = to_latex(table(text, title=text))
+    latex = to_latex(table(text, caption=text))
     assert rf"{escaped} & 0.5 \\" in latex
     assert rf"\caption{{{escaped}.}}" in latex
 
@@ -106,13 +109,6 @@ def test_latex_says_how_to_include_it_and_fits_its_place():
     assert r"\label{tab:q_bench_7}" in narrow and r"\begin{table*}" in wide and r"\end{table*}" in wide
     assert all(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{" in text for text in (narrow, wide))
     assert "XeLaTeX" in to_latex(table("\N{CJK UNIFIED IDEOGRAPH-6A21}")).splitlines()[1]
-
-
-def test_the_caption_names_paper_task_and_data():
-    assert table(title="Position bias", task=TaskKey("mmbench/cn", "mmbench", "dev")).caption == (
-        "MMBench: Position bias (Chinese; dev)"
-    )
-    assert table(title="Scores", task=TaskKey("own", "own", "test")).caption == "own: Scores (test)"
 
 
 @pytest.mark.slow

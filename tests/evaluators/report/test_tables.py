@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.report.tables import BEST, SECOND
+from eyechart.evaluators.published.rendering import BEST, SECOND
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import (
@@ -62,7 +62,7 @@ def perception(**changes):
 def test_q_bench_table_2(tables):
     (table,) = tables(perception())
     assert table.key == "q_bench_perception_llvisionqa_test_table_2"
-    assert table.whole_title == "Q-Bench, Table 2: Perception, test subset (LLVisionQA, test)"
+    assert table.caption == "Q-Bench, Table 2: Perception, test subset (A1 Perception; LLVisionQA, test)"
     concerns = ["Distortion (%)", "Other (%)", "In-context Distortion (%)", "In-context Other (%)"]
     assert table.corner == ("Model (variant)",) and heads(table) == [
         ("Question Types", ["Yes-or-No (%)", "What (%)", "How (%)"]),
@@ -416,7 +416,7 @@ def test_ql_bench_tables_i_and_iii(tables):
     scores = {**part(64.849, 0.334, 0.65, 0.99), "by_question_type": parts}
     first, second = tables(scored("ql_bench/single", "llsavisionqa", scores, split="dev"))
     assert first.columns[1:4] == ["Yes-or-No: score_cc (%)", "Yes-or-No: score_rc (%)", "What: score_cc (%)"]
-    assert [head.whole for head in first.heads if head.is_headline] == ["Total: score_sa (%)"]
+    assert [(head.group, head.text) for head in first.heads if head.is_headline] == [("Total", "score_sa (%)")]
     assert shown(first)[0][1:] == (
         *("65.392", "0.000", "68.784", "1.095", "60.572", "0.000"),
         *("64.849", "0.334", "65.183"),
@@ -551,9 +551,9 @@ def test_a_task_of_ones_own_has_tables_of_all_scores_and_of_the_headline_by_grou
     groups = {"by_category": {"maths": part(0.75), "logic": part(0.25)}}
     one = scored("mmstar", "mmstar", {**part(0.5), "vanilla_accuracy": 0.625, "n_vanilla": 8, **groups}, split="val")
     whole, by_category = tables(one, other=replaced(one, model="other"))
-    assert whole.whole_title == "Scores (val)" and whole.columns == ["Model", "CircularEval (%)", "VanillaEval (%)"]
+    assert whole.caption == "mmstar: Scores (val)" and whole.columns == ["Model", "CircularEval (%)", "VanillaEval (%)"]
     assert [row[1:] for row in shown(whole)] == [("50.00", "62.50")] * 2
-    assert [head.whole for head in whole.heads if head.is_headline] == ["CircularEval (%)"]
+    assert [head.text for head in whole.heads if head.is_headline] == ["CircularEval (%)"]
     assert by_category.columns == ["Model", "maths (%)", "logic (%)"]
     assert shown(by_category)[0] == ("LLaVA-v1.5", "75.00", "25.00")
 

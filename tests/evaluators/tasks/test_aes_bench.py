@@ -13,7 +13,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect, read_results
@@ -22,6 +21,7 @@ from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators.command_line import invoke
+from tests.evaluators.report.conftest import paper_tables
 from tests.evaluators.scripted_server import completion
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")

@@ -12,7 +12,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols import PROTOCOLS
-from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.requests.types import IMAGE
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import read_results
@@ -21,7 +20,7 @@ from eyechart.evaluators.tasks.prompts import prompt_function
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import write
-from tests.evaluators.report.conftest import task_charts
+from tests.evaluators.report.conftest import paper_tables, task_charts
 from tests.evaluators.tasks.doors import write_lines
 from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
 

@@ -4,25 +4,16 @@ import pytest
 
 from eyechart.evaluators.published import FOLDER, published_tables
 from eyechart.evaluators.tasks import get_task
-from eyechart.hub_cards.leaderboard.published_tables import reference_rows, tables_of
+from eyechart.hub_cards.leaderboard.page_data import reference_rows, tables_of
+from tests.evaluators.published_rows import labels_of, published_row, published_table
 from tests.hub_cards.leaderboard.handed_in import board_named
-
-
-def table(board, name):
-    return next(one for one in published_tables().values() if (one.tasks[:1], one.table) == ([board], name))
-
-
-def row(table, model):
-    (found,) = [one for one in table.rows if one.model == model]
-    return dict(zip(table.labels, found.values, strict=True))
-
 
 TABLES = [pytest.param(table, id=name) for name, table in published_tables().items() if table.rows]
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_of_a_paper_is_whole(table):
-    assert all(get_task(name) for name in table.tasks) and len(set(table.labels)) == len(table.columns)
+    assert all(get_task(name) for name in table.tasks) and len(set(labels_of(table))) == len(table.columns)
     assert all(len(row.values) == len(table.columns) for row in table.rows)
     assert table.unit in ("percent", "score") and table.url.startswith("https://arxiv.org/abs/")
     low, high = (-40 if "minus" in str(table.columns) else 0, 100) if table.unit == "percent" else (-1, 100)
@@ -69,50 +60,50 @@ def test_tables_with_private_answers_stand_apart():
     ],
 )
 def test_values_are_as_printed(board, name, model, label, value):
-    assert row(table(board, name), model)[label] == value
+    assert published_row(published_table(board, name), model)[label] == value
 
 
 def test_columns_that_others_add_up_to_agree_with_them():
     """What the papers' own columns say of each other, as a check of the typing."""
-    for one in table("q_bench/description", "Table 3").rows:
+    for one in published_table("q_bench/description", "Table 3").rows:
         *parts, total = one.values
         for p0, p1, p2, score in (parts[i : i + 4] for i in (0, 4, 8)):
             assert p0 + p1 + p2 == pytest.approx(100, abs=0.02)
             assert (p1 + 2 * p2) / 100 == pytest.approx(score, abs=0.0101)
         assert sum(parts[3::4]) == pytest.approx(total, abs=0.0151)
     for name in ("Table 4", "Table 11"):
-        for one in table("q_bench/assessment", name).rows:
+        for one in published_table("q_bench/assessment", name).rows:
             for offset in (0, 1):
                 databases = one.values[offset:14:2]
                 assert sum(databases) / 7 == pytest.approx(one.values[14 + offset], abs=0.0016), one.model
     for name in ("Table I", "Table II"):
-        for one in table(f"ql_bench/{'single' if name == 'Table I' else 'pair'}", name).rows:
+        for one in published_table(f"ql_bench/{'single' if name == 'Table I' else 'pair'}", name).rows:
             *_, cc, rc, sa = one.values
             assert cc + rc == pytest.approx(sa, abs=0.0015), one.model
-    for one in table("aes_bench/interpretation", "Table 5").rows:
+    for one in published_table("aes_bench/interpretation", "Table 5").rows:
         *parts, mean = one.values
         assert sum(parts) / 3 == pytest.approx(mean, abs=0.0011), one.model
 
 
 def test_overall_values_are_the_means_of_their_parts():
     """Weighted by the released numbers of questions and images; plain for the fine pairs of 2AFC."""
-    for one in table("q_bench/perception", "Table 7").rows:
+    for one in published_table("q_bench/perception", "Table 7").rows:
         *parts, overall = one.values
         assert weighted(parts[:3], (550, 452, 493)) == pytest.approx(overall, abs=0.02), one.model
         assert weighted(parts[3:], (514, 432, 304, 245)) == pytest.approx(overall, abs=0.02), one.model
-    for one in table("q_bench/perception", "Table 8").rows:
+    for one in published_table("q_bench/perception", "Table 8").rows:
         assert weighted(one.values[1:3], (1, 1)) == pytest.approx(one.values[3], abs=0.011), one.model
     for part in ("levels", "types", "mos"):
-        for one in table(f"two_afc/fine_{part}", "Table III").rows:
+        for one in published_table(f"two_afc/fine_{part}", "Table III").rows:
             for offset in (0, 1):
                 *parts, average = one.values[offset::2]
                 assert weighted(parts, [1] * len(parts)) == pytest.approx(average, abs=0.0011), one.model
-        for one in table(f"two_afc/fine_{part}", "Table IV").rows:
+        for one in published_table(f"two_afc/fine_{part}", "Table IV").rows:
             *parts, average = one.values
             assert weighted(parts, [1] * len(parts)) == pytest.approx(average, abs=0.0011), one.model
     # AesBench's own overall values depart from those of its image sources by up to 0.43, its random guesses by more.
     for name, part, places in (("Table 2", "perception", slice(4, 7)), ("Table 3", "empathy", slice(4, 7))):
-        for one in table(f"aes_bench/{part}", name).rows[1:]:
+        for one in published_table(f"aes_bench/{part}", name).rows[1:]:
             assert weighted(one.values[places], (1246, 802, 752)) == pytest.approx(one.values[-1], abs=0.43), one.model
 
 
@@ -122,9 +113,8 @@ def weighted(values, weights):
 
 def test_answer_rate_and_accuracy_give_the_right_answers():
     for kind, right, rates in (("single", "Table I", "Table III"), ("pair", "Table II", "Table IV")):
-        for one, other in zip(
-            table(f"ql_bench/{kind}", right).rows, table(f"ql_bench/{kind}", rates).rows, strict=True
-        ):
+        tables = (published_table(f"ql_bench/{kind}", name).rows for name in (right, rates))
+        for one, other in zip(*tables, strict=True):
             assert one.model == other.model
             for place in range(3):
                 accuracy, rate = other.values[2 * place : 2 * place + 2]
@@ -132,25 +122,28 @@ def test_answer_rate_and_accuracy_give_the_right_answers():
 
 
 def test_misprints_are_corrected_and_named():
-    coarse = table("two_afc/coarse", "Table II")
+    coarse = published_table("two_afc/coarse", "Table II")
     (correction,) = coarse.corrections
     assert (correction.model, correction.printed) == ("mPLUG-Owl", "0.019")
-    assert row(coarse, "mPLUG-Owl")[correction.column] == 0.2
+    assert published_row(coarse, "mPLUG-Owl")[correction.column] == 0.2
     # The headings of two databases are exchanged in Table 11, whose good/poor rows are those of Table 4.
-    ensembles, main = table("q_bench/assessment", "Table 11"), table("q_bench/assessment", "Table 4")
+    ensembles, main = (
+        published_table("q_bench/assessment", "Table 11"),
+        published_table("q_bench/assessment", "Table 4"),
+    )
     for model in ("LLaVA-v1.5 (Vicuna-v1.5-13B)", "mPLUG-Owl (LLaMA-7B)"):
         for label in ("CGIQA-6K SRCC", "AGIQA-3K PLCC"):
-            assert row(ensembles, f"{model}, good/poor")[label] == row(main, model)[label]
+            assert published_row(ensembles, f"{model}, good/poor")[label] == published_row(main, model)[label]
 
 
 def test_rows_come_in_the_boards_columns_and_units():
     board = board_named("q_bench/perception")
-    rows = reference_rows(table(board.name, "Table 7"), board)
+    rows = reference_rows(published_table(board.name, "Table 7"), board)
     found = next(one for one in rows if one["model"] == "Qwen-VL (QwenLM)")
     values = dict(zip([column.name for column in board.columns], found["values"], strict=True))
     assert (values["accuracy"], values["how.accuracy"], values["yes_no.mean"]) == (0.594, 0.5639, None)
     spaq = board_named("q_bench/assessment/spaq")
-    rows = reference_rows(table("q_bench/assessment", "Table 4"), spaq)
+    rows = reference_rows(published_table("q_bench/assessment", "Table 4"), spaq)
     assert next(one for one in rows if one["model"].startswith("NIQE"))["values"] == [0.693, 0.669]
 
 

@@ -11,13 +11,13 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
-from eyechart.evaluators.report.tables import paper_tables
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.report.conftest import paper_tables
 from tests.evaluators.running import notes
 from tests.evaluators.table_rows import table_rows
 

@@ -16,7 +16,6 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
 from eyechart.evaluators.report.samples import read_samples
-from eyechart.evaluators.report.summary import summarise
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.runs.table import score_table
@@ -24,6 +23,7 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
 from tests.evaluators import running
 from tests.evaluators.finished_runs import write
+from tests.evaluators.report.conftest import summaries
 from tests.evaluators.running import notes, predictions, scores_again
 from tests.evaluators.table_rows import table_rows
 
@@ -334,7 +334,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
         *UNREAD,
         "scored",
     ]
-    (summary,) = summarise([made])
+    (summary,) = summaries([made])
     assert ("replies refused", "2.50 %") in [(row.label, row.cells[0][0]) for row in summary.rows]
     again = scores_again(tmp_path)
     assert (again["unread"], again["srcc"]) == (shares, found.scores["srcc"])
