@@ -123,6 +123,11 @@ class Correction(_Strict):
     printed: str
     reason: str
 
+    @property
+    def text(self) -> str:
+        """The correction in words, without the model."""
+        return f"{self.column}: printed {self.printed}. {self.reason}"
+
 
 class PublishedTable(_Strict):
     """One table."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.whole import workplace
 from eyechart.evaluators.results.results_file import Results
-from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
-from eyechart.hub_cards.leaderboard.boards.board import Board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
 from eyechart.hub_cards.leaderboard.page_data import run_file, write_boards

@@ -13,18 +13,20 @@ from pathlib import Path
 from statistics import mode
 from typing import Any
 
+import numpy as np
+
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published_tables
 from eyechart.evaluators.published.rendering import render
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
-from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.boards.board import Board, Column
-from eyechart.hub_cards.leaderboard.boards.ranking import Rank, ranks
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.results import judge_of
 from eyechart.metrics.scores import INTERVALS
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.statistics.ranking import places
 
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
@@ -55,7 +57,7 @@ def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board
     for board in boards:
         rows, stem = by_board[board.name], f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
         shown = _board(board, rows)
-        if board.breakdowns:
+        if board.parts:
             shown["breakdowns"] = f"{stem}-breakdowns.json"
             _write(out / shown["breakdowns"], _breakdowns(board, shown))
         _write(out / f"{stem}.json", shown)
@@ -100,7 +102,7 @@ def _breakdowns(board: Board, shown: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    unit = "%" if column.is_percentage else ""
+    unit = "%" if column.digits == 2 else ""
     names = ("name", "label", "scale", "digits", "about")
     return {**{name: getattr(column, name) for name in names}, "unit": unit, "part": column.kind}
 
@@ -113,22 +115,36 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     ranked: list[tuple[int, float, str, dict[str, Any]]] = []
     for same in by_judge.values():
         scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
-        places = ranks(scores, board.main, tests.p_values)
-        for row, (score, *_), rank, notes in zip(same, scores, places, tests.notes, strict=True):
-            shown = _row(row, rank) | {"tests": tests.n} | ({"test_notes": notes} if notes else {})
-            ranked.append((rank.place, -(score or 0), row.result.model, shown))
+        ranks = ranks_of([value for value, *_ in scores], board.main, tests.p_values)
+        for row, (score, *_), rank, notes in zip(same, scores, ranks, tests.notes, strict=True):
+            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n, "test_notes": notes}
+            ranked.append((rank, -(score or 0), row.result.model, _without_blanks(shown)))
     return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
 
 
-def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
+def ranks_of(scores: Sequence[float | None], column: Column, p_values: FloatArray | None = None) -> list[int]:
+    """The rank of each model: one more than the number of significantly better models, as in `eyechart compare`.
+
+    Args:
+        scores: The score of each model; higher is better.
+        column: The column that prints the scores; without a test, other digits are a difference.
+        p_values: Holm-adjusted p-values of the tests of two models, shape (k, k); nan for pairs without a test.
+    """
+    values = np.array(scores, dtype=np.float64)
+    tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()
+    for i, j in np.argwhere(np.isnan(tested)).tolist():
+        digits = {f"{values[index] * column.scale:.{column.digits}f}" for index in (i, j)}
+        tested[i, j] = 1.0 if len(digits) == 1 else 0.0
+    return places(values, tested)
+
+
+def _row(row: BoardRow) -> dict[str, Any]:
     links, scores = row.entry.links, row.result.scores or {}
-    shown = {
+    return {
         "model": row.result.model,
         **_facets(row),
         "run": run_file(row.entry),
         "run_url": str(links.run_url) if links.run_url else None,
-        "rank": rank.place,
-        "shared": rank.shared,
         "values": [_score(column, row) for column in row.board.columns],
         "interval": _interval_note(row.board.main.score.key, scores),
         "judge": judge_of(row.result),
@@ -138,12 +154,11 @@ def _row(row: BoardRow, rank: Rank) -> dict[str, Any]:
         "unchecked": row.check.unchecked,
         "release": row.check.release,
     }
-    return _without_blanks(shown)
 
 
 def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row without unknown, empty and false values, which are the page's defaults, so that it loads less."""
-    return {name: value for name, value in row.items() if value is not None and value is not False and value != ""}
+    return {name: value for name, value in row.items() if value not in (None, "", []) and value is not False}
 
 
 def _score(column: Column, row: BoardRow) -> list[float | None]:
@@ -189,9 +204,7 @@ def reference_rows(table: PublishedTable, board: Board) -> list[dict[str, Any]]:
             "model": row.model,
             "table": table.table,
             "values": [None if values is None else values[index] for values in columns],
-            "notes": [
-                f"{c.column}: printed {c.printed}. {c.reason}" for c in table.corrections if c.model == row.model
-            ],
+            "notes": [misprint.text for misprint in table.corrections if misprint.model == row.model],
         }
         for index, row in enumerate(table.rows)
     ]
@@ -209,27 +222,20 @@ def _source(table: PublishedTable) -> dict[str, Any]:
 
 def _set_apart(table: PublishedTable) -> dict[str, Any]:
     shown = render(table)
-    corrections = [f"{c.model}, {c.column}: printed {c.printed}. {c.reason}" for c in table.corrections]
-    return {
-        **_source(table),
-        "why": table.set_apart,
-        "columns": shown.columns,
-        "rows": shown.texts,
-        "corrections": corrections,
-    }
+    corrections = [f"{misprint.model}, {misprint.text}" for misprint in table.corrections]
+    about = {"why": table.set_apart, "corrections": corrections}
+    return {**_source(table), **about, "columns": shown.columns, "rows": shown.texts}
 
 
 def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
-    """The chance level of the board's headline score; None if unknown.
-
-    It comes from the entries, which answer the same questions; on a board without entries, from the paper.
-    """
-    levels = [board.main.score.chance_level(row.result.scores or {}) for row in rows]
-    if known := [level for level in levels if is_number(level)]:
+    """The chance level of the headline score: of the entries, which answer the same questions, or of the paper."""
+    score = board.main.score
+    levels = [*filter(is_number, (score.chance_level(row.result.scores or {}) for row in rows))]
+    if levels:
         # Recomputed entries agree; one that was not recomputed may contain any value.
-        return round(mode(known), 6)
-    if isinstance(board.main.score.chance, float):
-        return board.main.score.chance
+        return round(mode(levels), 6)
+    if isinstance(score.chance, float):
+        return score.chance
     published = [row for table in tables_of(board) if not table.set_apart for row in reference_rows(table, board)]
     guesses = [row["values"][0] for row in published if row["model"].lower() == "random guess"]
     return next((guess for guess in guesses if guess is not None), None)

@@ -7,8 +7,7 @@ from typing import Any
 
 from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES, mean_scores
 from eyechart.evaluators.results.sources import OFFICIAL
-from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.boards.board import Board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import specs_of
 

@@ -12,9 +12,8 @@ from scipy import stats
 
 from eyechart.evaluators.comparison.compare import Ranking, compare, compare_many
 from eyechart.evaluators.comparison.differences import Difference
-from eyechart.hub_cards.leaderboard.boards.ranking import ranks
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
-from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, write_boards
+from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, ranks_of, write_boards
 from eyechart.hub_cards.leaderboard.paired import PairedTests, paired_tests
 from eyechart.hub_cards.recomputing import Check
 from eyechart.metrics.scoring.statistics.significance import holm
@@ -48,7 +47,7 @@ def test_they_are_those_of_compare(tmp_path: Path) -> None:
     assert [found[0, 1], found[0, 2], found[1, 2]] == pytest.approx(holm(raw))
     assert np.array_equal(found, found.T, equal_nan=True)
     scores = [[0.9, 0.83, 0.94], [0.88, 0.8, 0.93], [0.4, 0.31, 0.5]]
-    assert [rank.place for rank in ranks(scores, rows[0].board.main, found)] == [1, 1, 3]
+    assert ranks_of([value for value, *_ in scores], rows[0].board.main, found) == [1, 1, 3]
 
 
 def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tmp_path: Path) -> None:
@@ -57,10 +56,8 @@ def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tm
     found = paired_tests(rows).p_values
     assert found[0, 1] == pytest.approx(2 * stats.binomtest(10, 10).pvalue)
     scores = [[0.9, 0.826, 0.945], [0.8, 0.711, 0.867], [0.79, 0.7, 0.858]]
-    assert [rank.place for rank in ranks(scores, rows[0].board.main, found)] == [1, 2, 2]
-    assert [rank.place for rank in ranks(scores[:2], rows[0].board.main)] == [1, 2]
-    wide = [[0.9, 0.7, 0.945], *scores[1:]]
-    assert [rank.place for rank in ranks(wide, rows[0].board.main, found)] == [1, 2, 2]
+    assert ranks_of([value for value, *_ in scores], rows[0].board.main, found) == [1, 2, 2]
+    assert ranks_of([value for value, *_ in scores[:2]], rows[0].board.main) == [1, 2]
 
 
 def test_entries_without_answers_have_no_test(tmp_path: Path) -> None:

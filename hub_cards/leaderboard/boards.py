@@ -1,21 +1,23 @@
-"""What a board is: which results it accepts, and what it shows of them.
+"""The boards: which results each accepts, and what it shows of them.
 
 A board accepts results on a complete official split with the task's default settings. Only the settings in `FREE` may
 differ, and the reply length may be any in `LENGTHS`. Its columns are the scores of the task's metric, headline first,
-then the breakdowns.
+then the groups in the paper's tables.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.data import own_options
-from eyechart.evaluators.tasks import paper_of
+from eyechart.evaluators.published import published_tables
+from eyechart.evaluators.tasks import TASKS, dataset_title, headline_of, paper_of
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
 from eyechart.hub_cards.results import table_scores
@@ -37,7 +39,6 @@ class Column:
 
     score: ScoreSpec
     label: str
-    """Its heading."""
     part: tuple[str, ...] = ()
     """Path to a breakdown's scores, such as `("by_question_type", "what")`; empty for the scores of all items."""
     kind: str = ""
@@ -56,18 +57,9 @@ class Column:
         return 100 if self.score.unit is Unit.FRACTION else 1
 
     @property
-    def is_percentage(self) -> bool:
-        """Whether the shown value is a percentage."""
-        return self.score.unit in (Unit.FRACTION, Unit.PERCENT)
-
-    @property
     def digits(self) -> int:
         """Decimals shown."""
-        return 2 if self.is_percentage else 3
-
-    def shown(self, value: float) -> str:
-        """The score as the page prints it."""
-        return f"{value * self.scale:.{self.digits}f}"
+        return 2 if self.score.unit in (Unit.FRACTION, Unit.PERCENT) else 3
 
     def of(self, scores: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """A result's score and the bounds of its interval; None for undefined ones."""
@@ -75,20 +67,6 @@ class Column:
             scores = scores.get(key) or {}
         low, high = self.score.bounds(scores) or (None, None)
         return self.score.value(scores), low, high
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """Columns for groups of a board's items."""
-
-    kind: str
-    """What it is called: "by type"."""
-    key: str
-    """Key of the groups in the scores."""
-    parts: Mapping[str, str]
-    """The groups with their headings."""
-    score: str = ""
-    """Key of the shown score; the board's headline if empty."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +80,10 @@ class Board:
     dataset: str
     """The dataset of these results, or "average"."""
     split: str
-    """The split of these results."""
     name: str
     """Unique; used in the page's address."""
-    breakdowns: tuple[Breakdown, ...] = ()
+    parts: tuple[Column, ...] = ()
+    """The columns for groups of its items."""
     file: str = ""
     """Name of the task file that defines the task; "" for eyechart's tasks."""
     own_items: int | None = None
@@ -125,14 +103,13 @@ class Board:
     @property
     def note(self) -> str:
         """A note for readers, shown above the table."""
-        rules = self.task.board
-        meanings = [f"{column.label}: {column.about}" for column in self.columns if column.about]
-        parts = [
+        meanings = dict.fromkeys(f"{column.label}: {column.about}" for column in self.columns if column.about)
+        notes = [
             "Only results with the same judge are ranked together." if self.judged else "",
-            self.task.note if self.file else rules.notes.get(self.split, ""),
-            f"{'; '.join(dict.fromkeys(meanings))}." if meanings else "",
+            self.task.note if self.file else self.task.board.notes.get(self.split, ""),
+            f"{'; '.join(meanings)}." if meanings else "",
         ]
-        return " ".join(filter(None, parts))
+        return " ".join(filter(None, notes))
 
     @property
     def judged(self) -> bool:
@@ -171,27 +148,16 @@ class Board:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """All columns; the first is the ranking score, the breakdowns are last."""
-        shown = [one for one in table_scores(self.task) if one.key not in self.task.board.without]
-        parts = [
-            Column(
-                spec(group.score, self.task.metric) if group.score else shown[0],
-                label,
-                (group.key, value),
-                group.kind,
-                "" if _plain(label) == _plain(value) else value,
-            )
-            for group in self.breakdowns
-            for value, label in group.parts.items()
-        ]
-        return (*(Column(one, one.label[:1].upper() + one.label[1:]) for one in shown), *parts)
+        scores = [score for score in table_scores(self.task) if score.key not in self.task.board.without]
+        return (*(Column(score, score.label[:1].upper() + score.label[1:]) for score in scores), *self.parts)
 
     @cached_property
     def settings(self) -> dict[str, tuple[Any, ...]]:
         """The required settings and the values that each may have; a dot separates nested names."""
-        own = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
+        settings = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
         data: dict[str, Any] = {"is_mini": False}
         if self.dataset == AVERAGE:
-            own["databases"] = list(self.task.data.run_on)
+            settings["databases"] = list(self.task.data.run_on)
         else:
             data["config"] = self.task.data.config
             if self.task.data.path is not None:
@@ -199,11 +165,63 @@ class Board:
             else:
                 options = options_in_force(self.dataset, self.task.data.config)
             data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
-        made = {**own, "limit": None, "sample": None, "as_published": None, **self.task.board.settings}
-        made |= {f"data.{name}": value for name, value in data.items()}
-        found = {name: (value,) for name, value in json.loads(json.dumps(made)).items()}
-        return found | ({"max_new_tokens": LENGTHS} if made.get("max_new_tokens") == LENGTHS[0] else {})
+        settings |= {"limit": None, "sample": None, "as_published": None, **self.task.board.settings}
+        settings |= {f"data.{name}": value for name, value in data.items()}
+        allowed = {name: (value,) for name, value in json.loads(json.dumps(settings)).items()}
+        return allowed | ({"max_new_tokens": LENGTHS} if settings.get("max_new_tokens") == LENGTHS[0] else {})
+
+
+def _boards(task: Task) -> Iterator[Board]:
+    """The boards of a task: one for each split with public answers, and for an average also one for each database."""
+    first, *more = task.data.default_datasets
+    private = DATASETS[first].private_splits(task.data.config or "")
+    splits = [split for split in task.data.splits if split not in private] or task.data.splits[:1]
+    for split in splits:
+        is_first = split == splits[0]
+        yield Board(
+            task,
+            title=f"{task.title}, average" if more else task.title if is_first else f"{task.title}, {split}",
+            dataset=AVERAGE if more else first,
+            split=split,
+            name=task.name if is_first else f"{task.name}_{split}",
+            parts=tuple(_parts(task)),
+        )
+        for dataset in task.data.default_datasets if more else ():
+            title = f"{task.title}, {dataset_title(dataset)}"
+            yield Board(task, title=title, dataset=dataset, split=split, name=f"{task.name}/{dataset}")
+
+
+def _parts(task: Task) -> Iterator[Column]:
+    """The groups in the paper's tables, with the headline score and other scores that the board's tables have."""
+    headline = headline_of(task).key
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    tables = [table for table in published_tables().values() if table.rows and task.name in table.tasks]
+    for table in sorted(tables, key=lambda table: bool(table.set_apart)):
+        labels = [column.label for column in table.columns]
+        for column in table.columns:
+            group, value, key = column.path[0] if len(column.path[0]) == 3 else ("", "", "")
+            if group.startswith("by_"):
+                label = column.label if labels.count(column.label) == 1 else column.group
+                groups.setdefault((group, headline), {})[value] = label
+                if not table.set_apart and key != headline:
+                    groups.setdefault((group, key), {})[value] = label
+    several = len({key for _, key in groups}) > 1
+    for (group, key), names in groups.items():
+        score, kind = spec(key, task.metric), f"by {group.rpartition('_')[2]}"
+        for value, label in names.items():
+            about = "" if _plain(label) == _plain(value) else value
+            yield Column(score, label, (group, value), f"{score.label} {kind}" if several else kind, about)
 
 
 def _plain(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
+BOARDS: tuple[Board, ...] = tuple(board for task in TASKS for board in _boards(task))
+"""Every board, in the order of the page."""
+
+
+def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOARDS) -> Board | None:
+    """The board for a task's results on a dataset: that of the split, else the task's first; None if there is none."""
+    boards = [board for board in among if (board.task.name, board.dataset) == (task, dataset)]
+    return next((board for board in boards if board.split == split), boards[0] if boards else None)

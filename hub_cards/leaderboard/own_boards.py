@@ -10,12 +10,12 @@ from eyechart.datasets_scripts.own_data.sources import is_file
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows, without_progress_bars
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.tasks import find_tasks, task_title
+from eyechart.evaluators.tasks import find_tasks, headline_of, task_title
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
-from eyechart.hub_cards.leaderboard.boards.board import Board, Breakdown
+from eyechart.hub_cards.leaderboard.boards import Board, Column
 
-_MOST_PARTS = 20
+_MOST_VALUES = 20
 """Values of a group that the board shows."""
 
 
@@ -31,26 +31,25 @@ def own_boards(files: Sequence[Path]) -> list[Board]:
         UsageError: A file cannot be read, or two files give one name to different tasks.
         DataError: The data of a task are here but cannot be read.
     """
-    found: dict[str, tuple[Path, Task]] = {}
+    first: dict[str, tuple[Path, Task]] = {}
     for file in files:
         if file.suffix not in TASK_FILES:
             raise UsageError(f"--tasks {file} is not a task file; expected a file that ends in {', '.join(TASK_FILES)}")
         for task in find_tasks(str(file)):
-            first, same = found.setdefault(task.name, (file, task))
-            _check_equal(first, same, file, task)
-    return [_board(file, task) for file, task in found.values()]
+            _check_equal(*first.setdefault(task.name, (file, task)), file, task)
+    return [_board(file, task) for file, task in first.values()]
 
 
-def _check_equal(first: Path, one: Task, second: Path, other: Task) -> None:
-    here, there = _definition(one), _definition(other)
+def _check_equal(first: Path, task: Task, second: Path, other: Task) -> None:
+    here, there = _definition(task), _definition(other)
     changed = [
         f"{name} ({brief(here.get(name))} and {brief(there.get(name))})"
-        for name in dict.fromkeys((*here, *there))
+        for name in here | there
         if here.get(name) != there.get(name)
     ]
     if changed:
         raise UsageError(
-            f"--tasks {first} and {second} give the name {one.name!r} to different tasks; they differ in "
+            f"--tasks {first} and {second} give the name {task.name!r} to different tasks; they differ in "
             f"{'; '.join(changed)}. Rename one of the tasks and repeat its runs, or name only one of the files"
         )
 
@@ -94,12 +93,13 @@ def _board(file: Path, task: Task) -> Board:
         dataset=task.data.datasets[0],
         split=split,
         name=task.name,
-        breakdowns=tuple(_breakdown(group, rows) for group in task.groups if rows),
+        parts=tuple(column for group in task.groups if rows for column in _parts(task, group, rows)),
         file=file.name,
         own_items=None if rows is None else len(rows),
     )
 
 
-def _breakdown(group: str, rows: Sequence[Row]) -> Breakdown:
+def _parts(task: Task, group: str, rows: Sequence[Row]) -> list[Column]:
     values = sorted({str(row[group]) for row in rows if row.get(group) not in (None, "")})
-    return Breakdown(f"by {group}", f"by_{group}", {value: value for value in values[:_MOST_PARTS]})
+    score = headline_of(task)
+    return [Column(score, value, (f"by_{group}", value), f"by {group}") for value in values[:_MOST_VALUES]]

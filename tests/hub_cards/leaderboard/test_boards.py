@@ -1,11 +1,14 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Column, find_board
+from eyechart.hub_cards.leaderboard.page_data import ranks_of
+from eyechart.metrics.scores import spec
 
 
 def named(boards):
@@ -60,16 +63,33 @@ def test_the_average_is_of_the_tasks_own_databases():
 
 
 def test_settings_that_change_a_score_are_in_force():
-    two_afc, refusals = (
-        find_board("two_afc/coarse", "two_afc", "test"),
-        find_board("ql_bench/single", "llsavisionqa", "dev"),
-    )
-    assert two_afc.settings["data.options.rounds"] == (12,) and two_afc.settings["data.options.seed"] == (0,)
-    assert two_afc.settings["orders"] == (["main", "reversed"],)
-    assert refusals.settings["data.options.refusal_position"] == ("last",)
+    two_afc = find_board("two_afc/coarse", "two_afc", "test").settings
+    assert two_afc["data.options.rounds"] == (12,) and two_afc["data.options.seed"] == (0,)
+    assert two_afc["orders"] == (["main", "reversed"],)
+    assert find_board("ql_bench/single", "llsavisionqa", "dev").settings["data.options.refusal_position"] == ("last",)
 
 
 @pytest.mark.parametrize("config", ["coarse", "fine_levels", "fine_types", "fine_mos"])
 def test_pairs_are_as_many_as_the_authors_lists_give(config, reference):
     data = load_dataset("two_afc", config, split="test", data_dir=reference / "two-afc", images="skip")
     assert find_board(f"two_afc/{config}", "two_afc", "test").items == sum(pool != "mixed" for pool in data["pool"])
+
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("key", "scores", "p_values", "ranks"),
+    [
+        ("accuracy", [], None, []),
+        ("accuracy", [0.70, 0.66, 0.66], None, [1, 2, 2]),
+        # Without tests, only equal digits share a rank.
+        ("accuracy", [0.5, 0.50001, 0.5001], None, [2, 2, 1]),
+        ("srcc", [0.5, 0.50001, 0.5001], None, [1, 1, 1]),
+        # A test tells the first two apart and not the last two; digits the first and the last.
+        ("accuracy", [0.70, 0.65, 0.50], [[NAN, 0.01, NAN], [0.01, NAN, 0.2], [NAN, 0.2, NAN]], [1, 2, 2]),
+    ],
+)
+def test_a_rank_is_one_more_than_the_number_of_significantly_better_models(key, scores, p_values, ranks):
+    column = Column(spec(key), "score")
+    assert ranks_of(scores, column, None if p_values is None else np.array(p_values)) == ranks
