@@ -1,46 +1,65 @@
 """The command line: `eyechart run`, `score`, `export`, `tasks`, `store` and others, one file each in `commands/`.
 
-Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. Only the standard library, typer
-and rich are loaded before a command runs.
+Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. The file of a command is imported
+when it is used.
 """
 
+import importlib
 import os
 import sys
-from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from eyechart.datasets_scripts.common.whole import disk_error
-from eyechart.evaluators.commands import leaderboard, store, text_to_score
-from eyechart.evaluators.commands.command import Command, Group
-from eyechart.evaluators.commands.compare import compare
-from eyechart.evaluators.commands.export import export
-from eyechart.evaluators.commands.plan import plan
-from eyechart.evaluators.commands.publish import publish
-from eyechart.evaluators.commands.report import report
-from eyechart.evaluators.commands.run import RunCommand, run
-from eyechart.evaluators.commands.score import score
-from eyechart.evaluators.commands.submit import submit
-from eyechart.evaluators.commands.tasks import list_tasks
+from eyechart.evaluators.commands.command import Command, Group, unfolded
 
-app = typer.Typer(cls=Group, no_args_is_help=True, pretty_exceptions_enable=False)
-app.command("run", cls=RunCommand)(run)
-app.command("score", cls=Command)(score)
-app.command("tasks", cls=Command)(list_tasks)
-app.command("export", cls=Command)(export)
-app.command("report", cls=Command)(report)
-app.command("compare", cls=Command)(compare)
-app.command("plan", cls=Command)(plan)
-app.command("publish", cls=Command)(publish)
-app.command("submit", cls=Command)(submit)
-app.add_typer(leaderboard.app, name="leaderboard")
-app.add_typer(store.app, name="store")
-app.add_typer(text_to_score.app, name="text-to-score")
+_COMMANDS = {
+    "run": "Evaluate models on tasks.",
+    "score": "Score precomputed predictions.",
+    "tasks": "List all tasks, or describe one.",
+    "export": "Write a dataset as Parquet with a dataset card.",
+    "report": "Make a web page with figures and tables from finished runs.",
+    "compare": "Test whether runs differ, and rank them.",
+    "plan": "Plan how many items are needed to detect a difference.",
+    "publish": "Add results to a model's card and repository on the Hub.",
+    "submit": "Collect a run's answer files for a benchmark's authors.",
+    "leaderboard": "Build the leaderboard from finished runs.",
+    "store": "Show or prune stored answers.",
+    "text-to-score": "Predict scores from descriptions.",
+}
+
+
+class Commands(Group):
+    """All commands; to list them, none is imported."""
+
+    def __init__(self, **attributes: Any) -> None:
+        """Make the group, with a line about each command."""
+        super().__init__(**attributes)
+        self.commands = {name: Command(name, help=text) for name, text in _COMMANDS.items()}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None if there is no such command."""
+        if cmd_name not in self.commands:
+            return None
+        module = importlib.import_module(f"eyechart.evaluators.commands.{cmd_name.replace('-', '_')}")
+        command: Any = typer.main.get_command(module.app)
+        for part in (command, *getattr(command, "commands", {}).values()):
+            part.help = unfolded(part.help)
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands."""
+        listed = Group(name=self.name, commands=self.commands, params=self.params, help=self.help)
+        listed.format_help(ctx, formatter)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(is_wanted: bool) -> None:
     if is_wanted:
+        from importlib import metadata
+
         typer.echo(f"eyechart {metadata.version('eyechart')}")
         raise typer.Exit
 
@@ -59,6 +78,8 @@ def _options(
 
 def main() -> None:
     """Entry point of the `eyechart` command."""
+    from eyechart.datasets_scripts.common.whole import disk_error
+
     try:
         os.getcwd()
     except OSError as error:

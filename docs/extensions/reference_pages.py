@@ -43,7 +43,7 @@ def _group_options(section: re.Match[str]) -> str:
 
     command: Any = get_command(app)
     for name in section[1].split():
-        command = command.commands[name]
+        command = command.get_command(None, name)
     group_of = {option: parameter.rich_help_panel for parameter in command.params for option in parameter.opts}
     before, _, lines = section[0].partition("**Options**:\n\n")
     lines, gap, after = lines.partition("\n\n")

@@ -4,21 +4,20 @@ import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option, data_option, scoring_option
 from eyechart.evaluators.requests.values import is_deeper
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.evaluation.data import DataRequest
     from eyechart.evaluators.judging import JudgeOptions
+    from eyechart.evaluators.runs.plan import TaskRun
 
 _MOST_LEVELS = 50
 """How deeply lists and objects can be nested in the value of an option."""
@@ -27,16 +26,102 @@ _LOADING = ("revision", "adapter", "chat_template", "processor", "device_map", "
 
 Known = Mapping[str, tuple[type, str]]
 """The names of an option's arguments: for each, the dataclass and the field that it fills."""
-Parsed = Mapping[type, dict[str, Any]]
-"""The values of such arguments, by dataclass and field."""
+
+Texts = list[str] | None
+_judge = partial(cli_option, panel="Judge")
+Texts = list[str] | None
+_judge = partial(cli_option, panel="Judge")
+_output = partial(cli_option, panel="Output")
+_data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out rows without an image file. Repeatable."
+_judge_arg = "Option of the judge, such as base_url=URL or max_cost=3; see `eyechart run --help-args`. Repeatable."
+DataArgs = Annotated[Texts, data_option(_data_arg, metavar="NAME=VALUE")]
+_data_dir = "Folder of the release. Without it, the official release is downloaded if possible. Repeatable."
 
 
-class PromptStyle(Enum):
-    """Which toolkit's prompt asks multiple-choice questions."""
+@dataclass(frozen=True)
+class TaskOptions:
+    """The options of `run` and `score` beside those of `DataRequest` and `RunOptions`."""
 
-    EYECHART = "eyechart"
-    VLMEVALKIT = "vlmevalkit"
-    LMMS_EVAL = "lmms-eval"
+    dataset: Annotated[
+        Texts, data_option("Dataset to run on (default: the task's own). Repeatable.", metavar="NAME")
+    ] = None
+    data_dir: Annotated[Texts, data_option(_data_dir, metavar="[DATASET=]PATH")] = None
+    data_arg: DataArgs = None
+    settings: Annotated[
+        Texts,
+        scoring_option("Setting of the task, see `eyechart tasks NAME`. Repeatable.", "--set", metavar="NAME=VALUE"),
+    ] = None
+    judge: Annotated[
+        str | None, _judge("Name of the judge model on a server (default: no judge).", metavar="MODEL")
+    ] = None
+    judge_arg: Annotated[Texts, _judge(_judge_arg, metavar="NAME=VALUE")] = None
+    out: Annotated[
+        Path | None, _output("Folder for the results (default: ./eyechart_runs/<time>).", "--out", "--output")
+    ] = None
+    no_store: Annotated[bool, _output("Neither reuse stored answers nor store new ones.", "--no-store")] = False
+    verbose: Annotated[bool, _output("Print every score and every note too.", "--verbose")] = False
+
+    def plan(
+        self,
+        tasks: Sequence[str],
+        data: DataRequest,
+        how: RunOptions,
+        short: Mapping[str, Any] | None = None,
+        *,
+        is_mini: bool = False,
+    ) -> "list[TaskRun]":
+        """The plan of these tasks, by default on synthetic demo data if `is_mini`.
+
+        `short` are settings that have an option of their own, by the option.
+
+        Raises:
+            UsageError: A name does not exist, or values are not allowed.
+        """
+        from eyechart.evaluators.runs.data import check_mini
+        from eyechart.evaluators.runs.plan import make_plan
+
+        settings = parse_pairs("--set", self.settings)
+        for option, (name, value) in (short or {}).items():
+            if value is not None and name in settings:
+                raise UsageError(f"{option} and --set {name} are both given; leave out one")
+            settings |= {} if value is None else {name: value}
+        request = replace(data, is_mini=data.is_mini or is_mini, **data_arguments(self.data_arg))
+        how = replace(how, settings=settings, skip_bad=data.skip_bad)
+        plan = make_plan(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
+        if data.is_mini:
+            check_mini(plan)
+        return plan
+
+    def judge_options(self) -> "JudgeOptions | None":
+        """The judge; None if no judge is named.
+
+        Raises:
+            UsageError: An argument is given without a judge, or its value is not allowed.
+        """
+        if self.judge is None:
+            if self.judge_arg:
+                raise UsageError(f"--judge-arg {self.judge_arg[0]} has no effect without --judge, the judge model")
+            return None
+        from eyechart.evaluators.judging import JudgeOptions
+
+        parsed = parse_arguments("--judge-arg", self.judge_arg, judge_arguments())
+        endpoint = EndpointOptions(chat=ChatOptions(**parsed[ChatOptions]), **parsed[EndpointOptions])
+        return JudgeOptions(self.judge, endpoint, **parsed[JudgeOptions])
+
+
+def data_arguments(values: Sequence[str] | None) -> dict[str, Any]:
+    """The fields of a `DataRequest` that `--data-arg` sets.
+
+    Raises:
+        UsageError: A value has another form.
+    """
+    options = parse_pairs("--data-arg", values)
+    if "skip_missing" not in options:
+        return {"options": options}
+    skip_missing = options.pop("skip_missing")
+    if not isinstance(skip_missing, bool):
+        raise UsageError(f"--data-arg skip_missing={skip_missing!r} is not allowed; expected true or false")
+    return {"options": options, "skip_missing": skip_missing}
 
 
 def complete_task(incomplete: str) -> list[str]:
@@ -45,107 +130,6 @@ def complete_task(incomplete: str) -> list[str]:
 
     papers = dict.fromkeys(task.name.partition("/")[0] for task in TASKS)
     return [name for name in (*papers, *(task.name for task in TASKS)) if name.startswith(incomplete)]
-
-
-_data = partial(typer.Option, rich_help_panel="Data")
-_scoring = partial(typer.Option, rich_help_panel="Task and scoring")
-_output = partial(typer.Option, rich_help_panel="Output")
-_judge = partial(typer.Option, rich_help_panel="Judge")
-
-Datasets = Annotated[
-    list[str] | None, _data(metavar="NAME", help="Dataset to run on (default: the task's own). Repeatable.")
-]
-Split = Annotated[str | None, _data(help="Split to run on (default: the task's first).")]
-Limit = Annotated[int | None, _data(min=1, help="Evaluate only the first N items.")]
-RandomSample = Annotated[int | None, _data(min=1, help="Evaluate a random sample of N items, stratified by group.")]
-DataDirs = Annotated[
-    list[str] | None,
-    _data(
-        metavar="[DATASET=]PATH",
-        help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
-    ),
-]
-DataArgs = Annotated[
-    list[str] | None,
-    _data(
-        metavar="NAME=VALUE",
-        help="Setting of the dataset; the value is JSON or text. skip_missing=true leaves out rows whose image is "
-        "missing. Repeatable.",
-    ),
-]
-Mini = Annotated[bool, _data("--mini", help="Use synthetic demo data for datasets without --data-dir.")]
-SkipBad = Annotated[
-    bool,
-    _data(
-        "--skip-bad",
-        help="Leave out rows and images that cannot be read, and items without an answer; the results list them.",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    _scoring(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Setting of the task; `eyechart tasks NAME` lists its settings. Repeatable.",
-    ),
-]
-AsPublished = Annotated[
-    bool,
-    _scoring(
-        "--as-published",
-        help="Use the paper's settings where the defaults differ; the results list what this changes.",
-    ),
-]
-Seed = Annotated[int, _scoring(min=0, help="Seed of intervals and random choices.")]
-Judge = Annotated[str | None, _judge(metavar="MODEL", help="Name of the judge model on a server (default: no judge).")]
-JudgeArgs = Annotated[
-    list[str] | None,
-    _judge(
-        metavar="NAME=VALUE",
-        help="Option of the judge, such as base_url=URL (default: OpenAI's server) or max_cost=DOLLARS; "
-        "`eyechart run --help-args` lists all. Repeatable.",
-    ),
-]
-Out = Annotated[
-    Path | None, _output("--out", "--output", help="Folder for the results (default: ./eyechart_runs/<time>).")
-]
-NoStore = Annotated[bool, _output("--no-store", help="Do not reuse stored answers, and do not store new ones.")]
-Verbose = Annotated[bool, _output("--verbose", help="Print every score and every note too.")]
-
-
-def data_request(arguments: Sequence[str] | None, **fields: Any) -> "DataRequest":
-    """What to run on; dataset and folder are chosen for each task.
-
-    Raises:
-        UsageError: A value is not allowed, or a limit and a sample are both given.
-    """
-    from eyechart.evaluators.evaluation.data import DataRequest
-
-    known = _fields(DataRequest, ("skip_missing",))
-    texts = _split("--data-arg", arguments or [])
-    own = {name: _typed(f"--data-arg {name}", text, *known[name]) for name, text in texts.items() if name in known}
-    options = {name: _json_or_text(f"--data-arg {name}", text) for name, text in texts.items() if name not in known}
-    return DataRequest(options=options, **own, **fields)
-
-
-def judge_options(judge: str | None, arguments: Sequence[str] | None) -> "JudgeOptions | None":
-    """The judge of a run; None if no judge is named.
-
-    Raises:
-        UsageError: An argument is given without a judge, or its value is not allowed.
-    """
-    if judge is None and not arguments:
-        return None
-    from eyechart.evaluators.judging import JudgeOptions
-
-    parsed = parse_arguments("--judge-arg", arguments, judge_arguments())
-    if judge is None:
-        raise UsageError(
-            f"--judge-arg {(arguments or [''])[0]} has no effect without --judge, the name of the judge model on its "
-            "server"
-        )
-    endpoint = EndpointOptions(chat=ChatOptions(**parsed[ChatOptions]), **parsed[EndpointOptions])
-    return JudgeOptions(judge, endpoint, **parsed[JudgeOptions])
 
 
 def model_arguments() -> Known:
@@ -167,32 +151,36 @@ def judge_arguments() -> Known:
     }
 
 
-def meanings(known: Known) -> dict[str, str]:
-    """What each argument means: the first sentences of its line in its dataclass's docstring."""
-    return {name: _meaning(owner, field) for name, (owner, field) in known.items()}
-
-
-def _meaning(owner: type, field: str) -> str:
-    lines = re.search(rf"^ +{field}: (.*?)(?=^ +\w+: |\Z)", inspect.getdoc(owner) or "", re.DOTALL | re.MULTILINE)
-    return " ".join(lines[1].split()) if lines else ""
-
-
 def _fields(owner: type, names: Sequence[str]) -> Known:
     return {name: (owner, name) for name in names}
 
 
-def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> Parsed:
+def meaning(owner: type, field: str) -> str:
+    """What a field means: its line in the docstring of its dataclass."""
+    lines = re.search(rf"^ +{field}: (.*?)(?=^ +\w+: |\Z)", inspect.getdoc(owner) or "", re.DOTALL | re.MULTILINE)
+    return " ".join(lines[1].split()) if lines else ""
+
+
+def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> dict[type, dict[str, Any]]:
     """The fields that NAME=VALUE arguments set, by dataclass.
 
     Raises:
         UsageError: A name is unknown or given twice, or a value is not of the field's type.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     parsed: dict[type, dict[str, Any]] = {owner: {} for owner, _ in known.values()}
-    for name, text in _split(option, values or []).items():
+    for name, text in _split(option, values).items():
         if name not in known:
             raise unknown_name("argument", name, known, f"of {option}")
-        owner, field = known[name]
-        parsed[owner][field] = _typed(f"{option} {name}", text, owner, field)
+        owner, field_name = known[name]
+        (annotation,) = (field.type for field in fields(owner) if field.name == field_name)
+        value = _json_or_text(f"{option} {name}", text) if text[:1] in ("{", "[") else text
+        try:
+            parsed[owner][field_name] = TypeAdapter(annotation).validate_python(value)
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]["msg"]
+            raise UsageError(f"{option} {name}={text!r:.200} is not allowed: {reason}") from error
     return parsed
 
 
@@ -202,17 +190,12 @@ def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
     Raises:
         UsageError: A value has another form, or a name is given twice.
     """
-    return {name: _json_or_text(f"{option} {name}", text) for name, text in _split(option, values or []).items()}
+    return {name: _json_or_text(f"{option} {name}", text) for name, text in _split(option, values).items()}
 
 
-def name_of(pair: str) -> str:
-    """The name in NAME=VALUE."""
-    return pair.partition("=")[0]
-
-
-def _split(option: str, values: Sequence[str]) -> dict[str, str]:
+def _split(option: str, values: Sequence[str] | None) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for value in values:
+    for value in values or ():
         name, equals, text = value.partition("=")
         if not equals or name in texts:
             raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME twice")
@@ -220,29 +203,16 @@ def _split(option: str, values: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _typed(given: str, text: str, owner: type, field: str) -> Any:
-    """The value of a field; `given` is the option with the name, for errors."""
-    from pydantic import TypeAdapter, ValidationError
-
-    value = _json_or_text(given, text) if text[:1] in ("{", "[") else text
-    try:
-        return TypeAdapter(get_type_hints(owner)[field]).validate_python(value)
-    except ValidationError as error:
-        reason = error.errors(include_url=False)[0]["msg"]
-        raise UsageError(f"{given}={text!r:.200} is not allowed: {reason}") from error
-
-
 def _json_or_text(given: str, text: str) -> Any:
     """A value that is not JSON is text."""
-    too_deep = UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
     try:
         value = json.loads(text)
         # Only what can be sent and written again, so without infinities and unpaired surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        if not is_deeper(value, _MOST_LEVELS):
+            return value
     except ValueError:
         return text
-    except RecursionError as error:
-        raise too_deep from error
-    if is_deeper(value, _MOST_LEVELS):
-        raise too_deep
-    return value
+    except RecursionError:
+        pass
+    raise UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")

@@ -1,11 +1,15 @@
-"""What all commands share: readable help pages, and an error for empty values."""
+"""What all commands share: options from dataclasses, readable help pages, and an error for empty values."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 from typer.core import TyperCommand, TyperGroup
+
+from eyechart.evaluators.runs.console import checked
 
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
@@ -14,14 +18,9 @@ _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 class Group(TyperGroup):
     """A group of commands."""
 
-    def __init__(self, **attributes: Any) -> None:
-        """Make the group; its help page is folded to the terminal."""
-        super().__init__(**attributes)
-        self.help = _unfolded(self.help)
-
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, with readable placeholders on the help page."""
-        return _in_plain_words(super().get_params(ctx))
+        return list(map(_readable, super().get_params(ctx)))
 
 
 class Command(TyperCommand):
@@ -31,14 +30,9 @@ class Command(TyperCommand):
     address or no model.
     """
 
-    def __init__(self, *args: Any, **attributes: Any) -> None:
-        """Make the command; its help page is folded to the terminal."""
-        super().__init__(*args, **attributes)
-        self.help = _unfolded(self.help)
-
     def get_params(self, ctx: Any) -> list[Any]:
         """The arguments and options, with readable placeholders on the help page."""
-        return _in_plain_words(super().get_params(ctx))
+        return list(map(_readable, super().get_params(ctx)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty value, then parse.
@@ -46,42 +40,54 @@ class Command(TyperCommand):
         Raises:
             typer.BadParameter: A value is empty; the command ends with exit code 2.
         """
-        option = _first_without_value(args)
-        if option is not None:
-            ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
+        for before, word in zip(("", *args), args, strict=False):
+            if word == "" or (word.startswith("--") and word.find("=") == len(word) - 1):
+                option = word.rstrip("=") or (before if before.startswith("-") else "an argument")
+                ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
 
 
-def _unfolded(text: str | None) -> str | None:
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which each parameter of a dataclass becomes one option for each of its annotated fields."""
+    signature = inspect.signature(command)
+    owners = {name: about.annotation for name, about in signature.parameters.items() if is_dataclass(about.annotation)}
+    options = {
+        name: [field for field in fields(owner) if get_origin(field.type) is Annotated]
+        for name, owner in owners.items()
+    }
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = []
+    for name, about in signature.parameters.items():
+        if name not in owners:
+            parameters.append(about.replace(kind=keyword))
+        for field in options.get(name, ()):
+            parameters.append(inspect.Parameter(field.name, keyword, default=field.default, annotation=field.type))
+
+    def run(**values: Any) -> None:
+        for name, owner in owners.items():
+            given = {field.name: values.pop(field.name) for field in options[name]}
+            values[name] = checked(partial(owner, **given))
+        command(**values)
+
+    run.__doc__ = command.__doc__
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def unfolded(text: str | None) -> str | None:
     """A docstring with one line for each paragraph, as typer keeps the line ends of all but the first."""
     return text and "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
 
 
-def _in_plain_words(params: list[Any]) -> list[Any]:
+def _readable(param: Any) -> Any:
     """Replace the Python types, such as `<int range>`, that typer 0.29 and later show on help pages."""
-    for param in params:
-        about = getattr(param, "type_descriptor", None)
-        if about is not None and param.param_type_name == "argument":
+    about = getattr(param, "type_descriptor", None)
+    if about is not None:
+        kind = getattr(about.annotation, "__args__", (about.annotation,))[0]
+        if param.param_type_name == "argument":
             # Otherwise typer prints the type after the name.
             param.display_type_rich = lambda ctx: None
-        if param.metavar is not None or about is None:
-            continue
-        of = getattr(about.annotation, "__args__", (about.annotation,))[0]
-        if param.param_type_name == "argument":
-            param.metavar = param.name.upper()
-        elif about.is_choice:
-            param.metavar = "|".join(one.value for one in of)
-        else:
-            param.metavar = _WORDS.get(of)
-    return params
-
-
-def _first_without_value(args: Sequence[str]) -> str | None:
-    """The first option with an empty value, or "an argument"; None if no value is empty."""
-    for before, value in zip(("", *args), args, strict=False):
-        name, equals, rest = value.partition("=")
-        if value == "":
-            return before if before.startswith("-") else "an argument"
-        if name.startswith("--") and equals and not rest:
-            return name
-    return None
+            param.metavar = param.metavar or param.name.upper()
+        elif param.metavar is None:
+            param.metavar = "|".join(member.value for member in kind) if about.is_choice else _WORDS.get(kind)
+    return param

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import cell, checked, console, print_note
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are correct or incorrect; only these can flip."""
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Command)
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")

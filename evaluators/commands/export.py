@@ -7,7 +7,8 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataArgs, data_request
+from eyechart.evaluators.commands.arguments import DataArgs, data_arguments
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import checked, say
 
 
@@ -18,6 +19,10 @@ def _complete_dataset(incomplete: str) -> list[str]:
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Command)
 def export(
     dataset: Annotated[str, typer.Argument(autocompletion=_complete_dataset, help="Dataset, for example llvisionqa.")],
     out: Annotated[Path, typer.Option(help="Folder to write. It must not exist or must be empty.")],
@@ -67,7 +72,7 @@ def export(
             raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
         if public and push_to_hub is None:
             raise UsageError("--public has no effect without --push-to-hub")
-        request = data_request(data_arg)
+        arguments = data_arguments(data_arg)
         configs = config or find_dataset(dataset).configs
         # Made first: if that fails, nothing is exported.
         contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
@@ -82,10 +87,9 @@ def export(
             config,
             out=out,
             data_dir=folders.get("", folders or None),
-            options=request.options,
             i_have_the_rights=i_have_the_rights,
             skip_bad=skip_bad,
-            skip_missing=request.skip_missing,
+            **arguments,
         )
         if contents is not None:
             write_benchmark(written, contents)

@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import checked, console, print_note
 
 if TYPE_CHECKING:
     from eyechart.evaluators.comparison.planning import Plan
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Command)
 def plan(
     runs: Annotated[
         list[Path],

@@ -8,6 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import checked, say
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from eyechart.hub_cards.model_card.publication import Change
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Command)
 def publish(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs of one model.")],
     model_repo: Annotated[str, typer.Option(metavar="ID", help="The model's repository on the Hub.")],

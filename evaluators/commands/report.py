@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.report import SAMPLES, SEVERAL_FOLDER, write_report
 from eyechart.evaluators.runs.console import checked, say
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command(cls=Command)
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs. Several runs are shown side by side.")],
     out: Annotated[
@@ -25,19 +29,12 @@ def report(
     ] = None,
     samples: Annotated[
         int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Show at most N samples of each task, incorrect and unparsed replies first.",
-        ),
+        typer.Option(min=0, metavar="N", help="Show at most N samples of each task, incorrect ones first."),
     ] = SAMPLES,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Also write figures and tables as files, to report_files.")
     ] = True,
 ) -> None:
     """Make report.html from finished runs, with figures and tables laid out as in the papers."""
-
-    def write() -> Path:
-        return write_report(runs, out, samples=samples, files=files, names=name or [])
-
-    say(f"The report is in {checked(write)}")
+    page = checked(lambda: write_report(runs, out, samples=samples, files=files, names=name or []))
+    say(f"The report is in {page}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.backends.processes import Processes
+    from eyechart.evaluators.commands.arguments import TaskOptions
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend
@@ -45,22 +46,29 @@ class ModelRun:
     folder: Path
     """Folder for its results."""
     model: str | None = None
-    """Its id, folder or name on a server."""
-    endpoint: "EndpointOptions | None" = None
-    """The running server that has it; None for any other model."""
-    load_options: "LoadOptions | None" = None
-    """How it is loaded in this process; None for any other model."""
+    """Its id, folder or name on a server; None is the bundled one."""
+    options: "EndpointOptions | LoadOptions | None" = None
+    """The running server that has it, or how it is loaded here; None if neither can be checked first."""
     name: str | None = None
     """Its name in the results; by default its id."""
+
+    def check(self, store: "ResponseStore | None") -> None:
+        """Refuse a model that cannot be used, before any is loaded."""
+        from eyechart.evaluators import tiny_vlm
+        from eyechart.evaluators.backends.local.loading import LoadOptions, check_model
+
+        if isinstance(self.options, LoadOptions):
+            is_bundled = self.model in (None, tiny_vlm.NAME)
+            check_model(str(tiny_vlm.folder() if is_bundled else self.model), self.options)
+        elif self.options is not None:
+            _check_server(str(self.model), self.options, store)
 
 
 def execute_plan(
     plan: "list[TaskRun]",
     models: Sequence[ModelRun],
-    judge: "JudgeOptions | None" = None,
-    *,
-    use_store: bool,
-    verbose: bool = False,
+    judge: "JudgeOptions | None",
+    options: "TaskOptions",
     request: dict[str, Any] | None = None,
 ) -> None:
     """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
@@ -68,72 +76,67 @@ def execute_plan(
     A task also fails if no reply of its judge was usable. Data, servers and the folder are checked before a model is
     loaded. Several models run one after the other and are compared at the end.
     """
-    from eyechart.evaluators import tiny_vlm
-    from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
-    from eyechart.evaluators.runs.data import check_inputs
+    from eyechart.evaluators.runs.data import check_data, check_inputs
+    from eyechart.evaluators.runs.folder import make_folder
     from eyechart.evaluators.runs.plan import check_judging
-    from eyechart.evaluators.runs.run import RunOutput, execute, make_folder
+    from eyechart.evaluators.runs.run import RunOutput, execute
 
     def check(store: "ResponseStore | None") -> None:
-        for one in models:
-            if one.load_options is not None:
-                is_bundled = one.model in (None, tiny_vlm.NAME)
-                check_model(str(tiny_vlm.folder() if is_bundled else one.model), one.load_options)
-        check_inputs(plan)
-        for one in models:
-            if one.model is not None and one.endpoint is not None:
-                _check_server(one.model, one.endpoint, store)
+        for run in models:
+            run.check(store)
         if judge is not None:
             _check_server(judge.model, judge.endpoint, store, judge.key())
+        check_inputs(plan)
         make_folder(models[0].folder)
 
     def finish() -> bool:
+        check_data(plan)
         check_judging(plan, judge is not None)
-        processes = join_processes()
-        is_main = processes is None or processes.is_main
-        device = None if processes is None else processes.device
-        # Opened first, so that a damaged store is reported before a model is loaded.
-        with (
-            contextlib.nullcontext() if processes is None else contextlib.closing(processes),
-            _open_store() if use_store else contextlib.nullcontext() as store,
-        ):
+        with contextlib.ExitStack() as stack:
+            processes = join_processes()
+            if processes is not None:
+                stack.enter_context(contextlib.closing(processes))
+            # Opened first, so that a damaged store is reported before a model is loaded.
+            store = None if options.no_store else stack.enter_context(_open_store())
             if processes is None:
                 check(store)
             else:
-                processes.together(lambda: check(store) if is_main else None)
+                processes.together(lambda: check(store) if processes.is_main else None)
 
-            def run_one(one: ModelRun) -> bool:
+            def run_model(run: ModelRun) -> bool:
                 asked = None if judge is None else EndpointJudge(judge, store, processes)
-                output = RunOutput(one.folder, one.name, request, verbose)
-                return execute(plan, lambda: one.make_backend(device), output, store, processes, asked)
+                output = RunOutput(run.folder, run.name, request, options.verbose)
+                device = None if processes is None else processes.device
+                return execute(plan, lambda: run.make_backend(device), output, store, processes, asked)
 
-            return _run_each(models, run_one, processes)
+            return _run_each(models, run_model, processes)
 
     try:
         is_done = checked(finish)
     except KeyboardInterrupt as error:
-        print_line(console(stderr=True), _interrupted([one.folder for one in models], use_store), "yellow")
+        text = _interrupted([run.folder for run in models], is_stored=not options.no_store)
+        print_line(console(stderr=True), text, "yellow")
         raise typer.Exit(_INTERRUPTED) from error
     raise typer.Exit(0 if is_done else 1)
 
 
-def _run_each(models: Sequence[ModelRun], run_one: Callable[[ModelRun], bool], processes: "Processes | None") -> bool:
+def _run_each(models: Sequence[ModelRun], run_model: Callable[[ModelRun], bool], processes: "Processes | None") -> bool:
     """Run the models one after the other, and compare them; returns whether every task of every model finished."""
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)
     finished, is_done = [], True
-    for number, one in enumerate(models, 1):
+    for number, run in enumerate(models, 1):
         if len(models) > 1:
-            print_line(messages, f"Model {number} of {len(models)}: {one.model}")
+            print_line(messages, f"Model {number} of {len(models)}: {run.model}")
         try:
-            is_done &= run_one(one)
-            finished.append(one.folder)
+            is_done &= run_model(run)
+            finished.append(run.folder)
         except ModelError as error:
             # An empty folder would look like a run.
             with contextlib.suppress(OSError):
-                one.folder.rmdir()
+                run.folder.rmdir()
             # Other processes may not have failed, and would wait for this one.
             if len(models) == 1 or processes is not None:
                 raise
@@ -171,23 +174,21 @@ def _check_server(
     try:
         check_served(model, endpoint, key)
     except ModelError as error:
-        if store is None or model not in [one.name for one in store.models()]:
+        if store is None or model not in [stored.name for stored in store.models()]:
             raise
         print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
 
 
-def _interrupted(folders: Sequence[Path], use_store: bool) -> str:
-    """What is kept of a run that Ctrl-C ended, and how to resume it."""
+def _interrupted(folders: Sequence[Path], *, is_stored: bool) -> str:
+    """What is left of a run that Ctrl-C ended, and how to resume it."""
     finished = [str(folder) for folder in folders if (folder / "results.json").exists()]
     results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
-    if use_store:
-        return (
-            f"\neyechart: interrupted.{results} All answers so far are stored. Run the same command again to resume: "
-            "it asks only for missing answers."
-        )
-    return (
-        f"\neyechart: interrupted.{results} --no-store keeps no answers: the same command asks for all of them again."
+    again = (
+        "All answers so far are stored. Run the same command again to resume: it asks only for missing answers."
+        if is_stored
+        else "--no-store keeps no answers: the same command asks for all of them again."
     )
+    return f"\neyechart: interrupted.{results} {again}"
 
 
 def _open_store() -> "ResponseStore":

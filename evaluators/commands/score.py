@@ -1,41 +1,27 @@
 """`eyechart score`: score precomputed predictions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import (
-    AsPublished,
-    DataArgs,
-    DataDirs,
-    Datasets,
-    Judge,
-    JudgeArgs,
-    Limit,
-    Mini,
-    NoStore,
-    Out,
-    RandomSample,
-    Seed,
-    Settings,
-    SkipBad,
-    Split,
-    Verbose,
-    complete_task,
-    data_request,
-    judge_options,
-    parse_pairs,
-)
+from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
+from eyechart.evaluators.commands.command import Command, with_options
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan
+from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
 
+app = typer.Typer(add_completion=False)
 
+
+@app.command(cls=Command)
+@with_options
 def score(
     task: Annotated[
         str, typer.Argument(autocompletion=complete_task, help="Task, as listed by `eyechart tasks`, or a task file.")
@@ -48,48 +34,24 @@ def score(
             "answer file; or CSV with the image and the score of any quality metric."
         ),
     ],
+    data: DataRequest,
+    how: RunOptions,
+    task_options: TaskOptions,
     model: Annotated[str | None, typer.Option(help="Name of the model that made the predictions.")] = None,
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="Lower scores mean better images, as for NIQE.")
     ] = False,
-    dataset: Datasets = None,
-    split: Split = None,
-    limit: Limit = None,
-    sample: RandomSample = None,
-    data_dir: DataDirs = None,
-    data_arg: DataArgs = None,
-    mini: Mini = False,
-    skip_bad: SkipBad = False,
-    settings: Settings = None,
-    as_published: AsPublished = False,
-    seed: Seed = 0,
-    judge: Judge = None,
-    judge_arg: JudgeArgs = None,
-    out: Out = None,
-    no_store: NoStore = False,
-    verbose: Verbose = False,
 ) -> None:
     """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
     announce(model or str(predictions))
-    from eyechart.evaluators.evaluation.options import RunOptions
-    from eyechart.evaluators.runs.data import check_data, check_mini
-    from eyechart.evaluators.runs.plan import make_plan
     from eyechart.evaluators.tasks import find_task
 
     def plan_scoring() -> "list[TaskRun]":
         find_task(task)
-        request = data_request(
-            data_arg, split=split, is_mini=mini, limit=limit, sample=sample, skip_bad=skip_bad, images="skip"
-        )
-        how = RunOptions(parse_pairs("--set", settings), as_published, seed, skip_bad=skip_bad)
-        plan = make_plan([task], request, how, datasets=dataset or (), data_dirs=data_dir or ())
-        if mini:
-            check_mini(plan)
-        return plan
+        return task_options.plan([task], replace(data, images="skip"), how)
 
     plan = checked(plan_scoring)
-    judging = checked(lambda: judge_options(judge, judge_arg))
-    checked(lambda: check_data(plan))
+    judge = checked(task_options.judge_options)
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
@@ -102,5 +64,6 @@ def score(
             )
         return answers
 
-    runs = [ModelRun(backend, out or default_folder())]
-    execute_plan(plan, runs, judging, use_store=judging is not None and not no_store, verbose=verbose)
+    # Answers in a file are not stored again, only those of a judge.
+    options = replace(task_options, no_store=task_options.no_store or judge is None)
+    execute_plan(plan, [ModelRun(backend, options.out or default_folder())], judge, options)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eyechart.evaluators.commands.arguments import complete_task
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
 from eyechart.metrics.scores import OWN_RANGE
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from eyechart.evaluators.tasks.task import Task
 
 
+app = typer.Typer(add_completion=False)
+
+
+@app.command(cls=Command)
 def list_tasks(
     name: Annotated[
         str | None,

@@ -1,17 +1,15 @@
 """`eyechart text-to-score`: predict scores from descriptions with a regressor trained on scored descriptions."""
 
 import contextlib
-import inspect
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators.commands.command import Command, Group
+from eyechart.evaluators.commands.command import Command, Group, with_options
 from eyechart.evaluators.runs.console import checked, console, print_line, say
 from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
 
@@ -30,26 +28,8 @@ Data = Annotated[
 ]
 
 
-def _with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose parameter `settings` is made of one option for each field of `TrainingSettings`."""
-    hints, signature = get_type_hints(TrainingSettings, include_extras=True), inspect.signature(command)
-    options = [
-        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
-        for one in fields(TrainingSettings)
-    ]
-    others = [one.replace(kind=one.KEYWORD_ONLY) for name, one in signature.parameters.items() if name != "settings"]
-
-    def run(**values: Any) -> None:
-        settings = {one.name: values.pop(one.name) for one in options}
-        command(**values, settings=checked(lambda: TrainingSettings(**settings)))
-
-    run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature([*others, *options])  # type: ignore[attr-defined]
-    return run
-
-
 @app.command("train", cls=Command)
-@_with_settings
+@with_options
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="Folder for the regressor. It must not exist or must be empty.")],
@@ -117,7 +97,7 @@ def apply(
 
 
 @app.command("validate", cls=Command)
-@_with_settings
+@with_options
 def validate(
     data: Data,
     settings: TrainingSettings,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import datasets
 
@@ -14,58 +14,17 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
+from eyechart.evaluators.evaluation.options import DataRequest
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
+
+__all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]
 
 _MADE = ("id", "first_id", "second_id")
 """Columns that are added to own data if they are missing."""
 _MINI = "mini"
 """The value of `data` for synthetic demo data."""
-Images = Literal["load", "skip"]
-
-
-@dataclass(frozen=True)
-class DataRequest:
-    """The rows on which to run a task.
-
-    Raises:
-        UsageError: `limit` and `sample` are both given.
-    """
-
-    data: str | Path | datasets.Dataset | None = None
-    """A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of a
-    release as `[DATASET=]PATH`; "mini" for synthetic demo data of `dataset`, "mini:NAME" for that of another eyechart
-    dataset; None for `dataset`."""
-    dataset: str | None = None
-    """One of the task's datasets (default: its first) if `data` is None, "mini" or the name of your own task;
-    otherwise the configuration of `data`."""
-    split: str | None = None
-    """One of the task's splits (default: its first) if `data` is None or an eyechart dataset, otherwise any split of
-    `data`."""
-    data_dir: str | Path | None = None
-    """Folder of the release; None is the official release, downloaded if possible."""
-    is_mini: bool = False
-    """Use synthetic demo data, as `data="mini"` does."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the dataset."""
-    limit: int | None = None
-    """Evaluate only the first N items."""
-    sample: int | None = None
-    """Evaluate a random sample of N items, stratified by the task's groups; intervals are for the score on all."""
-    skip_missing: bool = False
-    """Leave out rows whose image file is missing."""
-    skip_bad: bool = False
-    """Leave out rows whose annotation is malformed."""
-    images: Images = "load"
-    """"skip" reads annotations only, for precomputed predictions."""
-
-    def __post_init__(self) -> None:
-        """Refuse two ways of choosing items."""
-        if self.limit is not None and self.sample is not None:
-            raise UsageError(f"limit={self.limit} and sample={self.sample} are both given; leave out one")
-
-
 _DEFAULT = DataRequest()
 
 

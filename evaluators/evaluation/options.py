@@ -1,14 +1,75 @@
-"""How tasks are run."""
+"""What a task is run on, and how. Fields with an `Option` are options of the command line too.
+
+Only light modules are imported, so that help pages are shown at once.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.protocols.settings import with_settings
-from eyechart.evaluators.tasks.as_published import with_published_settings
-from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scoring.judging.replies import Judge
+from typer import Option
+
+from eyechart.datasets_scripts.common.errors import UsageError
+
+if TYPE_CHECKING:
+    import datasets
+
+    from eyechart.evaluators.protocols.protocol import Protocol
+    from eyechart.evaluators.tasks.task import Task
+    from eyechart.metrics.scoring.judging.replies import Judge
+
+Images = Literal["load", "skip"]
+
+
+def cli_option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+    """An option of a command: its help, its names if they differ from the field's, its group on the help page."""
+    return Option(*names, help=" ".join(text.split()), rich_help_panel=panel, **more)
+
+
+data_option = partial(cli_option, panel="Data")
+scoring_option = partial(cli_option, panel="Task and scoring")
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """The rows on which to run a task.
+
+    Raises:
+        UsageError: `limit` and `sample` are both given.
+    """
+
+    data: "str | Path | datasets.Dataset | None" = None
+    """A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of a
+    release as `[DATASET=]PATH`; "mini" for synthetic demo data of `dataset`, "mini:NAME" for that of another eyechart
+    dataset; None for `dataset`."""
+    dataset: str | None = None
+    """One of the task's datasets (default: its first) if `data` is None, "mini" or the name of your own task;
+    otherwise the configuration of `data`."""
+    split: Annotated[str | None, data_option("Split to run on (default: the task's first).")] = None
+    data_dir: str | Path | None = None
+    """Folder of the release; None is the official release, downloaded if possible."""
+    is_mini: Annotated[bool, data_option("Use synthetic demo data for datasets without --data-dir.", "--mini")] = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the dataset."""
+    limit: Annotated[int | None, data_option("Evaluate only the first N items.", min=1)] = None
+    sample: Annotated[int | None, data_option("Evaluate a random sample of N items, stratified by group.", min=1)] = (
+        None
+    )
+    skip_missing: bool = False
+    """Leave out rows whose image file is missing."""
+    skip_bad: Annotated[
+        bool,
+        data_option("Leave out unreadable rows and images, and items without an answer, and list them.", "--skip-bad"),
+    ] = False
+    images: Images = "load"
+    """"skip" reads annotations only, for precomputed predictions."""
+
+    def __post_init__(self) -> None:
+        """Refuse two ways of choosing items."""
+        if self.limit is not None and self.sample is not None:
+            raise UsageError(f"limit={self.limit} and sample={self.sample} are both given; leave out one")
 
 
 @dataclass(frozen=True)
@@ -17,22 +78,26 @@ class RunOptions:
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the task's protocol, by name, that replace the task's defaults."""
-    as_published: bool = False
-    """Use the paper's settings instead of the task's defaults; the result lists them."""
-    seed: int = 0
-    """Seed of everything random: samples, the metric's bootstrap and its random choices."""
-    judge: Judge | None = None
+    as_published: Annotated[
+        bool,
+        scoring_option("Use the paper's settings where the defaults differ, and list the changes.", "--as-published"),
+    ] = False
+    seed: Annotated[int, scoring_option("Seed of intervals and random choices.", min=0)] = 0
+    judge: "Judge | None" = None
     """A function `judge(messages, n)` that returns n replies; with None, the metric scores without a judge."""
     skip_bad: bool = False
     """Leave out items that cannot be asked, each listed in `left_out`; otherwise, the first such item is an error."""
     repeats: int = 1
     """How many times to ask everything, for a backend that samples; the scores are those of the first repeat."""
 
-    def protocol(self, task: Task) -> Protocol:
+    def protocol(self, task: "Task") -> "Protocol":
         """The protocol of a task with these options.
 
         Raises:
             UsageError: A setting is unknown, or the paper fixes it.
         """
+        from eyechart.evaluators.protocols.settings import with_settings
+        from eyechart.evaluators.tasks.as_published import with_published_settings
+
         protocol = with_settings(task.bound(seed=self.seed, judge=self.judge), self.settings, task.name)
         return with_published_settings(task, protocol, self.settings) if self.as_published else protocol

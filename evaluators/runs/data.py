@@ -1,4 +1,4 @@
-"""Load the data of a plan, and check the data of all its tasks before a model is loaded."""
+"""Checks of the data of all tasks before a model is loaded."""
 
 import os
 import shutil
@@ -27,23 +27,23 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
         UsageError: All problems are wrong names or settings.
         DataError: There are other problems: a missing folder or file, a missing column, a malformed row, a full disk.
     """
-    found: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {}
     kinds: set[type[EyechartError]] = set()
     to_download: dict[str, float] = {}
     with without_progress_bars():
         for planned in plan:
             try:
                 if planned.is_official:
-                    size = download_gb(planned)
-                    to_download |= {planned.dataset: size} if size else {}
+                    if size := download_gb(planned):
+                        to_download[planned.dataset] = size
                 elif not planned.data.is_mini:
                     loaded = load_data(planned.task, planned.data)
                     protocol = replace(planned.protocol(), skip_bad=planned.options.skip_bad)
                     check_first_row(planned.task, protocol, loaded, needs_images=planned.data.images == "load")
             except EyechartError as error:
                 kinds.add(UsageError if isinstance(error, UsageError) else DataError)
-                found.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
-    lines = [f"{', '.join(tasks)}: {text}" for text, tasks in found.items()]
+                tasks.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
+    lines = [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
     if full := _why_no_room(to_download):
         kinds.add(DataError)
         lines.append(full)
@@ -71,14 +71,12 @@ def download_gb(planned: TaskRun) -> float:
 
 
 def _why_no_room(to_download: dict[str, float]) -> str:
-    """Why the downloads do not fit on the disk; "" if they do, or if nothing is to be downloaded."""
+    """Why the downloads do not fit on the disk; "" if they do."""
     from datasets import config
 
-    if not to_download:
-        return ""
     folder = os.path.expanduser(config.HF_DATASETS_CACHE)
-    free, needed = shutil.disk_usage(folder).free / 1e9, _UNPACKED * sum(to_download.values())
-    if needed <= free:
+    needed = _UNPACKED * sum(to_download.values())
+    if not needed or needed <= (free := shutil.disk_usage(folder).free / 1e9):
         return ""
     return (
         f"the download of {', '.join(to_download)} needs about {needed:.1f} GB of disk space with the unpacked images, "
@@ -92,11 +90,11 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
     Raises:
         UsageError: No task runs on synthetic demo data.
     """
-    if plan and not any(planned.data.is_mini for planned in plan):
+    if not any(planned.data.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
-        if all(planned.task.data.path is not None for planned in plan):
-            raise UsageError(f"--mini has no effect, as {names} has no synthetic demo data; leave it out")
-        raise UsageError(f"--mini has no effect, as --data-dir names a folder for {names}; leave out one")
+        is_own = all(planned.task.data.path is not None for planned in plan)
+        reason = f"{names} has no synthetic demo data" if is_own else f"--data-dir names a folder for {names}"
+        raise UsageError(f"--mini has no effect, as {reason}")
 
 
 def check_data(plan: Sequence[TaskRun]) -> None:
@@ -106,39 +104,30 @@ def check_data(plan: Sequence[TaskRun]) -> None:
         UsageError: Datasets are missing; the message says how to get each, and how to run without them.
         MissingFileError: A file of the user's own data, or the folder of their images, is missing.
     """
+    missing: dict[tuple[str, str], str] = {}
     for planned in plan:
-        if planned.task.data.path is not None:
-            check_file(str(planned.data.data_dir or planned.task.data.path))
-            check_image_folder(planned.task.data.images if planned.data.images == "load" else None)
-    to_get: dict[tuple[str, str], str] = {}
-    others: dict[str, None] = {}
-    for planned in plan:
-        if not planned.is_official:
-            others[planned.dataset] = None
-            continue
-        request = planned.data
-        how = by_hand(planned.dataset, planned.task.data.config, options=request.options, images=request.images)
-        if how:
-            to_get.setdefault((planned.dataset, how), planned.task.name)
-        else:
-            others[planned.dataset] = None
-    if not to_get:
+        task, request = planned.task, planned.data
+        if task.data.path is not None:
+            check_file(str(request.data_dir or task.data.path))
+            check_image_folder(task.data.images if request.images == "load" else None)
+        elif planned.is_official:
+            how = by_hand(planned.dataset, task.data.config, options=request.options, images=request.images)
+            if how:
+                missing.setdefault((planned.dataset, how), task.name)
+    if not missing:
         return
-    first, *more = dict.fromkeys(dataset for dataset, _ in to_get)
-    lines = [f"- {dataset} (for {task}): {how}" for (dataset, how), task in to_get.items()]
-    error = UsageError("\n".join([_cannot(first, more), *lines]))
-    error.add_note(
-        f"Name their folders with --data-dir {first}=PATH. The task then runs only on datasets with a named folder."
+    names = list(dict.fromkeys(dataset for dataset, _ in missing))
+    error = UsageError(
+        f"{len(names)} dataset{'s' if len(names) > 1 else ''} cannot be downloaded, and --data-dir does not name the "
+        f"folder: {', '.join(names)}"
     )
-    missing = {dataset for dataset, _ in to_get}
-    if chosen := " ".join(f"--dataset {name}" for name in others if name not in missing):
-        error.add_note(f"To run only on the other datasets: {chosen}")
+    for (dataset, how), task_name in missing.items():
+        error.add_note(f"- {dataset} (for {task_name}): {how}")
+    error.add_note(
+        f"Name their folders with --data-dir {names[0]}=PATH. The task then runs only on datasets with a named folder."
+    )
+    others = dict.fromkeys(planned.dataset for planned in plan if planned.dataset not in names)
+    if others:
+        error.add_note(f"To run only on the other datasets: {' '.join(f'--dataset {name}' for name in others)}")
     error.add_note("To try things out, use --mini: it runs on synthetic demo data.")
     raise error
-
-
-def _cannot(first: str, more: Sequence[str]) -> str:
-    if not more:
-        return f"the dataset {first} cannot be downloaded, and --data-dir does not name its folder:"
-    names = ", ".join([first, *more])
-    return f"{1 + len(more)} datasets cannot be downloaded, and --data-dir does not name their folders: {names}"

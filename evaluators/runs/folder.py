@@ -4,31 +4,66 @@ All files are rewritten and moved into place after every task, so that a run tha
 """
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions
 from eyechart.evaluators.results.results_file import RESULTS_FILE, Results, TaskResult, read_results, task_folder
 
+_LEAST_ROOM = 4096
+"""Bytes that a disk must have free before a run begins."""
 
-def write_run(folder: Path, results: Results, evaluations: Sequence[TaskResult]) -> None:
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, if it does not exist.
+
+    Raises:
+        UsageError: It cannot be written.
+        OutputError: The disk is full.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # An existing folder may still refuse files: disk full, no permission, mounted read-only.
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(_LEAST_ROOM))
+    except OSError as error:
+        raise unwritable(f"the results folder {folder}", error) from error
+
+
+def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]) -> None:
     """Write the results, the predictions and the tasks' own files. Each file is written completely or not at all.
 
     A task's own files are in `<task>/<dataset>`. If the folder contains an earlier run, its task files that this run
     does not overwrite are removed, so that no answer file of another model remains.
+
+    Raises:
+        UsageError: The folder cannot be written.
+        OutputError: The disk is full.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    _remove_previous(folder, results)
-    write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
-    write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, evaluations))
-    for evaluation in evaluations:
-        own = folder / task_folder(evaluation)
-        for name, content in evaluation.contents.items():
-            own.mkdir(parents=True, exist_ok=True)
-            write_whole(own / name, content)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if previous := previous_results(folder):
+            for file in _files(previous) - _files(results):
+                # Edited results could name any file.
+                if (folder / file).resolve().is_relative_to(folder.resolve()):
+                    (folder / file).unlink(missing_ok=True)
+        write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
+        write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, task_results))
+        for result in task_results:
+            for name, content in result.contents.items():
+                file = folder / task_folder(result) / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(file, content)
+    except OSError as error:
+        raise unwritable(f"the results folder {folder}", error) from error
+
+
+def _files(results: Results) -> set[Path]:
+    return {task_folder(task) / name for task in results.tasks for name in task.files}
 
 
 def previous_results(folder: Path) -> Results | None:
@@ -41,29 +76,16 @@ def previous_results(folder: Path) -> Results | None:
 
 def are_replaced(previous: Results, results: Results) -> bool:
     """Whether previous results are of other tasks, settings or models than the new results, or of more tasks."""
-    known = _runs(results)
-    return any(known.get(place) != run for place, run in _runs(previous).items())
+    known = _tasks(results)
+    return any(known.get(key) != task for key, task in _tasks(previous).items())
 
 
-def _runs(results: Results) -> dict[tuple[str, str, str], tuple[str, Any]]:
+def _tasks(results: Results) -> dict[Any, Any]:
     """Model and settings of each task. Of a judge only the name, as its settings include costs and lost replies."""
-    written = json.loads(
-        results.model_dump_json(include={"tasks": {"__all__": {"task", "dataset", "split", "model", "settings"}}})
-    )
-    for task in written["tasks"]:
-        if isinstance(judge := task["settings"].get("judge"), dict):
-            task["settings"]["judge"] = judge.get("name")
-    return {
-        (task["task"], task["dataset"], task["split"]): (task["model"], task["settings"]) for task in written["tasks"]
-    }
-
-
-def _remove_previous(folder: Path, results: Results) -> None:
-    """Remove the task files that the previous results in a folder list and the new results do not."""
-    if (previous := previous_results(folder)) is None:
-        return
-    kept = {task_folder(task) / name for task in results.tasks for name in task.files}
-    for file in {task_folder(task) / name for task in previous.tasks for name in task.files} - kept:
-        # Edited results could name any file.
-        if (folder / file).resolve().is_relative_to(folder.resolve()):
-            (folder / file).unlink(missing_ok=True)
+    tasks = {}
+    for task in results.tasks:
+        written = json.loads(task.model_dump_json(include={"model", "settings"}))
+        if isinstance(judge := written["settings"].get("judge"), dict):
+            written["settings"]["judge"] = judge.get("name")
+        tasks[task.task, task.dataset, task.split] = written
+    return tasks

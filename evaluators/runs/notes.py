@@ -1,7 +1,6 @@
 """The notes of a run: what readers of its scores need to know, the most important first, each said once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.evaluation.sampling import SAMPLE
@@ -13,71 +12,61 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 _SYNTHETIC = f"{MINI.capitalize()}: not comparable with papers. Name a --model for real data."
 
 
-@dataclass
-class Note:
-    """One sentence, or a few, about some tasks."""
-
-    text: str
-    tasks: set[str] = field(default_factory=set)
-
-
-def notes_of(evaluations: Sequence[TaskResult]) -> list[Note]:
-    """The notes on finished tasks; those with the same text become one."""
-    found: dict[str, Note] = {}
-    for evaluation in evaluations:
-        for text in _texts(evaluation):
-            found.setdefault(text, Note(text)).tasks.add(evaluation.task)
+def notes_of(results: Sequence[TaskResult]) -> list[tuple[str, set[str]]]:
+    """The notes on finished tasks, each with the names of its tasks."""
+    tasks: dict[str, set[str]] = {}
+    for result in results:
+        for text in _texts(result):
+            tasks.setdefault(text, set()).add(result.task)
     # Python's sort keeps the order of equals.
-    return sorted(found.values(), key=lambda note: (not note.text.startswith("Incomplete"), note.text != _SYNTHETIC))
+    return sorted(tasks.items(), key=lambda note: (not note[0].startswith("Incomplete"), note[0] != _SYNTHETIC))
 
 
-def extent(evaluations: Sequence[TaskResult]) -> str:
+def extent(results: Sequence[TaskResult]) -> str:
     """How many of the official items the results cover together, or which part of other data; "" if that is unknown."""
-    settings = [evaluation.settings for evaluation in evaluations]
-    counts = [scored_items(one.scores) if one.scores is not None else asked_items(one) for one in evaluations]
+    settings = [result.settings for result in results]
+    counts = [asked_items(result) if result.scores is None else scored_items(result.scores) for result in results]
     count = sum(filter(None, counts))
-    official = [official_items(evaluation) for evaluation in evaluations]
+    official = [official_items(result) for result in results]
     sampled = " (random sample)" if any(SAMPLE in one for one in settings) else ""
     if all(official):
-        total = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
-        return in_official_terms(count, total) + sampled
+        totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
+        return in_official_terms(count, totals) + sampled
     rows = sum(one["data"].get("rows") or 0 for one in settings)
     is_part = sampled or any(one.get("limit") is not None for one in settings)
     return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
 
 
-def asked_items(evaluation: TaskResult) -> int:
+def asked_items(result: TaskResult) -> int:
     """Number of items that were asked."""
-    return len({item.id for item in evaluation.items})
+    return len({item.id for item in result.items})
 
 
-def _texts(evaluation: TaskResult) -> Iterator[str]:
+def _texts(result: TaskResult) -> Iterator[str]:
     """The notes on one task."""
-    scores = (evaluation.scores or {}, *evaluation.variants.values())
-    if evaluation.settings["data"]["is_mini"]:
+    if result.settings["data"]["is_mini"]:
         yield _SYNTHETIC
-    yield from evaluation.caveats
-    for name in evaluation.files:
-        yield f"Answer file: {task_folder(evaluation) / name}{_not_to_be_submitted(evaluation)}."
-    if any(one.get("judge") == LEXICAL for one in scores):
+    yield from result.caveats
+    for name in result.files:
+        yield f"Answer file: {task_folder(result) / name}{_not_to_be_submitted(result)}."
+    if any(scores.get("judge") == LEXICAL for scores in (result.scores or {}, *result.variants.values())):
         yield "Scored by word overlap, not by a --judge: not comparable with papers."
-    if count := len(evaluation.left_out):
-        first = evaluation.left_out[0]
+    if count := len(result.left_out):
+        first = result.left_out[0]
         yield f"{count} item{'s' if count > 1 else ''} left out; the first: '{first.id}': {first.reason}."
-    agreement = evaluation.diagnostics.get("extractor_agreement", {}).get("all")
-    if agreement:
+    if agreement := result.diagnostics.get("extractor_agreement", {}).get("all"):
         share = f"{100 * agreement['agreement']:.2f} %"
         yield f"The parsed letter agrees with the human label in {share} of {agreement['n']} replies."
-    blind = evaluation.diagnostics.get(GAIN, {}).get("model", evaluation.model)
-    if blind != evaluation.model:
+    blind = result.diagnostics.get(GAIN, {}).get("model", result.model)
+    if blind != result.model:
         yield f"The blind run is of the model {blind}, so the gain compares two models."
 
 
-def _not_to_be_submitted(evaluation: TaskResult) -> str:
+def _not_to_be_submitted(result: TaskResult) -> str:
     """Why an answer file should not be submitted; "" if it can be."""
-    data = evaluation.settings["data"]
-    if data["is_mini"]:
+    part = extent([result])
+    if result.settings["data"]["is_mini"]:
         return "; do not submit it: the data are synthetic"
-    if part := extent([evaluation]):
-        return "" if part.startswith("all") else f"; do not submit it: it covers {part}"
-    return "; do not submit it: items were left out" if evaluation.left_out else ""
+    if part and not part.startswith("all"):
+        return f"; do not submit it: it covers {part}"
+    return "; do not submit it: items were left out" if result.left_out and not part else ""

@@ -8,8 +8,8 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import options_in_force
-from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.evaluation.options import RunOptions
+from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
+from eyechart.evaluators.evaluation.repeats import check_repeats
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
 from eyechart.evaluators.protocols.settings import with_values
 from eyechart.evaluators.tasks import find_tasks, split_names
@@ -71,42 +71,50 @@ def make_plan(
         UsageError: A name does not exist, a folder could be of several datasets, no task has a setting, or the dataset
             does not have an option.
     """
-    wanted = tuple(dict.fromkeys(datasets))
     tasks: list[Task] = []
     for name in split_names(names) or ["all"]:
         matching = find_tasks(name)
         if len(matching) > 1:
-            matching = [t for t in matching if not wanted or not set(wanted).isdisjoint(t.data.datasets)] or matching
+            matching = [t for t in matching if not datasets or {*datasets} & {*t.data.datasets}] or matching
             matching = [t for t in matching if request.split in (None, *t.data.splits)] or matching
         tasks += [task for task in matching if not any(task is other for other in tasks)]
     known = tuple(dict.fromkeys(name for task in tasks for name in task.data.datasets))
-    for name in wanted:
+    for name in datasets:
         if name not in known:
             raise unknown_name("dataset", name, known)
     folders = parse_data_dirs(data_dirs, known)
-    plan = []
+    plan: list[TaskRun] = []
     for task in tasks:
-        given = tuple(name for name in task.data.datasets if name in folders)
-        chosen = tuple(name for name in wanted if name in task.data.datasets) or wanted[:1]
-        for name in chosen or given or task.data.default_datasets:
-            plan.append(plan_task(task, replace(request, dataset=name, data_dir=folders.get(name, folders.get("")))))
-    check_distinct(plan)
-    chosen_names = {planned.dataset for planned in plan}
-    if "" in folders and len(chosen_names) > 1:
+        with_folder = [name for name in task.data.datasets if name in folders]
+        wanted = [name for name in dict.fromkeys(datasets) if name in task.data.datasets] or datasets[:1]
+        for name in wanted or with_folder or task.data.default_datasets:
+            folder = folders.get(name, folders.get(""))
+            plan.append(plan_task(task, replace(request, dataset=name, data_dir=folder)))
+    chosen = sorted({planned.dataset for planned in plan})
+    if "" in folders and len(chosen) > 1:
         missing = "" if Path(folders[""]).exists() else "does not exist, and "
         raise UsageError(
             f"--data-dir {folders['']} {missing}does not say which dataset it is, and the run has several. "
             f"Write --data-dir DATASET=PATH, with DATASET one of: {', '.join(known)}"
         )
-    if request.options and len(chosen_names) > 1:
-        raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(sorted(chosen_names))}")
-    for planned in plan:
-        if planned.task.data.path is None:
-            options_in_force(planned.dataset, planned.task.data.config, request.options)
-        elif request.options:
-            name = planned.task.name
-            raise UsageError(f"{name} runs on your own data, which have no settings; leave out data options")
-    return [with_published_data(planned) for planned in _distribute_settings(plan, options)]
+    if request.options and len(chosen) > 1:
+        raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(chosen)}")
+    return [_checked(planned, plan) for planned in _distribute_settings(plan, options)]
+
+
+def _checked(planned: TaskRun, plan: Sequence[TaskRun]) -> TaskRun:
+    """Check the options of one of a plan's tasks, and add the paper's options of its data for a run as published."""
+    task, options = planned.task, planned.data.options
+    if sum((other.task.name, other.dataset) == (task.name, planned.dataset) for other in plan) > 1:
+        raise UsageError(f"{task.name} on {planned.dataset} is listed several times; a run can contain it only once")
+    if task.data.path is None:
+        options_in_force(planned.dataset, task.data.config, options)
+    elif options:
+        raise UsageError(f"{task.name} runs on your own data, which have no settings; leave out data options")
+    check_repeats(planned.options.repeats, task.name, planned.protocol().output_type)
+    if planned.options.as_published:
+        options = published_data_options(task, options)
+    return replace(planned, data=replace(planned.data, options=options))
 
 
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "dataset") -> dict[str, str]:
@@ -125,11 +133,10 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
             raise unknown_name(kind, name, names, "in --data-dir")
         check_not_empty(f"--data-dir {name}".rstrip(), path)
         if name in folders:
-            form = f"write --data-dir {kind.upper()}=PATH, with {kind.upper()} one of: {', '.join(names)}"
-            which = (
-                f"two folders of the {kind} {name}" if name else f"two folders without the name of their {kind}; {form}"
+            raise UsageError(
+                f"--data-dir {folders[name]} and --data-dir {path} are two folders of one {kind}; write "
+                f"--data-dir {kind.upper()}=PATH once for each {kind}, with {kind.upper()} one of: {', '.join(names)}"
             )
-            raise UsageError(f"--data-dir {folders[name]} and --data-dir {path} are {which}")
         folders[name] = path
     return folders
 
@@ -147,24 +154,22 @@ def plan_task(task: Task, request: DataRequest = _EVERYTHING) -> TaskRun:
 
 
 def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:
-    """Pass each setting to the tasks on which it has an effect, and check the values."""
+    """Pass each setting to the tasks on which it has an effect; one without any effect goes to all, which refuse it."""
     fields = {planned.task.name: setting_fields(type(planned.task.protocol)) for planned in plan}
     known = sorted({name for names in fields.values() for name in names})
     for name in options.settings:
         if name not in known:
             raise unknown_name("setting", name, known, f"of {', '.join(fields)}")
-    by_run, unused = [], []
+    given, idle = [], []
     for planned in plan:
-        settings = {name: value for name, value in options.settings.items() if name in fields[planned.task.name]}
-        by_run.append(settings)
-        unused.append(with_values(planned.task.protocol, settings, planned.task.name).unused_settings())
-    # A setting that has no effect on any task is an error.
-    used = {name for settings, idle in zip(by_run, unused, strict=True) for name in settings if name not in idle}
+        task = planned.task
+        given.append({name: value for name, value in options.settings.items() if name in fields[task.name]})
+        idle.append(with_values(task.protocol, given[-1], task.name).unused_settings())
+    used = {name for settings, unused in zip(given, idle, strict=True) for name in settings.keys() - unused}
     distributed = []
-    for planned, settings, idle in zip(plan, by_run, unused, strict=True):
-        settings = {name: value for name, value in settings.items() if name not in used or name not in idle}
-        distributed.append(replace(planned, options=replace(options, settings=settings)))
-        distributed[-1].protocol()
+    for planned, settings, unused in zip(plan, given, map(set, idle), strict=True):
+        passed = {name: value for name, value in settings.items() if name not in used & unused}
+        distributed.append(replace(planned, options=replace(options, settings=passed)))
     return distributed
 
 
@@ -177,32 +182,6 @@ def check_blind(plan: Sequence[TaskRun]) -> None:
     names = [planned.task.name for planned in plan if "blind" not in setting_fields(type(planned.task.protocol))]
     if names:
         raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
-
-
-def check_distinct(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan in which a task runs on the same data twice.
-
-    Raises:
-        UsageError: A task does.
-    """
-    names = [(planned.task.name, planned.dataset) for planned in plan]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                f"{name[0]} on {name[1]} is listed {names.count(name)} times; a run can contain it only once"
-            )
-
-
-def with_published_data(planned: TaskRun) -> TaskRun:
-    """Add the paper's settings of the dataset, if the task runs as published.
-
-    Raises:
-        UsageError: A setting is given that the paper fixes.
-    """
-    if not planned.options.as_published:
-        return planned
-    options = published_data_options(planned.task, planned.data.options)
-    return replace(planned, data=replace(planned.data, options=options))
 
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
@@ -236,11 +215,10 @@ def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
 
     AesBench's interpretation, for example, gives away the answer to its assessment, so it must be asked after it.
     """
-    last = {planned.task.name: place for place, planned in enumerate(plan)}
+    last = {planned.task.name: index for index, planned in enumerate(plan)}
 
-    def key(numbered: tuple[int, TaskRun]) -> tuple[int, bool]:
-        place, planned = numbered
-        first_free = max([place, *(last[name] for name in planned.task.after if name in last)])
-        return first_free, first_free > place
+    def key(index: int) -> tuple[int, bool]:
+        first_free = max([index, *(last[name] for name in plan[index].task.after if name in last)])
+        return first_free, first_free > index
 
-    return [planned for _, planned in sorted(enumerate(plan), key=key)]
+    return [plan[index] for index in sorted(range(len(plan)), key=key)]

@@ -14,7 +14,7 @@ _SECONDS = 60
 
 
 class RunProgress:
-    """Counts the answers of all tasks.
+    """Counts the answers of all tasks, which run one after the other.
 
     Args:
         messages: Where the line is shown.
@@ -28,6 +28,7 @@ class RunProgress:
         """Show nothing yet."""
         self._messages, self._clock = messages, clock
         self._expected, self._done = list(expected), [0] * len(expected)
+        self._index, self._name = 0, ""
         self._started = self._printed = clock()
         self._bar = Progress(
             *(BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[left]}")),
@@ -53,22 +54,30 @@ class RunProgress:
         known = [count for count in self._expected if count is not None]
         return round(sum(known) * len(self._expected) / len(known)) if known else 0
 
-    def describe(self, text: str) -> None:
-        """Say what the run does now."""
-        self._bar.update(self._line, description=text)
+    def begin(self, index: int, name: str) -> None:
+        """A task begins."""
+        self._index, self._name = index, name
 
-    def update(self, index: int, name: str, done: int, total: int) -> None:
-        """Show that `done` of `total` answers of a task have arrived."""
-        self._done[index], self._expected[index] = done, max(total, self._expected[index] or 0)
-        arrived = sum(self._done)
-        self._bar.update(self._line, description=name, completed=arrived, total=self.total, left="left")
-        now = self._clock()
+    def describe(self, text: str) -> None:
+        """Say what the task does now."""
+        self._bar.update(self._line, description=f"{self._name}: {text}")
+
+    def judged(self, done: int, total: int) -> None:
+        """Show how many replies were judged."""
+        self.describe(f"{done:,} of {total:,} replies judged")
+
+    def update(self, done: int, total: int) -> None:
+        """Show that `done` of `total` answers of the task have arrived."""
+        self._done[self._index] = done
+        self._expected[self._index] = max(total, self._expected[self._index] or 0)
+        arrived, expected, now = sum(self._done), self.total, self._clock()
+        self._bar.update(self._line, description=self._name, completed=arrived, total=expected, left="left")
         if not self._messages.is_terminal and now - self._printed >= _SECONDS:
             self._printed = now
-            minutes = round((now - self._started) * (self.total - arrived) / arrived / 60)
+            minutes = round((now - self._started) * (expected - arrived) / arrived / 60)
             left = f"about {minutes:,} min left" if minutes else "less than a minute left"
-            print_line(self._messages, f"{name}: {arrived:,} of {self.total:,} answers of all tasks, {left}")
+            print_line(self._messages, f"{self._name}: {arrived:,} of {expected:,} answers of all tasks, {left}")
 
-    def finish(self, index: int) -> None:
-        """A task has ended, with or without a result: nothing more is expected of it."""
-        self._expected[index] = self._done[index]
+    def finish(self) -> None:
+        """The task has ended, with or without a result: nothing more is expected of it."""
+        self._expected[self._index] = self._done[self._index]

@@ -2,7 +2,6 @@
 
 import datetime
 import shlex
-import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from eyechart.datasets_scripts.common.errors import EyechartError, OutputError
-from eyechart.datasets_scripts.common.whole import disk_error, unwritable
+from eyechart.datasets_scripts.common.whole import disk_error
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import Images, LoadedData, load_data
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import is_judge_useless, why_failed
 from eyechart.evaluators.requests.store import ResponseStore
@@ -27,7 +26,7 @@ from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, TaskResult, collect
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.data import download_gb
-from eyechart.evaluators.runs.folder import are_replaced, previous_results, write_run
+from eyechart.evaluators.runs.folder import are_replaced, make_folder, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.progress import RunProgress
 from eyechart.evaluators.runs.screen import print_screen
@@ -36,10 +35,6 @@ from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
-
-
-_LEAST_ROOM = 4096
-"""Bytes that a disk must have free before a run begins."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +73,10 @@ def execute(
     """
     plan, folder = in_asking_order(plan), output.folder
     is_main = processes is None or processes.is_main
-    messages = console(stderr=True, quiet=not is_main)
+    screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     _hide_progress_bars(messages)
-    # Made now, so that an invalid option is reported before a model is loaded.
-    bound = [Evaluator(planned.task, planned.options) for planned in plan]
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    evaluations: list[TaskResult] = []
+    finished: list[TaskResult] = []
     results: Sequence[TaskResult] = ()
     failed: list[FailedTask] = []
     # The bar of a download of weights and the line of the run would disturb each other.
@@ -96,49 +89,74 @@ def execute(
         if is_main:
             make_folder(folder)
         previous = previous_results(folder) if is_main else None
-        for index, (planned, evaluator) in enumerate(zip(plan, bound, strict=True)):
-            shown = partial(progress.update, index, planned.task.name)
+        for index, planned in enumerate(plan):
+            progress.begin(index, planned.task.name)
             try:
-                evaluation = _run_task(planned, evaluator, backend, progress, shown, processes, judge)
-                evaluations.append(evaluation.model_copy(update={"model": output.name or evaluation.model}))
+                result = _run_task(planned, backend, progress, processes, judge)
+                finished.append(result.model_copy(update={"model": output.name or result.model}))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
-                if known is not None:
-                    brief = details = known.explain()
-                else:
-                    brief, details = f"{type(error).__name__}: {error}", traceback.format_exc()
+                brief = known.explain() if known else f"{type(error).__name__}: {error}"
                 failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
-                text = f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}"
-                print_line(messages, text, "red")
-            progress.finish(index)
-            results = with_averages(evaluations)
+                details = brief if known else traceback.format_exc()
+                print_line(messages, f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}", "red")
+            progress.finish()
+            results = with_averages(finished)
             if is_main:
-                try:
-                    collected = collect(results, failed, started, output.request)
-                    write_run(folder, collected, results)
-                except OSError as error:
-                    raise unwritable(f"the results folder {folder}", error) from error
+                collected = collect(results, failed, started, output.request)
+                write_run(folder, collected, results)
     if previous is not None and are_replaced(previous, collected):
         print_line(messages, f"Replaced the earlier results in {folder}")
-    screen = console(quiet=not is_main)
     if not results:
         print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
-    elif output.verbose:
+        return False
+    if output.verbose:
         print_everything(screen, results)
-    if results:
-        print_screen(screen, results, failed)
-        print_line(screen, f"Results: {folder}")
-    # Without results the report would be empty.
-    has_report = not is_main or not results or _write_report(folder, screen, messages)
-    useless = [evaluation for evaluation in evaluations if is_judge_useless(evaluation.scores or {})]
-    for evaluation in useless:
-        why = why_failed(judge_counts(evaluation.scores or {}).failed, evaluation.settings.get("judge", {}))
+    print_screen(screen, results, failed)
+    print_line(screen, f"Results: {folder}")
+    has_report = not is_main or _write_report(folder, screen, messages)
+    useless = [result for result in finished if is_judge_useless(result.scores or {})]
+    for result in useless:
+        why = why_failed(judge_counts(result.scores or {}).failed, result.settings.get("judge", {}))
         reasons = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in why.items() if count)
-        text = f"eyechart: {evaluation.task} on {evaluation.dataset}: the judge gave no usable reply in any round"
-        text += f" ({reasons})" if reasons else ""
-        print_line(messages, text, "red")
+        text = f"eyechart: {result.task} on {result.dataset}: the judge gave no usable reply in any round"
+        print_line(messages, f"{text} ({reasons})" if reasons else text, "red")
     return not failed and not useless and has_report
+
+
+def _run_task(
+    planned: TaskRun,
+    backend: Backend,
+    progress: RunProgress,
+    processes: Processes | None,
+    judge: "EndpointJudge | None",
+) -> TaskResult:
+    task, evaluator = planned.task, Evaluator(planned.task, planned.options)
+    # Checked before any data are loaded.
+    backend.check(evaluator.protocol.output_type)
+    planned = replace(planned, data=replace(planned.data, images="load" if backend.needs_images else "skip"))
+    size = download_gb(planned)
+    progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
+    load = partial(load_data, task, planned.data)
+    loaded = load() if processes is None else processes.together(load)
+    if judge is not None and evaluator.protocol.is_judged:
+        evaluator = Evaluator(task, replace(planned.options, judge=judge.for_task(progress.judged)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        result = evaluator.run(backend, loaded, progress.update)
+    texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
+    return result.model_copy(update={"warnings": list(texts)})
+
+
+def _expected(planned: TaskRun) -> int | None:
+    """About how many answers a task needs: one for each official item, or for those that are asked."""
+    request = planned.data
+    part = request.limit or request.sample
+    if request.is_mini or planned.task.data.path is not None or request.split is None:
+        return part
+    counts = official_counts(planned.dataset, planned.task.data.config, request.split, request.options)
+    return min(counts[0], part or counts[0]) if counts else part
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:
@@ -156,22 +174,6 @@ def _write_report(folder: Path, output: Console, messages: Console) -> bool:
     return True
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder of a run, if it does not exist.
-
-    Raises:
-        UsageError: It cannot be written.
-        OutputError: The disk is full.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # An existing folder may still refuse files: disk full, no permission, mounted read-only.
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            file.write(bytes(_LEAST_ROOM))
-    except OSError as error:
-        raise unwritable(f"the results folder {folder}", error) from error
-
-
 def _hide_progress_bars(messages: Console) -> None:
     """Hide the progress bars of libraries, but not those of downloads of weights in a terminal."""
     import datasets
@@ -183,47 +185,3 @@ def _hide_progress_bars(messages: Console) -> None:
     logging.disable_progress_bar()
     if show_downloads:
         enable_progress_bars()
-
-
-def _run_task(
-    planned: TaskRun,
-    evaluator: Evaluator,
-    backend: Backend,
-    progress: RunProgress,
-    shown: Callable[[int, int], None],
-    processes: Processes | None,
-    judge: "EndpointJudge | None",
-) -> TaskResult:
-    task = planned.task
-    # Checked before any data are loaded.
-    backend.check(evaluator.protocol.output_type)
-    images: Images = "load" if backend.needs_images else "skip"
-    planned = replace(planned, data=replace(planned.data, images=images))
-    size = download_gb(planned)
-    progress.describe(f"{task.name}: {f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
-
-    def load() -> LoadedData:
-        return load_data(task, planned.data)
-
-    loaded = load() if processes is None else processes.together(load)
-    if judge is not None and evaluator.protocol.is_judged:
-
-        def judged(done: int, total: int) -> None:
-            progress.describe(f"{task.name}: {done:,} of {total:,} replies judged")
-
-        evaluator = Evaluator(task, replace(planned.options, judge=judge.for_task(judged)))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        evaluation = evaluator.run(backend, loaded, shown)
-    texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
-    return evaluation.model_copy(update={"warnings": list(texts)})
-
-
-def _expected(planned: TaskRun) -> int | None:
-    """About how many answers a task needs: one for each official item, or for those that are asked."""
-    request = planned.data
-    part = request.limit or request.sample
-    if request.is_mini or planned.task.data.path is not None or request.split is None:
-        return part
-    counts = official_counts(planned.dataset, planned.task.data.config, request.split, request.options)
-    return min(counts[0], part or counts[0]) if counts else part

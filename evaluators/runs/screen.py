@@ -2,8 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -15,9 +14,8 @@ from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskRe
 from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
 from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import print_line, print_note
-from eyechart.evaluators.runs.notes import Note, asked_items, extent, notes_of
+from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
 from eyechart.evaluators.runs.table import further_rows
-from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _COLUMNS = ("task", "score", "value", "95 % CI", "chance", "paper\nbest", "n")
@@ -26,149 +24,125 @@ _MOST_PARTS = 15
 _MOST_NOTES = 5
 """Most lines of notes."""
 _MARKS = "¹²³⁴⁵"
-_TO = "\N{EN DASH}"
 _UNLIMITED = 10_000
 
 
-@dataclass(frozen=True)
-class Headline:
-    """One line of the table."""
-
-    evaluation: TaskResult
-    name: str
-    """The task, and its dataset if the task ran on several."""
-
-    def cells(self) -> tuple[str, ...]:
-        """Label, value, interval, chance level, best value in the paper and n."""
-        evaluation = self.evaluation
-        scores = evaluation.scores or {}
-        spec = evaluation.headline_spec()
-        if spec is None:
-            return ("no score", "", "", "", "", f"{asked_items(evaluation):,}")
-        bounds, chance, n = spec.bounds(scores), spec.chance_level(scores), spec.n(scores)
-        best = best_in_paper(evaluation.task, evaluation.dataset, evaluation.split, spec)
-        return (
-            spec.label,
-            spec.shown(spec.value(scores)),
-            _interval(spec, bounds) if bounds and all(map(math.isfinite, bounds)) else "",
-            "" if chance is None else spec.number(chance),
-            # Word overlap is on another scale than a judge's scores.
-            "" if best is None or scores.get("judge") == LEXICAL else spec.number(best.value),
-            "" if n is None or math.isnan(n) else f"{n:,}",
-        )
-
-    def is_above_chance(self) -> bool | None:
-        """Whether the score is better than chance; None if that cannot be said."""
-        scores = self.evaluation.scores or {}
-        spec = self.evaluation.headline_spec()
-        return None if spec is None else is_above_chance(spec, scores)
-
-
-def print_screen(output: Console, evaluations: Sequence[TaskResult], failed: Sequence[FailedTask]) -> None:
+def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequence[FailedTask]) -> None:
     """Print the results of a run."""
-    rows = list(headlines(evaluations))
-    for row in rows:
-        if note := unparsed_note(row.evaluation.scores or {}, row.evaluation.diagnostics):
-            print_note(output, f"{row.name}: {note.text}", "red")
-    lines, marked = _shown_notes(notes_of(evaluations), rows, output.width)
-    print_note(output, _title(rows), "bold")
-    is_average = len(rows) == 1 and rows[0].evaluation.dataset == AVERAGE
-    parts = [Headline(one, f"  {one.dataset}") for one in evaluations if one.dataset != AVERAGE] if is_average else []
-    _print_table(output, [*rows, *parts], failed, marked)
-    for line in ("", *lines, *verdict_lines(rows), "", _answers(evaluations)):
+    headlines = _headlines(results)
+    for name, result in headlines:
+        if note := unparsed_note(result.scores or {}, result.diagnostics):
+            print_note(output, f"{name}: {note.text}", "red")
+    lines, marks = _shown_notes(results, {result.task for _, result in headlines}, output.width)
+    print_note(output, _title([result for _, result in headlines]), "bold")
+    rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in headlines]
+    rows += [(failure.task, "failed, see above") for failure in failed]
+    if len(headlines) == 1:
+        rows += _parts(headlines[0][1], results)
+    _print_table(output, rows)
+    above = [(name, is_above) for name, result in headlines if (is_above := _is_above(result)) is not None]
+    for line in ("", *lines, *([chance_note(above).text] if above else []), "", _answers(results)):
         print_note(output, line)
 
 
-def headlines(evaluations: Sequence[TaskResult]) -> Iterator[Headline]:
-    """The lines of the table: one for each task, or for each dataset of a task without an average."""
-    tasks = [evaluation.task for evaluation in evaluations]
-    averaged = {evaluation.task for evaluation in evaluations if evaluation.dataset == AVERAGE}
-    for evaluation in evaluations:
-        if tasks.count(evaluation.task) == 1 or evaluation.dataset == AVERAGE:
-            yield Headline(evaluation, evaluation.task)
-        elif evaluation.task not in averaged:
-            yield Headline(evaluation, f"{evaluation.task} on {evaluation.dataset}")
+def _headlines(results: Sequence[TaskResult]) -> list[tuple[str, TaskResult]]:
+    """The results with a line: one for each task, or for each dataset of a task without an average."""
+    tasks = [result.task for result in results]
+    averaged = {result.task for result in results if result.dataset == AVERAGE}
+    shown = [result for result in results if result.dataset == AVERAGE or result.task not in averaged]
+    several = {task for task in tasks if tasks.count(task) > 1} - averaged
+    return [(f"{one.task} on {one.dataset}" if one.task in several else one.task, one) for one in shown]
 
 
-def verdict_lines(rows: Sequence[Headline]) -> list[str]:
-    """Which tasks are better than chance, as the report says it."""
-    found = [(row.name, is_above) for row in rows if (is_above := row.is_above_chance()) is not None]
-    return [chance_note(found).text] if found else []
-
-
-def _interval(spec: ScoreSpec, bounds: Sequence[float]) -> str:
-    """An interval; beside a minus sign, a dash could not be read."""
-    return (_TO if bounds[0] >= 0 else " to ").join(map(spec.number, bounds))
-
-
-def _title(rows: Sequence[Headline]) -> str:
-    """The model, the data and how much of it was used."""
-    shown = [row.evaluation for row in rows]
-    data = f"{shown[0].dataset} ({shown[0].split})" if len(shown) == 1 else f"{len(shown)} tasks"
-    is_mini = all(evaluation.settings["data"]["is_mini"] for evaluation in shown)
-    models = ", ".join(dict.fromkeys(evaluation.model for evaluation in shown))
-    return ", ".join(filter(None, (f"{models} on {data}", MINI if is_mini else "", extent(shown))))
-
-
-def _answers(evaluations: Sequence[TaskResult]) -> str:
-    """How many answers the scores are made of, and how long they took."""
-    count = sum(len(evaluation.items) for evaluation in evaluations)
-    seconds, stored = (
-        sum(evaluation.timings.get(name, 0) for evaluation in evaluations)
-        for name in ("model_seconds", "answers_from_store")
+def _cells(result: TaskResult) -> tuple[str, ...]:
+    """Label, value, interval, chance level, best value in the paper and n of the headline score."""
+    scores, spec = result.scores or {}, result.headline_spec()
+    if spec is None:
+        return ("no score", "", "", "", "", f"{asked_items(result):,}")
+    bounds, chance, n = spec.bounds(scores), spec.chance_level(scores), spec.n(scores)
+    best = best_in_paper(result.task, result.dataset, result.split, spec)
+    interval = ""
+    if bounds and all(map(math.isfinite, bounds)):
+        # Beside a minus sign, a dash could not be read.
+        interval = ("\N{EN DASH}" if bounds[0] >= 0 else " to ").join(map(spec.number, bounds))
+    return (
+        spec.label,
+        spec.shown(spec.value(scores)),
+        interval,
+        "" if chance is None else spec.number(chance),
+        # Word overlap is on another scale than a judge's scores.
+        "" if best is None or scores.get("judge") == LEXICAL else spec.number(best.value),
+        "" if n is None or math.isnan(n) else f"{n:,}",
     )
+
+
+def _parts(result: TaskResult, results: Sequence[TaskResult]) -> list[tuple[str, ...]]:
+    """What stands below the only headline: the datasets of an average, or the other scores and groups."""
+    if result.dataset == AVERAGE:
+        return [(f"  {part.dataset}", *_cells(part)) for part in results if part.dataset != AVERAGE]
+    rows = [(name, "", *numbers) for name, *numbers in further_rows(result)]
+    if len(rows) <= _MOST_PARTS:
+        return rows
+    return [*rows[: _MOST_PARTS - 1], (f"  {len(rows) - _MOST_PARTS + 1} more in the report",)]
+
+
+def _is_above(result: TaskResult) -> bool | None:
+    spec = result.headline_spec()
+    return None if spec is None else is_above_chance(spec, result.scores or {})
+
+
+def _title(results: Sequence[TaskResult]) -> str:
+    """The model, the data and how much of it was used."""
+    data = f"{results[0].dataset} ({results[0].split})" if len(results) == 1 else f"{len(results)} tasks"
+    is_mini = all(result.settings["data"]["is_mini"] for result in results)
+    models = ", ".join(dict.fromkeys(result.model for result in results))
+    return ", ".join(filter(None, (f"{models} on {data}", MINI if is_mini else "", extent(results))))
+
+
+def _answers(results: Sequence[TaskResult]) -> str:
+    """How many answers the scores are made of, and how long they took."""
+    count = sum(len(result.items) for result in results)
+    seconds = sum(result.timings.get("model_seconds", 0) for result in results)
+    stored = sum(result.timings.get("answers_from_store", 0) for result in results)
     return f"Answers: {count:,} in {seconds:.1f} s{f', {stored:,.0f} of them from the store' if stored else ''}."
 
 
-def _shown_notes(notes: Sequence[Note], rows: Sequence[Headline], width: int) -> tuple[list[str], list[Note]]:
-    """The lines of the notes that fit on the screen, and those notes that have a mark."""
-    tasks = {row.evaluation.task for row in rows}
+def _shown_notes(results: Sequence[TaskResult], tasks: set[str], width: int) -> tuple[list[str], dict[str, str]]:
+    """The lines of the notes that fit on the screen, and the marks of those that are not about all tasks, by task."""
     lines: list[str] = []
-    marked: list[Note] = []
-    for number, note in enumerate(notes):
-        has_mark = tasks != note.tasks and len(tasks) > 1
-        lead = f"{_MARKS[len(marked)]} " if has_mark else ""
-        folded = textwrap.wrap(lead + note.text, width, subsequent_indent="  ", break_long_words=False)
-        left = _MOST_NOTES - len(lines) - (number < len(notes) - 1)
-        if len(folded) > left:
+    marks: dict[str, str] = {}
+    unused = iter(_MARKS)
+    notes = notes_of(results)
+    for number, (text, about) in enumerate(notes):
+        mark = next(unused) if tasks != about and len(tasks) > 1 else ""
+        folded = textwrap.wrap(f"{mark} {text}".strip(), width, subsequent_indent="  ", break_long_words=False)
+        if len(folded) > _MOST_NOTES - len(lines) - (number < len(notes) - 1):
             lines.append(f"{len(notes) - number} more notes are in the report; --verbose prints them.")
             break
         lines += folded
-        marked += [note] if has_mark else []
-    return lines, marked
+        marks |= {task: marks.get(task, "") + mark for task in about}
+    return lines, marks
 
 
-def _print_table(
-    output: Console, rows: Sequence[Headline], failed: Sequence[FailedTask], marked: Sequence[Note]
-) -> None:
+def _print_table(output: Console, rows: Sequence[tuple[str, ...]]) -> None:
     """Print the table; if the terminal is too narrow for it, each name stands above its numbers."""
-    lines: list[tuple[str, ...]] = []
-    for row in rows:
-        marks = "".join(mark for mark, note in zip(_MARKS, marked, strict=False) if row.evaluation.task in note.tasks)
-        lines.append((row.name + marks, *row.cells()))
-    lines += [(failure.task, "failed, see above") for failure in failed]
-    if len(rows) == 1:
-        parts = [(name, "", *numbers) for name, *numbers in further_rows(rows[0].evaluation)]
-        lines += parts if len(parts) <= _MOST_PARTS else parts[: _MOST_PARTS - 1]
-        if len(parts) > _MOST_PARTS:
-            lines.append((f"  {len(parts) - _MOST_PARTS + 1} more in the report",))
-    table = _filled(_COLUMNS, lines)
+    table = _table(_COLUMNS, rows)
     # A table is measured as wide as it may be, at most.
     if output.measure(table, options=output.options.update(max_width=_UNLIMITED)).maximum <= output.width:
         output.print(table)
         return
     with output.capture() as captured:
-        output.print(_filled(_COLUMNS[1:], [numbers for _, *numbers in lines]))
-    numbered = captured.get().splitlines()
-    names = [*[""] * (len(numbered) - len(lines)), *(name for name, *_ in lines)]
-    for name, line in zip(names, numbered, strict=True):
+        output.print(_table(_COLUMNS[1:], [numbers for _, *numbers in rows]))
+    lines = captured.get().splitlines()
+    names = [*[""] * (len(lines) - len(rows)), *(name for name, *_ in rows)]
+    for name, line in zip(names, lines, strict=True):
         print_line(output, f"{name}\n  {line}" if name else f"  {line}")
 
 
-def _filled(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for name in columns:
         table.add_column(name, justify="left" if name in _COLUMNS[:2] else "right", vertical="bottom", no_wrap=True)
-    for cells in lines:
+    for cells in rows:
         table.add_row(*(Text(printable(text)) for text in cells))
     return table

@@ -71,7 +71,7 @@ def further_rows(evaluation: TaskResult) -> Iterator[tuple[str, ...]]:
 
 def note_lines(evaluations: Sequence[TaskResult]) -> list[str]:
     """All notes and warnings, each behind the tasks that it is about."""
-    lines = [f"{', '.join(sorted(note.tasks))}: {note.text}" for note in notes_of(evaluations)]
+    lines = [f"{', '.join(sorted(tasks))}: {text}" for text, tasks in notes_of(evaluations)]
     for evaluation in evaluations:
         lines += [f"{evaluation.task}: warning: {text}" for text in evaluation.warnings]
         ways = [name for name in evaluation.variants if name not in _ASKED_FOR]

@@ -19,8 +19,8 @@ EYECHART = [sys.executable, "-m", "eyechart.evaluators"]
 
 def commands(group, names=()):
     yield list(names)
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*names, name))
+    for name in getattr(group, "commands", {}):
+        yield from commands(group.get_command(None, name), (*names, name))
 
 
 @pytest.mark.parametrize("names", list(commands(typer.main.get_command(app))), ids=" ".join)

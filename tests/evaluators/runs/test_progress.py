@@ -11,12 +11,14 @@ def test_without_a_terminal_there_is_a_line_a_minute_with_the_time_left_over_all
     # An unknown task counts as the mean of the others.
     assert progress.total == 600
     with progress:
+        progress.begin(0, "a")
         for seconds, done in ((30, 20), (60, 50), (90, 70), (120, 100)):
             now[0] = float(seconds)
-            progress.update(0, "a", done, 100)
-        progress.finish(0)
+            progress.update(done, 100)
+        progress.finish()
+        progress.begin(1, "b")
         now[0] = 180.0
-        progress.update(1, "b", 20, 20)
+        progress.update(20, 20)
     # 50 of 600 answers took a minute, 100 two, and 120 of the 420 that are expected then three.
     assert to.getvalue().splitlines() == [
         "a: 50 of 600 answers of all tasks, about 11 min left",
@@ -27,5 +29,5 @@ def test_without_a_terminal_there_is_a_line_a_minute_with_the_time_left_over_all
 
 def test_a_failed_task_is_no_longer_expected():
     progress = RunProgress(Console(file=io.StringIO()), [100, 300])
-    progress.finish(0)
+    progress.finish()
     assert progress.total == 300

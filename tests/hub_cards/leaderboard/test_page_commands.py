@@ -28,7 +28,7 @@ RUN, BUILD, SERVE = (
 
 def test_the_first_command_runs_a_task_that_has_a_board():
     assert RUN[:2] == ["eyechart", "run"]
-    command = typer.main.get_command(app).commands["run"]
+    command = typer.main.get_command(app).get_command(None, "run")
     # Refuses arguments and options that there are not.
     given = command.make_context("run", RUN[2:]).params
     assert given["model"] == ["OWNER/MODEL"]
@@ -39,7 +39,7 @@ def test_the_first_command_runs_a_task_that_has_a_board():
 
 @pytest.mark.parametrize("board", [pytest.param(board, id=board.name) for board in BOARDS])
 def test_on_a_board_the_first_command_runs_its_task_data_and_split(board):
-    command = typer.main.get_command(app).commands["run"]
+    command = typer.main.get_command(app).get_command(None, "run")
     given = command.make_context("run", [*shlex.split(board.run), *RUN[3:]]).params
     task = get_task(board.task.name)
     assert given["tasks"] == [task.name]
