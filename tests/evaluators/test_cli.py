@@ -340,7 +340,7 @@ def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
     assert task.settings["model"]["batch_size"] == 3
 
 
-HEAVY = {"torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pandas", "pyarrow", "openai", "pydantic"}
+HEAVY = {"torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pandas", "pyarrow", "openai"}
 
 
 @pytest.mark.parametrize("words", [[], ["run"], ["compare"], ["leaderboard", "build"]], ids=" ".join)
