@@ -7,6 +7,7 @@ request separately. Images are preprocessed by the model's own processor, in thr
 import contextlib
 import hashlib
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.chat_options import ChatOptions
-from eyechart.evaluators.backends.local.engine import Engine, Job, Output, text_decoder
+from eyechart.evaluators.backends.local.engine import Engine, Job, Output
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
     Preparer,
@@ -27,7 +28,7 @@ from eyechart.evaluators.backends.local.image_groups import (
 from eyechart.evaluators.backends.local.kv_cache import UnsharableError
 from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity
 from eyechart.evaluators.backends.local.plain import PlainRunner
-from eyechart.evaluators.backends.local.prefixes import SharedPrefixes, shared_prefixes
+from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
@@ -53,6 +54,10 @@ class TransformersBackend(Backend):
         share_prefixes: Whether the common prefix of requests is computed only once.
         origin: Where the model comes from.
         chat: Options for every chat.
+
+    Raises:
+        ModelError: The chat template or the tokenizer is missing, or the model is an encoder-decoder.
+        UsageError: The batch size is below 1.
     """
 
     def __init__(
@@ -66,12 +71,7 @@ class TransformersBackend(Backend):
         origin: Origin = UNKNOWN_ORIGIN,
         chat: ChatOptions | None = None,
     ) -> None:
-        """Check that model and processor can be used; a tokenizer without a padding token pads with its end token.
-
-        Raises:
-            ModelError: The chat template or the tokenizer is missing, or the model is an encoder-decoder.
-            UsageError: The batch size is below 1.
-        """
+        """Check that model and processor can be used; a tokenizer without a padding token pads with its end token."""
         if getattr(processor, "tokenizer", None) is None:
             raise ModelError(f"model '{name}' needs a processor with a tokenizer and an image processor.")
         if getattr(processor, "chat_template", None) is None:
@@ -97,11 +97,15 @@ class TransformersBackend(Backend):
             self._renderer.check_template()
         self._plain = PlainRunner(model, processor)
         self._engine: Engine | None = None
-        self._unshared = "" if share_prefixes else "switched off"
         self._compared: set[bool] = set()
-        self._apart = False
+        # Why prefixes are not shared at all, and whether those of some requests are not.
+        self._unshared = "" if share_prefixes else "switched off"
+        self._is_partial = False
         if share_prefixes:
-            self._make_engine()
+            try:
+                self._engine = Engine(model, processor.tokenizer, feature_bytes=_FEATURE_BYTES)
+            except UnsharableError as error:
+                self._stop_sharing(error)
 
     @property
     def name(self) -> str:
@@ -125,7 +129,9 @@ class TransformersBackend(Backend):
             "decoding": self._chat.decoding,
             **self._chat.settings(),
             "batch_size": self._batch_size,
-            "prefix_sharing": self._sharing,
+            "prefix_sharing": (
+                f"off: {self._unshared}" if self._unshared else f"on, in part: {_APART}" if self._is_partial else "on"
+            ),
         }
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
@@ -148,36 +154,37 @@ class TransformersBackend(Backend):
 
     def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:
         def run(prompts: Sequence[RenderedPrompt]) -> list[Output]:
-            part = partial(self._run, window, replace(job, prompts=prompts))
-            outputs, self._batch_size = fitting(part, self._batch_size)
+            outputs, self._batch_size = fitting(
+                partial(self._run, window, replace(job, prompts=prompts)), self._batch_size
+            )
             return outputs
 
-        losses: dict[int, list[Any]] = {}
+        losses: dict[int, dict[int, Any]] = defaultdict(dict)
         for prompt, output in each_alone(job.prompts, run):
-            request = prompt.request
             if prompt.continuation is None:
                 yield respond(prompt, output, window, words)
                 continue
             # The losses of one request come one by one.
-            of_request = losses.setdefault(id(request), [None] * len(request.continuations))
+            of_request = losses[id(prompt.request)]
             of_request[prompt.continuation] = output
-            if all(loss is not None for loss in of_request):
-                failed = [loss for loss in of_request if isinstance(loss, DataError)]
-                yield respond(prompt, failed[0] if failed else tuple(of_request), window)
+            if len(of_request) == len(prompt.request.continuations):
+                in_order = tuple(of_request[index] for index in sorted(of_request))
+                failed = [loss for loss in in_order if isinstance(loss, DataError)]
+                yield respond(prompt, failed[0] if failed else in_order, window)
 
     def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Output]:
         """The output of each sequence, with prefix sharing where it is possible."""
         placed = [index for index, prompt in enumerate(job.prompts) if prompt.is_placed]
         apart = [index for index, prompt in enumerate(job.prompts) if not prompt.is_placed]
-        if apart and self._engine is not None and not self._apart:
-            self._apart = True
-            text = f"model '{self._name}' runs some requests without prefix sharing, which is slower: {_APART}."
-            warnings.warn(text, stacklevel=2)
+        if apart and self._engine is not None and not self._is_partial:
+            self._is_partial = True
+            self._warn(f"runs some requests without prefix sharing, which is slower: {_APART}")
         outputs: list[Output] = []
         for indices in filter(None, (placed, apart)):
             part = replace(job, prompts=[job.prompts[index] for index in indices])
-            shared = self._run_shared(window, part, batch_size) if indices is placed else None
-            results = self._plain.run(part, window.sources, batch_size) if shared is None else shared
+            results = self._run_shared(window, part, batch_size) if indices is placed else None
+            if results is None:
+                results = self._plain.run(part, window.sources, batch_size)
             outputs += [(indices[index], result) for index, result in results]
         return outputs
 
@@ -186,21 +193,18 @@ class TransformersBackend(Backend):
         if self._engine is None:
             return None
         try:
-            prefixes = shared_prefixes(job.prompts)
-            if bool(prefixes.nodes) not in self._compared:
-                self._compare(self._engine, window, job, prefixes)
-                self._compared.add(bool(prefixes.nodes))
-            return self._engine.run(job, prefixes, batch_size)
+            root = shared_prefixes(job.prompts)
+            if bool(root.children) not in self._compared:
+                self._compare(self._engine, window, job, root)
+                self._compared.add(bool(root.children))
+            return self._engine.run(job, root, batch_size)
         except UnsharableError as error:
             self._stop_sharing(error)
             return None
 
-    def _compare(self, engine: Engine, window: PreparedRequests, job: Job, prefixes: SharedPrefixes) -> None:
-        """Compare the logits of two sequences with and without prefix sharing, whatever the architecture.
-
-        The two sequences share a prefix if any do.
-        """
-        indices = prefixes.nodes[0].sequences() if prefixes.nodes else prefixes.singles
+    def _compare(self, engine: Engine, window: PreparedRequests, job: Job, root: Node) -> None:
+        """Compare the logits of two sequences, which share a prefix if any do, with and without prefix sharing."""
+        indices = root.children[0].sequences() if root.children else root.leaves
         first = [replace(job.prompts[index], scored=0) for index in indices[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
@@ -224,28 +228,12 @@ class TransformersBackend(Backend):
     def _make_renderer(self) -> Renderer:
         return Renderer(self._processor, _image_token_id(self._model.config), name=self._name, chat=self._chat)
 
-    def _make_engine(self) -> None:
-        tokenizer = self._processor.tokenizer
-        try:
-            self._engine = Engine(
-                self._model,
-                pad_token_id=tokenizer.pad_token_id,
-                decode=text_decoder(tokenizer),
-                feature_bytes=_FEATURE_BYTES,
-            )
-        except UnsharableError as error:
-            self._stop_sharing(error)
-
-    @property
-    def _sharing(self) -> str:
-        if self._unshared:
-            return f"off: {self._unshared}"
-        return f"on, in part: {_APART}" if self._apart else "on"
-
     def _stop_sharing(self, error: UnsharableError) -> None:
         self._engine, self._unshared = None, str(error)
-        text = f"model '{self._name}' runs each request without prefix sharing, which is slower: {error}."
-        warnings.warn(text, stacklevel=3)
+        self._warn(f"runs each request without prefix sharing, which is slower: {error}")
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(f"model '{self._name}' {text}.", stacklevel=3)
 
 
 def _image_token_id(config: Any) -> int:

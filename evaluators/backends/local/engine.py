@@ -10,9 +10,9 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.chat_options import Sampling
-from eyechart.evaluators.backends.local.features import Features, ImageFeatures
+from eyechart.evaluators.backends.local.features import ImageFeatures
 from eyechart.evaluators.backends.local.kv_cache import KVCache
-from eyechart.evaluators.backends.local.prefixes import Node, SharedPrefixes
+from eyechart.evaluators.backends.local.prefixes import Node
 from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.backends.local.sampling import TokenSampler
@@ -24,11 +24,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """A generated text."""
+    """A generated text; `is_cut` if it reached the maximum length before its end."""
 
     text: str
     is_cut: bool
-    """Whether the text reached the maximum length before its end."""
 
 
 Output = tuple[int, GeneratedText | list[float] | Loss]
@@ -65,36 +64,27 @@ class Engine:
 
     Args:
         model: The model.
-        pad_token_id: Token to pad with.
-        decode: From the tokens of a text to the text.
+        tokenizer: Its tokenizer, with a padding token.
         feature_bytes: Bytes of image features to keep for later sequences.
+
+    Raises:
+        UnsharableError: The model does not support prefix sharing.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        *,
-        pad_token_id: int,
-        decode: Callable[[list[int]], str],
-        feature_bytes: int,
-    ) -> None:
-        """Check that the model supports prefix sharing.
-
-        Raises:
-            UnsharableError: The model does not support it.
-        """
-        self.reader = Reader(model, pad_token_id)
-        self.positions = Positions(model)
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, feature_bytes: int) -> None:
+        """Check that the model supports prefix sharing."""
+        self.model = model
+        self.reader = Reader(model, tokenizer.pad_token_id)
         self.features = ImageFeatures(model, capacity=feature_bytes)
         self.ends = end_tokens(model)
-        self.decode = decode
+        self.decode = text_decoder(tokenizer)
 
-    def run(self, job: Job, prefixes: SharedPrefixes, batch_size: int) -> list[Output]:
+    def run(self, job: Job, root: Node, batch_size: int) -> list[Output]:
         """Run a job.
 
         Args:
             job: The sequences.
-            prefixes: The prefixes that they share.
+            root: The tree of the prefixes that they share.
             batch_size: Sequences per forward pass.
 
         Returns:
@@ -103,64 +93,49 @@ class Engine:
         Raises:
             UnsharableError: The model turns out not to support prefix sharing.
         """
-        narrow = restrict_lm_head(self.reader.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
+        narrow = restrict_lm_head(self.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
-            runner = _Run(self, job, batch_size, bool(is_narrow))
-            return [*runner.singles(prefixes.singles), *runner.nodes(prefixes.nodes)]
+            columns = slice(None) if is_narrow else list(job.tokens)
+            return list(_Run(self, job, batch_size, columns).continue_from([root], None))
 
 
 class _Run:
-    """One running job."""
+    """One running job: walks the tree of prefixes, from each batch of nodes to the sequences and nodes below it."""
 
-    def __init__(self, engine: Engine, job: Job, batch_size: int, is_narrow: bool) -> None:
+    def __init__(self, engine: Engine, job: Job, batch_size: int, columns: slice | list[int]) -> None:
         self._engine = engine
         self._job = job
         self._batch_size = batch_size
-        self._is_narrow = is_narrow
-        self._positions = [engine.positions.of(prompt, job.inputs) for prompt in job.prompts]
+        self._columns = columns
+        self._positions = [token_positions(engine.model, prompt, job.inputs) for prompt in job.prompts]
 
-    def singles(self, indices: Sequence[int]) -> Iterator[Output]:
-        """Run sequences without prefix sharing."""
-        by_length = sorted(indices, key=lambda index: len(self._job.prompts[index].ids))
-        for batch in _batches(by_length, self._batch_size):
-            yield from self._finish(None, [(0, index) for index in batch], 0)
-
-    def nodes(
-        self, nodes: Sequence[Node], kv_cache: KVCache | None = None, rows: Sequence[int] = ()
-    ) -> Iterator[Output]:
-        """Run prefixes, each continuing a row of the cache, and all sequences that continue them."""
+    def continue_from(self, nodes: Sequence[Node], kv_cache: KVCache | None) -> Iterator[Output]:
+        """Run all that continues these prefixes, which are the rows of the cache; None for the empty prefix."""
+        leaves = [
+            (row, self._chunk(index, node.end, len(self._job.prompts[index].ids)), index)
+            for row, node in enumerate(nodes)
+            for index in node.leaves
+        ]
+        for leaf_batch in _batches(sorted(leaves, key=lambda leaf: len(leaf[1].ids)), self._batch_size):
+            rows, chunks, indices = zip(*leaf_batch, strict=True)
+            yield from self._finish(kv_cache, rows, chunks, indices)
         # Prefixes with similar numbers of sequences are run together, so that the sequences fill their batches.
-        order = sorted(range(len(nodes)), key=lambda place: (len(nodes[place].sequences()), nodes[place].end))
-        per_batch = max(1, self._batch_size // max((len(node.sequences()) for node in nodes), default=1))
-        for batch in _batches(order, per_batch):
-            part = [nodes[place] for place in batch]
-            chunks = [self._chunk(node.first, node.start, node.end) for node in part]
-            read, _ = self._extend(kv_cache, [rows[place] for place in batch] if kv_cache else [], chunks, keep=1)
-            leaves = [(row, index) for row, node in enumerate(part) for index in node.leaves]
-            start = {index: node.end for node in part for index in node.leaves}
-            leaves.sort(key=lambda leaf: len(self._job.prompts[leaf[1]].ids) - start[leaf[1]])
-            for leaf_batch in _batches(leaves, self._batch_size):
-                yield from self._finish(read, leaf_batch, start)
-            children = [(row, child) for row, node in enumerate(part) for child in node.children]
-            if children:
-                yield from self.nodes([child for _, child in children], read, [row for row, _ in children])
+        children = [(row, child, len(child.sequences())) for row, node in enumerate(nodes) for child in node.children]
+        children.sort(key=lambda child: (child[2], child[1].end))
+        per_batch = max(1, self._batch_size // max((count for *_, count in children), default=1))
+        for batch in _batches(children, per_batch):
+            rows, prefixes, _ = zip(*batch, strict=True)
+            chunks = [self._chunk(node.first, node.start, node.end) for node in prefixes]
+            yield from self.continue_from(prefixes, self._extend(kv_cache, rows, chunks, keep=1)[0])
 
     def _finish(
-        self, kv_cache: KVCache | None, leaves: Sequence[tuple[int, int]], start: Mapping[int, int] | int
+        self, kv_cache: KVCache | None, rows: Sequence[int], chunks: Sequence[Chunk], indices: Sequence[int]
     ) -> Iterator[Output]:
         """Run the rest of sequences, each continuing a row of the cache."""
-        indices = [index for _, index in leaves]
         prompts = [self._job.prompts[index] for index in indices]
-        begins = [start if isinstance(start, int) else start[index] for index in indices]
-        chunks = [
-            self._chunk(index, begin, len(prompt.ids))
-            for index, begin, prompt in zip(indices, begins, prompts, strict=True)
-        ]
-        keep = max(prompt.kept for prompt in prompts)
-        read, logits = self._extend(kv_cache, [row for row, _ in leaves], chunks, keep=keep)
+        read, logits = self._extend(kv_cache, rows, chunks, keep=max(prompt.needed_logits for prompt in prompts))
         if self._job.output_type is OutputType.LOGITS:
-            columns = slice(None) if self._is_narrow else list(self._job.tokens)
-            yield from zip(indices, logits[:, -1, columns].float().tolist(), strict=True)
+            yield from zip(indices, logits[:, -1, self._columns].float().tolist(), strict=True)
         elif self._job.output_type is OutputType.LOSSES:
             yield from zip(indices, map(continuation_loss, prompts, logits), strict=True)
         else:
@@ -177,69 +152,57 @@ class _Run:
         positions = torch.stack([chunk.positions[:, -1].max().expand(chunk.positions.shape[0]) for chunk in chunks], 1)
         for step in range(self._job.max_new_tokens):
             tokens = logits.argmax(dim=-1).tolist() if sampler is None else sampler.draw(logits, live)
-            kept = [row for row, token in enumerate(tokens) if token not in self._engine.ends]
-            for row in kept:
+            going_on = [row for row, token in enumerate(tokens) if token not in self._engine.ends]
+            for row in going_on:
                 texts[live[row]].append(tokens[row])
-            if not kept or step == self._job.max_new_tokens - 1:
+            if not going_on or step == self._job.max_new_tokens - 1:
                 break
-            if len(kept) < len(live):
-                kv_cache, live = kv_cache.select(kept, self._job.max_new_tokens - step), [live[row] for row in kept]
-                positions = positions[:, kept]
+            if len(going_on) < len(live):
+                kv_cache = kv_cache.select(going_on, self._job.max_new_tokens - step)
+                live, positions = [live[row] for row in going_on], positions[:, going_on]
             positions = positions + 1
-            kv_cache, last = self._engine.reader.follow(kv_cache, [tokens[row] for row in kept], positions)
+            following = [Chunk([tokens[row]], positions[:, [new]]) for new, row in enumerate(going_on)]
+            kv_cache, last = self._engine.reader.extend(kv_cache, following)
             logits = last[:, -1]
         return texts
 
     def _extend(
         self, kv_cache: KVCache | None, rows: Sequence[int], chunks: Sequence[Chunk], keep: int
     ) -> tuple[KVCache, torch.Tensor]:
+        """Append chunks to copies of rows of the cache."""
         keys = [key for chunk in chunks for key in chunk.images]
-        features: Features = self._engine.features.prepare(self._job.inputs, keys, self._batch_size)
+        features = self._engine.features.encoder_outputs(self._job.inputs, keys, self._batch_size)
         room = self._job.max_new_tokens if self._job.output_type is OutputType.TEXT else 0
-        return self._engine.reader.extend(kv_cache, rows, chunks, features, keep=keep, room=room)
+        if kv_cache is not None:
+            kv_cache = kv_cache.select(rows, max(len(chunk.ids) for chunk in chunks) + room)
+        return self._engine.reader.extend(kv_cache, chunks, features, keep=keep, room=room)
 
     def _chunk(self, index: int, start: int, end: int) -> Chunk:
         prompt = self._job.prompts[index]
-        places = zip(prompt.images, prompt.begins, strict=True)
         return Chunk(
             ids=prompt.ids[start:end],
             positions=self._positions[index][:, start:end],
             types=None if prompt.types is None else prompt.types[start:end],
-            images=[key for key, begin in places if start <= begin < end],
+            images=[key for key, begin in zip(prompt.images, prompt.begins, strict=True) if start <= begin < end],
         )
 
 
-class Positions:
-    """Counts positions: one per token, or three in models such as Qwen2-VL, which count rows and columns of images.
+def token_positions(model: PreTrainedModel, prompt: RenderedPrompt, inputs: Mapping[str, ImageInputs]) -> torch.Tensor:
+    """Positions of a sequence's tokens, shape (kinds of position, tokens), on the CPU.
 
-    Args:
-        model: The model.
+    A token has one position, or three in models such as Qwen2-VL, which count rows and columns of images.
     """
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        """Look up how the model counts."""
-        self._index = getattr(getattr(model, "model", model), "get_rope_index", None)
-        self._named = set(inspect.signature(self._index).parameters) if self._index else set()
-
-    def of(self, prompt: RenderedPrompt, inputs: Mapping[str, ImageInputs]) -> torch.Tensor:
-        """Positions of a sequence's tokens, shape (1 or 3, tokens), on the CPU.
-
-        Args:
-            prompt: The sequence.
-            inputs: Pixels of its images, by key; not needed if every token has one position.
-        """
-        if self._index is None:
-            return torch.arange(len(prompt.ids))[None]
-        arguments = {
-            name: torch.cat([inputs[key].tensors[name] for key in prompt.images])
-            for name in ("image_grid_thw",)
-            if prompt.images and name in self._named
-        }
-        if "mm_token_type_ids" in self._named:
-            arguments["mm_token_type_ids"] = torch.as_tensor([prompt.types or [0] * len(prompt.ids)])
-        # Each sequence is counted separately, so that nothing is carried over from another one.
-        positions, _ = self._index(torch.as_tensor([prompt.ids]), **arguments)
-        return positions[:, 0]
+    index = getattr(getattr(model, "model", model), "get_rope_index", None)
+    if index is None:
+        return torch.arange(len(prompt.ids))[None]
+    parameters, arguments = inspect.signature(index).parameters, {}
+    if prompt.images and "image_grid_thw" in parameters:
+        arguments["image_grid_thw"] = torch.cat([inputs[key].tensors["image_grid_thw"] for key in prompt.images])
+    if "mm_token_type_ids" in parameters:
+        arguments["mm_token_type_ids"] = torch.as_tensor([prompt.types or [0] * len(prompt.ids)])
+    # Each sequence is counted separately, so that nothing is carried over from another one.
+    positions, _ = index(torch.as_tensor([prompt.ids]), **arguments)
+    return positions[:, 0]
 
 
 def end_tokens(model: PreTrainedModel) -> frozenset[int]:
@@ -258,7 +221,7 @@ def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], st
 
 def continuation_loss(prompt: RenderedPrompt, logits: torch.Tensor) -> Loss:
     """Loss of the continuation at the end of a sequence; logits have the shape (at least scored + 1, vocabulary)."""
-    before = logits[-prompt.kept : -1].float().log_softmax(dim=-1)
+    before = logits[-prompt.needed_logits : -1].float().log_softmax(dim=-1)
     tokens = torch.as_tensor(prompt.ids[-prompt.scored :], device=logits.device)
     total = -before.gather(1, tokens[:, None]).sum()
     return Loss(total=float(total), tokens=prompt.scored)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from eyechart.evaluators.backends.local.kv_cache import UnsharableError
 from eyechart.evaluators.backends.local.rendering import ImageInputs
@@ -25,41 +26,46 @@ class ImageFeatures:
         """Start without features."""
         self._model = model
         self._capacity = capacity
-        self._kept: OrderedDict[str, torch.Tensor] = OrderedDict()
+        self._cache: OrderedDict[str, torch.Tensor] = OrderedDict()
         self._bytes = 0
         self._listed = False
 
-    def prepare(self, inputs: Mapping[str, ImageInputs], keys: Sequence[str], batch_size: int) -> "Features":
-        """Encode the images whose features are not in the cache.
+    def encoder_outputs(
+        self, inputs: Mapping[str, ImageInputs], keys: Sequence[str], batch_size: int
+    ) -> dict[str, Any] | None:
+        """Features of images in this order, in the form of the model's `mm_encoder_outputs`; None without images.
 
         Args:
             inputs: Key to pixels, at least of the images without features.
-            keys: Images that are about to be used.
+            keys: The images; they may repeat.
             batch_size: Images per forward pass of the encoder.
 
-        Returns:
-            The features of these images, which stay valid when the cache drops them.
+        Raises:
+            UnsharableError: The model's vision encoder gives other outputs.
         """
-        found: dict[str, torch.Tensor] = {}
-        missing: list[str] = []
-        for key in dict.fromkeys(keys):
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                found[key] = self._kept[key]
-            else:
-                missing.append(key)
+        if not keys:
+            return None
+        features = {key: self._cache[key] for key in keys if key in self._cache}
         by_shape: dict[Any, list[str]] = {}
-        for key in missing:
-            shape = tuple((name, tuple(value.shape)) for name, value in inputs[key].tensors.items())
-            by_shape.setdefault(shape, []).append(key)
+        for key in dict.fromkeys(keys):
+            if key in features:
+                self._cache.move_to_end(key)
+            else:
+                shape = tuple((name, tuple(value.shape)) for name, value in inputs[key].tensors.items())
+                by_shape.setdefault(shape, []).append(key)
         for alike in by_shape.values():
             for start in range(0, len(alike), batch_size):
-                part = alike[start : start + batch_size]
-                encoded = self._encode([inputs[key] for key in part])
-                found.update(zip(part, encoded, strict=True))
-        for key in missing:
-            self._keep(key, found[key])
-        return Features(found, listed=self._listed)
+                batch = alike[start : start + batch_size]
+                features.update(zip(batch, self._encode([inputs[key] for key in batch]), strict=True))
+        for key in features:
+            if key not in self._cache:
+                self._cache[key] = features[key]
+                self._bytes += features[key].nbytes
+        while self._bytes > self._capacity:
+            self._bytes -= self._cache.popitem(last=False)[1].nbytes
+        # Models concatenate the features of all images, so they can be passed as the features of one image.
+        joined = torch.cat([features[key] for key in keys])
+        return {"image": BaseModelOutputWithPooling(pooler_output=[joined] if self._listed else joined[None])}
 
     def _encode(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
         """Features of images whose inputs have the same shapes, (tokens, width) each."""
@@ -82,34 +88,3 @@ class ImageFeatures:
             raise UnsharableError(f"its vision encoder gives {len(joined)} features for {sum(sizes)} image tokens")
         # Copies, because views would keep the complete batch in memory.
         return [part.clone() for part in joined.split(sizes)]
-
-    def _keep(self, key: str, features: torch.Tensor) -> None:
-        self._kept[key] = features
-        self._bytes += features.nbytes
-        while self._bytes > self._capacity:
-            _, oldest = self._kept.popitem(last=False)
-            self._bytes -= oldest.nbytes
-
-
-class Features:
-    """Features of images.
-
-    Args:
-        by_key: Key to features, shape (tokens, width).
-        listed: Whether the model takes the features of the images as a list; otherwise it takes a batch.
-    """
-
-    def __init__(self, by_key: Mapping[str, torch.Tensor], *, listed: bool) -> None:
-        """Keep the features."""
-        self._by_key = by_key
-        self._listed = listed
-
-    def encoder_outputs(self, keys: Sequence[str]) -> dict[str, Any] | None:
-        """Features of images in this order, in the form of the model's `mm_encoder_outputs`; None without images."""
-        from transformers.modeling_outputs import BaseModelOutputWithPooling
-
-        if not keys:
-            return None
-        # Models concatenate the features of all images, so they can be passed as the features of one image.
-        joined = torch.cat([self._by_key[key] for key in keys])
-        return {"image": BaseModelOutputWithPooling(pooler_output=[joined] if self._listed else joined[None])}

@@ -42,6 +42,13 @@ class PreparedRequests:
         """Size of the pixels."""
         return sum(tensor.nbytes for inputs in self.inputs.values() for tensor in inputs.tensors.values())
 
+    def add(self, other: "PreparedRequests") -> None:
+        """Add others."""
+        self.prompts += other.prompts
+        self.sources |= other.sources
+        self.inputs |= other.inputs
+        self.failed += other.failed
+
 
 class RequestRenderer(Protocol):
     """Renders requests to sequences and images to pixels; each thread has its own."""
@@ -72,10 +79,10 @@ def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
     # Requests about the same row have the same image object, which is read once.
     keys: dict[int, object] = {}
     for request in requests:
-        place = id(request.images[0]) if request.images else id(request)
-        if place not in keys:
-            keys[place] = _first_image(request)
-        groups.setdefault(keys[place], []).append(request)
+        source = id(request.images[0]) if request.images else id(request)
+        if source not in keys:
+            keys[source] = _first_image(request)
+        groups.setdefault(keys[source], []).append(request)
     return sorted(groups.values(), key=lambda group: max(map(_length, group)))
 
 
@@ -107,15 +114,13 @@ class Preparer:
             try:
                 while True:
                     # Enough for the next window, but limited, so that a long run does not keep all its images.
-                    while len(waiting) < least + self._workers and not (
-                        waiting and _bytes_ready(waiting) > _MOST_BYTES
-                    ):
+                    while len(waiting) < least + self._workers and _bytes_ready(waiting) <= _MOST_BYTES:
                         if (group := next(left, None)) is None:
                             break
                         waiting.append(thread_pool.submit(self._prepare, group))
                     if not waiting:
                         break
-                    _add(window, waiting.popleft().result())
+                    window.add(waiting.popleft().result())
                     if len(window.prompts) + len(window.failed) >= least or window.nbytes > _MOST_BYTES:
                         yield window
                         window = PreparedRequests()
@@ -126,59 +131,51 @@ class Preparer:
                     future.cancel()
 
     def _prepare(self, requests: list[Request]) -> PreparedRequests:
+        """Decode and render requests; those that fail become error responses."""
         # Each thread has its own renderer, because tokenizers are not thread-safe; reused, because copying one is slow.
         try:
             renderer = self._idle.pop()
         except IndexError:
             renderer = self._make_renderer()
+        group = PreparedRequests()
+        keys: dict[int, str] = {}
+        images: dict[str, Image.Image] = {}
         try:
-            return prepare(requests, renderer)
+            for request in requests:
+                try:
+                    for source in request.images:
+                        key = keys[id(source)] = keys.get(id(source)) or image_digest(source)
+                        if key not in group.inputs:
+                            images[key] = decode_image(source)
+                            group.sources[key], group.inputs[key] = source, renderer.image(images[key])
+                    shown = tuple(keys[id(source)] for source in request.images)
+                    sizes = [group.inputs[key].tokens for key in shown]
+                    group.prompts += renderer.prompts(request, [images[key] for key in shown], shown, sizes)
+                except BadImageError as error:
+                    group.failed.append(Response(request, error=error))
+                except EyechartError:
+                    raise
+                # Processors can raise any kind of error; one bad item must not make the others fail.
+                except Exception as error:
+                    group.failed.append(Response(request, error=model_failure(error)))
         finally:
             renderer.forget_images()
             self._idle.append(renderer)
+        return group
 
 
-def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
-    """Size of the pixels that are prepared and waiting."""
-    ready = (future for future in waiting if future.done() and not future.exception())
-    return sum(future.result().nbytes for future in ready)
-
-
-def prepare(requests: Sequence[Request], renderer: RequestRenderer) -> PreparedRequests:
-    """Decode and render requests; those that fail become error responses."""
-    group = PreparedRequests()
-    by_source: dict[int, str] = {}
-    images: dict[str, Image.Image] = {}
-    for request in requests:
-        try:
-            for source in request.images:
-                if id(source) not in by_source:
-                    by_source[id(source)] = _prepare_image(source, group, images, renderer)
-            keys = tuple(by_source[id(source)] for source in request.images)
-            sizes = [group.inputs[key].tokens for key in keys]
-            group.prompts += renderer.prompts(request, [images[key] for key in keys], keys, sizes)
-        except BadImageError as error:
-            group.failed.append(Response(request, error=error))
-        except EyechartError:
-            raise
-        # Processors can raise any kind of error; one bad item must not make the others fail.
-        except Exception as error:
-            group.failed.append(Response(request, error=model_failure(error)))
-    return group
-
-
-def respond(prompt: RenderedPrompt, found: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
+def respond(prompt: RenderedPrompt, output: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
     """The response to a sequence's request.
 
     Args:
         prompt: The sequence.
-        found: The text, the logits in the order of the words, the losses, or the error.
+        output: The text, the logits in the order of the words, the losses, or the error.
         window: The window of the sequence, for its images.
         words: The words of the logits.
     """
     request = prompt.request
-    if isinstance(found, DataError):
-        return Response(request, error=found)
+    if isinstance(output, DataError):
+        return Response(request, error=output)
     # Unknown if the processor tiles several images differently from a single one, which was counted.
     reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
     response = Response(
@@ -188,34 +185,19 @@ def respond(prompt: RenderedPrompt, found: Any, window: PreparedRequests, words:
     )
     if request.output_type is OutputType.TEXT:
         # If the prompt itself opens the reasoning, the reply has no opening tag.
-        text = f"<think>{found.text}" if opens_reasoning(prompt.text) else found.text
-        return replace(response, text=text, finish_reason=LENGTH if found.is_cut else STOP)
-    if request.output_type is OutputType.LOSSES:
-        totals = [loss.total for loss in found]
-        if not all(map(math.isfinite, totals)):
-            return Response(request, error=DataError(f"the model's losses of the continuations are {totals}"))
-        return replace(response, losses=found)
-    if not all(math.isfinite(value) for value in found):
-        return Response(request, error=DataError(f"the model's logits of {', '.join(words)} are {found}"))
-    return replace(response, logits=dict(zip(words, found, strict=True)))
+        text = f"<think>{output.text}" if opens_reasoning(prompt.text) else output.text
+        return replace(response, text=text, finish_reason=LENGTH if output.is_cut else STOP)
+    is_loss = request.output_type is OutputType.LOSSES
+    values = [loss.total for loss in output] if is_loss else output
+    if not all(map(math.isfinite, values)):
+        kind = "losses of the continuations" if is_loss else f"logits of {', '.join(words)}"
+        return Response(request, error=DataError(f"the model's {kind} are {values}"))
+    return replace(response, **({"losses": output} if is_loss else {"logits": dict(zip(words, values, strict=True))}))
 
 
-def _prepare_image(
-    source: object, group: PreparedRequests, images: dict[str, Image.Image], renderer: RequestRenderer
-) -> str:
-    """Decode and preprocess an image, unless an equal one already was; returns its key."""
-    key = image_digest(source)
-    if key not in images:
-        images[key] = decode_image(source)
-        group.sources[key], group.inputs[key] = source, renderer.image(images[key])
-    return key
-
-
-def _add(window: PreparedRequests, group: PreparedRequests) -> None:
-    window.prompts += group.prompts
-    window.sources |= group.sources
-    window.inputs |= group.inputs
-    window.failed += group.failed
+def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
+    """Size of the pixels that are prepared and waiting."""
+    return sum(future.result().nbytes for future in waiting if future.done() and not future.exception())
 
 
 def _first_image(request: Request) -> object:

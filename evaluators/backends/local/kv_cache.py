@@ -33,20 +33,16 @@ class KVCache:
 
         Args:
             rows: The rows.
-            room: Number of tokens that will be appended.
+            room: Number of tokens that will be appended; appending more is possible but slower.
         """
         index = torch.as_tensor(rows, device=self.mask.device)
-        return KVCache(copy_rows(self.cache, rows, room), self.mask[index], self.types[index])
+        cache = copy.copy(self.cache)
+        cache.layers = [_copied_layer(layer, rows, room) for layer in self.cache.layers]
+        return KVCache(cache, self.mask[index], self.types[index])
 
 
 class PreallocatedLayer(DynamicLayer):
-    """A layer that appends tokens in place as long as there is room.
-
-    Args:
-        layer: The layer whose rows are copied.
-        rows: The rows to copy; rows may repeat.
-        room: Number of tokens that can be appended in place.
-    """
+    """A copy of a layer's rows that appends tokens in place as long as there is room."""
 
     def __init__(self, layer: DynamicLayer, rows: Sequence[int], room: int) -> None:
         """Copy the rows."""
@@ -70,21 +66,8 @@ class PreallocatedLayer(DynamicLayer):
         self.keys, self.values = (store[..., :length, :] for store in self._stores)
 
 
-def copy_rows(cache: DynamicCache, rows: Sequence[int], room: int) -> DynamicCache:
-    """Copy rows of a cache.
-
-    Args:
-        cache: The cache, which is not changed.
-        rows: The rows to copy; rows may repeat.
-        room: Number of tokens that will be appended; appending more is possible but slower.
-    """
-    copied = copy.copy(cache)
-    copied.layers = [_copied_layer(layer, rows, room) for layer in cache.layers]
-    return copied
-
-
 def check_cache(cache: Any) -> None:
-    """Raise `UnsharableError` for a cache whose rows `copy_rows` cannot copy."""
+    """Raise `UnsharableError` for a cache whose rows `KVCache.select` cannot copy."""
     kinds = {type(layer) for layer in getattr(cache, "layers", [])}
     if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, PreallocatedLayer}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no layers"
@@ -94,15 +77,15 @@ def check_cache(cache: Any) -> None:
 def _copied_layer(layer: DynamicLayer, rows: Sequence[int], room: int) -> DynamicLayer:
     if isinstance(layer, DynamicSlidingWindowLayer):
         # Here it never exceeds its window, where it would drop tokens, but it needs its own count of tokens.
-        own = copy.copy(layer)
-        own.batch_select_indices(torch.as_tensor(rows, device=layer.device))
-        return own
+        copied = copy.copy(layer)
+        copied.batch_select_indices(torch.as_tensor(rows, device=layer.device))
+        return copied
     return PreallocatedLayer(layer, rows, room)
 
 
 def _copied(tensor: torch.Tensor, rows: Sequence[int], room: int) -> torch.Tensor:
     _, heads, length, width = tensor.shape
     copied = tensor.new_empty((len(rows), heads, length + room, width))
-    for place, row in enumerate(rows):
-        copied[place, :, :length] = tensor[row]
+    for index, row in enumerate(rows):
+        copied[index, :, :length] = tensor[row]
     return copied

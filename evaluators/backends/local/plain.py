@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import LogitsProcessor, PreTrainedModel, ProcessorMixin
+from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.engine import (
@@ -17,7 +17,7 @@ from eyechart.evaluators.backends.local.engine import (
     end_tokens,
     text_decoder,
 )
-from eyechart.evaluators.backends.local.rendering import RenderedPrompt
+from eyechart.evaluators.backends.local.rendering import special_tokens_option
 from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
 
@@ -50,43 +50,14 @@ class PlainRunner:
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):
             batch = by_length[start : start + batch_size]
-            inputs = self._inputs([job.prompts[index] for index in batch], sources)
             with torch.inference_mode():
-                outputs += zip(batch, self._answers(job, batch, inputs), strict=True)
+                outputs += zip(batch, self._answers(job, batch, sources), strict=True)
         return outputs
 
     def _answers(
-        self, job: Job, batch: Sequence[int], inputs: dict[str, torch.Tensor]
+        self, job: Job, batch: Sequence[int], sources: Mapping[str, Any]
     ) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
-        if job.output_type is OutputType.TEXT:
-            return self._generate(inputs, job.max_new_tokens, job.sampler(batch))
-        if _takes_plain_positions(self._model):
-            # By default, a forward pass counts positions from the padding; `generate` does not.
-            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         prompts = [job.prompts[index] for index in batch]
-        logits = self._model(**inputs, logits_to_keep=max(prompt.kept for prompt in prompts)).logits
-        if job.output_type is OutputType.LOGITS:
-            return logits[:, -1, list(job.tokens)].float().tolist()
-        return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
-
-    def _generate(
-        self, inputs: dict[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler | None
-    ) -> list[GeneratedText]:
-        tokenizer = self._processor.tokenizer
-        ends = end_tokens(self._model)
-        with _plain_greedy(self._model, tokenizer.pad_token_id):
-            drawn = [] if sampler is None else [_Drawn(sampler)]
-            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens, logits_processor=drawn)
-        written = output[:, inputs["input_ids"].shape[1] :]
-        decode = text_decoder(tokenizer)
-        return [
-            GeneratedText(decode(tokens), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
-            for tokens in written.tolist()
-        ]
-
-    def _inputs(self, prompts: Sequence[RenderedPrompt], sources: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        bos = self._processor.tokenizer.bos_token
-        special = {"add_special_tokens": False} if bos is not None and prompts[0].text.startswith(bos) else {}
         shown = [[decode_image(sources[key]) for key in prompt.images] for prompt in prompts]
         inputs = self._processor(
             text=[prompt.continued for prompt in prompts],
@@ -94,13 +65,34 @@ class PlainRunner:
             return_tensors="pt",
             padding=True,
             padding_side="left",
-            **special,
-        )
-        return inputs.to(self._model.device, dtype=self._model.dtype)
+            **special_tokens_option(self._processor.tokenizer, prompts[0].text),
+        ).to(self._model.device, dtype=self._model.dtype)
+        if job.output_type is OutputType.TEXT:
+            return self._generate(inputs, job.max_new_tokens, job.sampler(batch))
+        if _takes_plain_positions(self._model):
+            # By default, a forward pass counts positions from the padding; `generate` does not.
+            inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
+        logits = self._model(**inputs, logits_to_keep=max(prompt.needed_logits for prompt in prompts)).logits
+        if job.output_type is OutputType.LOGITS:
+            return logits[:, -1, list(job.tokens)].float().tolist()
+        return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
+
+    def _generate(
+        self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler | None
+    ) -> list[GeneratedText]:
+        tokenizer, ends = self._processor.tokenizer, end_tokens(self._model)
+        with _plain_greedy(self._model, tokenizer.pad_token_id):
+            processors = [] if sampler is None else [_SampledOnly(sampler)]
+            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens, logits_processor=processors)
+        decode = text_decoder(tokenizer)
+        return [
+            GeneratedText(decode(tokens), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
+            for tokens in output[:, inputs["input_ids"].shape[1] :].tolist()
+        ]
 
 
-class _Drawn(LogitsProcessor):
-    """Keeps only the sampled token, which greedy decoding then takes."""
+class _SampledOnly(LogitsProcessor):
+    """Leaves only the sampled token, which greedy decoding then takes."""
 
     def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler
@@ -114,15 +106,13 @@ class _Drawn(LogitsProcessor):
 @contextlib.contextmanager
 def _plain_greedy(model: PreTrainedModel, pad_token_id: int) -> Iterator[None]:
     """Generate with plain argmax: ignore sampling, penalties and beams in the model's generation config."""
-    from transformers import GenerationConfig
-
-    own = model.generation_config
-    tokens = {"eos_token_id": own.eos_token_id, "bos_token_id": own.bos_token_id, "pad_token_id": pad_token_id}
+    config = model.generation_config
+    tokens = {"eos_token_id": config.eos_token_id, "bos_token_id": config.bos_token_id, "pad_token_id": pad_token_id}
     model.generation_config = GenerationConfig(do_sample=False, num_beams=1, **tokens)
     try:
         yield
     finally:
-        model.generation_config = own
+        model.generation_config = config
 
 
 def _takes_plain_positions(model: PreTrainedModel) -> bool:

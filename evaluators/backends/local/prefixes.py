@@ -8,7 +8,6 @@ logits are wanted.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import NamedTuple
 
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import OutputType
@@ -19,7 +18,7 @@ _LEAST_SAVED = 32
 
 @dataclass
 class Node:
-    """A prefix that several sequences share.
+    """A prefix that several sequences share; in the root of a tree the empty one, which all share.
 
     Attributes:
         first: Index of one of the sequences.
@@ -29,9 +28,9 @@ class Node:
         children: Longer prefixes that some of the sequences share.
     """
 
-    first: int
-    start: int
-    end: int
+    first: int = 0
+    start: int = 0
+    end: int = 0
     leaves: list[int] = field(default_factory=list)
     children: list["Node"] = field(default_factory=list)
 
@@ -40,25 +39,16 @@ class Node:
         return self.leaves + [index for child in self.children for index in child.sequences()]
 
 
-class SharedPrefixes(NamedTuple):
-    """How to run sequences; each index is in one of the two."""
-
-    nodes: list[Node]
-    """Shared prefixes, each run once."""
-    singles: list[int]
-    """Indices of the sequences that share nothing."""
-
-
-def shared_prefixes(prompts: Sequence[RenderedPrompt]) -> SharedPrefixes:
-    """Find the prefixes that sequences share."""
-    nodes, singles = [], []
+def shared_prefixes(prompts: Sequence[RenderedPrompt]) -> Node:
+    """The tree of the prefixes that sequences share, each to be run once; the root is empty."""
+    root = Node()
     for part in _parts(prompts, range(len(prompts)), 0):
         node = _node(prompts, part, 0, 0) if len(part) > 1 else None
         if node is None or node.end == 0:
-            singles += part
+            root.leaves += part
         else:
-            nodes.append(node)
-    return SharedPrefixes(nodes, singles)
+            root.children.append(node)
+    return root
 
 
 def _parts(prompts: Sequence[RenderedPrompt], members: Sequence[int], level: int) -> list[list[int]]:
@@ -99,7 +89,7 @@ def _shared_length(prompts: Sequence[RenderedPrompt], members: Sequence[int], le
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     for index in members:
         prompt = prompts[index]
-        shared = min(shared, len(prompt.ids) - prompt.kept)
+        shared = min(shared, len(prompt.ids) - prompt.needed_logits)
         for begin in prompt.begins[level + 1 : level + 2]:
             shared = min(shared, begin)
         for begin, end in zip(prompt.begins[level:], prompt.ends[level:], strict=False):

@@ -1,8 +1,8 @@
 """Extends sequences that a model has read, with a key-value cache.
 
-`Reader.extend` takes rows of a cache, each any number of times, appends tokens to each row and returns the logits of
-the last tokens. Padding is put before the appended tokens, that is, between the prefix and its continuation. Mask and
-positions skip the padding, so a row's result does not depend on the other rows.
+`Reader.extend` appends tokens to each row of a cache and returns the logits of the last tokens. Padding is put before
+the appended tokens, that is, between the prefix and its continuation. Mask and positions skip the padding, so a row's
+result does not depend on the other rows.
 """
 
 import contextlib
@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from eyechart.evaluators.backends.local.features import Features
 from eyechart.evaluators.backends.local.kv_cache import KVCache, UnsharableError, check_cache
 
 
@@ -57,20 +56,18 @@ class Reader:
     def extend(
         self,
         kv_cache: KVCache | None,
-        rows: Sequence[int],
         chunks: Sequence[Chunk],
-        features: Features | None = None,
+        encoder_outputs: dict[str, Any] | None = None,
         *,
         keep: int = 1,
         room: int = 0,
     ) -> tuple[KVCache, torch.Tensor]:
-        """Append a chunk to each of some rows.
+        """Append a chunk to each row.
 
         Args:
-            kv_cache: The cache of the tokens read before; None for nothing. It is not changed.
-            rows: For each chunk, the row of `kv_cache` that it continues; ignored without a cache.
-            chunks: The tokens to append.
-            features: Features of the chunks' images.
+            kv_cache: The cache of the tokens read before, which is used up; None for nothing.
+            chunks: The tokens to append to each row.
+            encoder_outputs: Features of the chunks' images, in order; None without images.
             keep: Number of last tokens to return logits for.
             room: Number of tokens that will be appended later.
 
@@ -80,27 +77,6 @@ class Reader:
         Raises:
             UnsharableError: The model's cache or the length does not allow prefix sharing.
         """
-        width = max(len(chunk.ids) for chunk in chunks)
-        before = None if kv_cache is None else kv_cache.select(rows, width + room)
-        return self._read(before, chunks, features, keep, room)
-
-    def follow(self, kv_cache: KVCache, tokens: Sequence[int], positions: torch.Tensor) -> tuple[KVCache, torch.Tensor]:
-        """Append one token to every row; `kv_cache` is used up.
-
-        Args:
-            kv_cache: The cache of the tokens read before.
-            tokens: A token for each row.
-            positions: The positions of the tokens, shape (kinds of position, rows).
-
-        Returns:
-            The longer sequences and the logits, shape (rows, 1, vocabulary).
-        """
-        chunks = [Chunk([token], positions[:, [row]]) for row, token in enumerate(tokens)]
-        return self._read(kv_cache, chunks, None, 1, 0)
-
-    def _read(
-        self, kv_cache: KVCache | None, chunks: Sequence[Chunk], features: Features | None, keep: int, room: int
-    ) -> tuple[KVCache, torch.Tensor]:
         device = self.model.device
         width = max(len(chunk.ids) for chunk in chunks)
         kinds = chunks[0].positions.shape[0]
@@ -118,28 +94,24 @@ class Reader:
         ids, mask, types, positions = (value.to(device) for value in (ids, mask, types, positions))
         if kv_cache is not None:
             mask, types = torch.cat([kv_cache.mask, mask], dim=1), torch.cat([kv_cache.types, types], dim=1)
-        images = [key for chunk in chunks for key in chunk.images]
-        self._check_window(mask, room)
+        # Padding in the middle shifts a sliding window, and a moving window drops tokens of the shared prefix.
+        if self._window is not None and mask.shape[1] + room > self._window:
+            raise UnsharableError(f"its sliding attention window has {self._window} tokens, and a prompt is longer")
         arguments: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask,
             "position_ids": positions[0] if kinds == 1 else positions,
             "past_key_values": None if kv_cache is None else kv_cache.cache,
-            "mm_encoder_outputs": features.encoder_outputs(images) if features is not None else None,
+            "mm_encoder_outputs": encoder_outputs,
             "use_cache": True,
             "logits_to_keep": keep,
         }
-        if self._takes_types and images:
+        if self._takes_types and encoder_outputs is not None:
             # For the complete sequence, because the model indexes types from its beginning.
             arguments["token_type_ids"] = types
         output = self.model(**arguments)
         check_cache(output.past_key_values)
         return KVCache(output.past_key_values, mask, types), output.logits
-
-    def _check_window(self, mask: torch.Tensor, room: int) -> None:
-        # Padding in the middle shifts a sliding window, and a moving window drops tokens of the shared prefix.
-        if self._window is not None and mask.shape[1] + room > self._window:
-            raise UnsharableError(f"its sliding attention window has {self._window} tokens, and a prompt is longer")
 
 
 @contextlib.contextmanager

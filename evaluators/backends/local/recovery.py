@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
 
-_Asked = TypeVar("_Asked")
-_Found = TypeVar("_Found")
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
@@ -41,23 +40,19 @@ def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, in
     Raises:
         MemoryError: Memory runs out even with batch size 1.
     """
-    from accelerate.utils import find_executable_batch_size
+    from accelerate.utils.memory import clear_device_cache
 
-    def sized(size: int) -> tuple[_Result, int]:
+    while True:
         try:
-            return run(size), size
+            return run(batch_size), batch_size
         except RuntimeError as error:
-            if size > 1 or not is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
-            raise MemoryError(f"out of memory even with batch size 1: {error}") from error
-
-    try:
-        return sized(batch_size)
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-    sizes = iter(batch_size // 2**halvings for halvings in range(2, batch_size.bit_length()))
-    return find_executable_batch_size(sized, batch_size // 2, reduce_batch_size_fn=lambda: next(sizes))()
+            if batch_size == 1:
+                raise MemoryError(f"out of memory even with batch size 1: {error}") from error
+        # Outside of `except`, where the traceback's frames hold the tensors that filled the memory.
+        clear_device_cache(garbage_collection=True)
+        batch_size //= 2
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -68,12 +63,12 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def each_alone(
-    asked: Sequence[_Asked], run: Callable[[Sequence[_Asked]], Sequence[tuple[int, _Found]]]
-) -> Iterator[tuple[_Asked, _Found | DataError]]:
+    items: Sequence[_Item], run: Callable[[Sequence[_Item]], Sequence[tuple[int, _Result]]]
+) -> Iterator[tuple[_Item, _Result | DataError]]:
     """Run items together or, if that fails, one by one, so that a bad item does not make the others fail.
 
     Args:
-        asked: The items.
+        items: The items.
         run: Takes items and returns results, each with the index of its item.
 
     Yields:
@@ -82,10 +77,10 @@ def each_alone(
     Raises:
         EyechartError: The error concerns all items.
     """
-    if not asked:
+    if not items:
         return
     try:
-        found = run(asked)
+        results = run(items)
     except EyechartError:
         raise
     # Models can raise any kind of error.
@@ -93,13 +88,12 @@ def each_alone(
         # Only the message is kept, because the traceback's frames hold the tensors that filled the memory.
         failure = model_failure(error)
     else:
-        for index, result in found:
-            yield asked[index], result
+        yield from ((items[index], result) for index, result in results)
         return
-    if len(asked) == 1:
-        yield asked[0], failure
+    if len(items) == 1:
+        yield items[0], failure
         return
-    for item in asked:
+    for item in items:
         yield from each_alone([item], run)
 
 

@@ -1,12 +1,13 @@
 """Renders requests to token ids and pixels with the model's own processor.
 
 Every prompt is rendered and tokenized as a whole, as if it were the only one; tokens of parts are never concatenated.
-Common prefixes of prompts are found afterwards (`planning`).
+Common prefixes of prompts are found afterwards (`prefixes`).
 """
 
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
@@ -15,11 +16,11 @@ from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import distinct_words, joined, to_messages
 from eyechart.evaluators.backends.chat_options import ChatOptions
 from eyechart.evaluators.backends.image_sizes import count_downscaled
-from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
+from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:
     import torch
-    from transformers import ProcessorMixin
+    from transformers import PreTrainedTokenizerBase, ProcessorMixin
 
 _TOKEN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"})
 
@@ -68,7 +69,7 @@ class RenderedPrompt:
     scored: int = 0
 
     @property
-    def kept(self) -> int:
+    def needed_logits(self) -> int:
         """Number of tokens at the end whose logits are needed, at least 1."""
         return self.scored + 1
 
@@ -82,40 +83,43 @@ class Renderer:
     """Renders requests; not thread-safe, because tokenizers are not.
 
     Args:
-        processor: The model's processor; a copy is kept.
+        processor: The model's processor; a copy is kept, so that its cached images are freed with this object.
         image_token_id: The token that represents a piece of an image.
         name: Name of the model in errors.
         chat: Options for every chat.
+
+    Raises:
+        ModelError: The chat template does not support an option.
     """
 
     def __init__(
         self, processor: "ProcessorMixin", image_token_id: int, *, name: str, chat: ChatOptions | None = None
     ) -> None:
-        """Copy the processor, so that its cached images are freed with this object.
-
-        Raises:
-            ModelError: The chat template does not support an option.
-        """
+        """Check that the chat template shows a system prompt."""
         self._chat = chat or ChatOptions()
         self._switches = self._chat.template_arguments(str(processor.chat_template), name)
         self._processor = copy.deepcopy(processor)
         self._processor.image_processor = self._memory = _Remembering(self._processor.image_processor)
         self._image_token_id = image_token_id
         self._name = name
-        self._check_system_prompt()
+        system = self._chat.system_prompt
+        if system is None:
+            return
+        try:
+            problem = "" if system.strip() in self.text_of(Request("", ("?",), ())) else "ignores the system prompt"
+        # Templates can raise any kind of error.
+        except Exception as error:
+            problem = f"does not support a system prompt: {error}"
+        if problem:
+            raise ModelError(f"model '{name}': the chat template {problem}. Leave --system-prompt out.")
 
     def forget_images(self) -> None:
         """Free the cached pixels of all images so far."""
-        self._memory.clear()
+        self._memory.results.clear()
 
     def image(self, image: Image.Image) -> ImageInputs:
-        """Preprocess one image.
-
-        Args:
-            image: In RGB.
-        """
-        request = Request(id="", prompt=(IMAGE,), images=(image,))
-        inputs = self._inputs(self.text_of(request), [image])
+        """Preprocess one image, in RGB."""
+        inputs = self._inputs(self.text_of(Request(id="", prompt=(IMAGE,), images=(image,))), [image])
         reduced = count_downscaled([image], inputs, self._memory.inner)
         return ImageInputs(
             tensors={name: value for name, value in inputs.items() if name not in _TOKEN_INPUTS},
@@ -138,10 +142,16 @@ class Renderer:
             ModelError: The tokens of a continuation cannot be separated from those before it.
         """
         text = self.text_of(request)
-        whole = self._prompt(request, text, images, keys, sizes)
-        if request.output_type is not OutputType.LOSSES:
-            return [whole]
-        return [self._continued(whole, place, images, keys, sizes) for place in range(len(request.continuations))]
+        prompt = self._prompt(RenderedPrompt(request, text, text, [], None, keys, (), ()), images, sizes)
+        continued = []
+        for index, continuation in enumerate(request.continuations):
+            start = replace(prompt, continued=joined(text, continuation), continuation=index)
+            complete = self._prompt(start, images, sizes)
+            scored = len(complete.ids) - len(prompt.ids)
+            if scored < 1 or complete.ids[: len(prompt.ids)] != prompt.ids:
+                raise self._inseparable(continuation)
+            continued.append(replace(complete, scored=scored))
+        return continued or [prompt]
 
     def text_of(self, request: Request) -> str:
         """The prompt as written by the chat template, with placeholders for images."""
@@ -163,34 +173,15 @@ class Renderer:
         """
         tokenizer, text = self._processor.tokenizer, self.text_of(request)
         before = tokenizer.encode(text, add_special_tokens=False)
-        found: dict[str, int] = {}
+        first: dict[str, int] = {}
         for word in request.all_words:
             tokens = tokenizer.encode(joined(text, word), add_special_tokens=False)
             if tokens[: len(before)] == before and len(tokens) > len(before):
-                found[word] = tokens[len(before)]
+                first[word] = tokens[len(before)]
             elif word in request.words:
-                raise self._melted(word)
-        names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in found.items()}
-        kept = distinct_words(names, request.words, where=f"model '{self._name}': ")
-        return {word: found[word] for word in kept}
-
-    def _check_system_prompt(self) -> None:
-        """Refuse a system prompt that the chat template refuses or leaves out."""
-        prompt = self._chat.system_prompt
-        if prompt is None:
-            return
-        try:
-            shown = prompt.strip() in self.text_of(Request("", ("?",), ()))
-        # Templates can raise any kind of error.
-        except Exception as error:
-            raise ModelError(
-                f"model '{self._name}': the chat template does not support a system prompt: {error}. Leave "
-                "--system-prompt out."
-            ) from error
-        if not shown:
-            raise ModelError(
-                f"model '{self._name}': the chat template ignores the system prompt. Leave --system-prompt out."
-            )
+                raise self._inseparable(word)
+        names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in first.items()}
+        return {word: first[word] for word in distinct_words(names, request.words, where=f"model '{self._name}': ")}
 
     def check_template(self) -> None:
         """Refuse a chat template that fails, or that leaves out the image or the text of a prompt.
@@ -203,70 +194,49 @@ class Renderer:
         try:
             text = self.text_of(request)
             without = self.text_of(replace(request, prompt=("What is shown?",), images=()))
-            found = self.image(image) if text != without else None
+            shows_images = text != without and (self.image(image).tokens > 0 or self._image_token_id < 0)
         # Templates and processors can raise any kind of error.
         except Exception as error:
             raise ModelError(f"{where} cannot be used: {type(error).__name__}: {error}") from error
-        if found is None or (self._image_token_id >= 0 and not found.tokens):
+        if not shows_images:
             raise ModelError(f"{where} writes no placeholder for images; the model's own template shows which it needs")
         if "What is shown?" not in text:
             raise ModelError(f"{where} leaves out the text of the prompt")
 
-    def _continued(
-        self,
-        whole: RenderedPrompt,
-        place: int,
-        images: list[Image.Image],
-        keys: tuple[str, ...],
-        sizes: Sequence[int],
-    ) -> RenderedPrompt:
-        continuation = whole.request.continuations[place]
-        text = joined(whole.text, continuation)
-        prompt = self._prompt(whole.request, text, images, keys, sizes)
-        scored = len(prompt.ids) - len(whole.ids)
-        if scored < 1 or prompt.ids[: len(whole.ids)] != whole.ids:
-            raise self._melted(continuation)
-        return replace(prompt, text=whole.text, continued=text, continuation=place, scored=scored)
-
-    def _prompt(
-        self,
-        request: Request,
-        text: str,
-        images: list[Image.Image],
-        keys: tuple[str, ...],
-        sizes: Sequence[int],
-    ) -> RenderedPrompt:
-        inputs = self._inputs(text, images)
+    def _prompt(self, prompt: RenderedPrompt, images: list[Image.Image], sizes: Sequence[int]) -> RenderedPrompt:
+        """The prompt with its tokens, and where its images are among them."""
+        inputs = self._inputs(prompt.continued, images)
         ids = inputs["input_ids"][0].tolist()
         types = inputs.get("token_type_ids", inputs.get("mm_token_type_ids"))
-        places = [index for index, token in enumerate(ids) if token == self._image_token_id]
+        image_tokens = [index for index, token in enumerate(ids) if token == self._image_token_id]
         # Some processors split a single image into tiles, but not several; some models do not name an image token.
-        if 0 in sizes or (len(images) > 1 and len(places) != sum(sizes)):
+        if 0 in sizes or (len(images) > 1 and len(image_tokens) != sum(sizes)):
             sizes = ()
-        elif len(places) != sum(sizes):
-            raise ValueError(f"the prompt has {len(places)} image tokens, but its images need {sum(sizes)}")
-        firsts = [sum(sizes[:place]) for place in range(len(sizes))]
-        return RenderedPrompt(
-            request=request,
-            text=text,
-            continued=text,
+        elif len(image_tokens) != sum(sizes):
+            raise ValueError(f"the prompt has {len(image_tokens)} image tokens, but its images need {sum(sizes)}")
+        starts = [0, *accumulate(sizes)]
+        return replace(
+            prompt,
             ids=ids,
             types=None if types is None else types[0].tolist(),
-            images=keys,
-            begins=tuple(places[first] for first in firsts),
-            ends=tuple(places[first + size - 1] + 1 for first, size in zip(firsts, sizes, strict=True)),
+            begins=tuple(image_tokens[start] for start in starts[:-1]),
+            ends=tuple(image_tokens[start - 1] + 1 for start in starts[1:]),
         )
 
     def _inputs(self, text: str, images: list[Image.Image]) -> "Mapping[str, torch.Tensor]":
-        bos = self._processor.tokenizer.bos_token
-        # If the chat template writes the first token itself, the tokenizer must not add another one.
-        special = {"add_special_tokens": False} if bos is not None and text.startswith(bos) else {}
+        special = special_tokens_option(self._processor.tokenizer, text)
         return self._processor(text=[text], images=[images] if images else None, return_tensors="pt", **special)
 
-    def _melted(self, word: str) -> ModelError:
+    def _inseparable(self, word: str) -> ModelError:
         return ModelError(
             f"model '{self._name}': the tokens of '{word}' cannot be separated from those of the text before it."
         )
+
+
+def special_tokens_option(tokenizer: "PreTrainedTokenizerBase", text: str) -> dict[str, bool]:
+    """The option of a processor that keeps the tokenizer from adding the first token that the template wrote."""
+    bos = tokenizer.bos_token
+    return {"add_special_tokens": False} if bos is not None and text.startswith(bos) else {}
 
 
 class _Remembering:
@@ -274,21 +244,18 @@ class _Remembering:
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
-        self._results: dict[Any, tuple[Any, Any]] = {}
+        self.results: dict[Any, tuple[Any, Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     def __call__(self, images: Any, **kwargs: Any) -> Any:
         key = (_ids(images), repr(sorted(kwargs.items(), key=str)))
-        if key not in self._results:
+        if key not in self.results:
             # The images are kept too, so that no new object gets their ids.
-            self._results[key] = (images, self.inner(images, **kwargs))
+            self.results[key] = (images, self.inner(images, **kwargs))
         # A copy, because processors remove entries from it.
-        return copy.copy(self._results[key][1])
-
-    def clear(self) -> None:
-        self._results.clear()
+        return copy.copy(self.results[key][1])
 
 
 def _ids(images: Any) -> Any:

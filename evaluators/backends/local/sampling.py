@@ -30,39 +30,32 @@ class TokenSampler:
         self._sampling = sampling
         self._generators = [np.random.default_rng(_seed(sampling, prompt)) for prompt in prompts]
 
-    def draw(self, logits: torch.Tensor, places: Sequence[int]) -> list[int]:
-        """Sample one token for each of some sequences.
-
-        Args:
-            logits: Shape (sequences, tokens).
-            places: Indices of these sequences.
-        """
+    def draw(self, logits: torch.Tensor, indices: Sequence[int]) -> list[int]:
+        """Sample one token for each of the sequences with these indices; logits have the shape (indices, tokens)."""
         # In the order of the vocabulary: sorting by probability would be unstable for nearly equal probabilities.
         reached = probabilities(logits, self._sampling).cumsum(dim=-1)
-        numbers = [self._generators[place].random() for place in places]
+        numbers = [self._generators[index].random() for index in indices]
         drawn = torch.as_tensor(numbers, dtype=reached.dtype, device=reached.device)[:, None] * reached[:, -1:]
         tokens: list[int] = torch.searchsorted(reached, drawn, right=True).squeeze(-1).tolist()
         return [min(token, logits.shape[-1] - 1) for token in tokens]
 
 
 def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The probability of each token to be sampled, up to a factor for each sequence.
+    """The probability of each token to be sampled, up to a factor for each sequence, in double precision.
 
     Args:
-        logits: Shape (sequences, tokens).
+        logits: Shape (sequences, tokens), as the result, which is 0 for tokens outside the nucleus. The nucleus always
+            contains the most probable token.
         sampling: How to sample.
-
-    Returns:
-        The same shape, in double precision; 0 for tokens outside the nucleus, which always contains the most probable
-        token.
     """
-    found = (logits.double() / sampling.temperature).softmax(dim=-1)
+    shares = (logits.double() / sampling.temperature).softmax(dim=-1)
     if sampling.top_p == 1:
-        return found
-    likeliest, order = found.sort(dim=-1, descending=True, stable=True)
+        return shares
+    likeliest, order = shares.sort(dim=-1, descending=True, stable=True)
     # A token is in the nucleus if the more probable tokens alone do not reach top_p.
     before = likeliest.cumsum(dim=-1) - likeliest
-    return found.masked_fill(torch.zeros_like(found, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p), 0)
+    outside = torch.zeros_like(shares, dtype=torch.bool).scatter(-1, order, before >= sampling.top_p)
+    return shares.masked_fill(outside, 0)
 
 
 def _seed(sampling: Sampling, prompt: RenderedPrompt) -> list[int]:

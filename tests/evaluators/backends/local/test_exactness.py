@@ -5,6 +5,7 @@ import functools
 import pytest
 import torch
 
+from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Request
@@ -129,12 +130,12 @@ def test_an_architecture_without_image_features_is_run_whole_and_said_once(reque
 
 
 def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alone, monkeypatch):
-    from eyechart.evaluators.backends.local.engine import Positions
-
     model, processor = architectures.build("llava")
     backend = TransformersBackend(model, processor, name="odd", batch_size=8)
     # As an architecture would be that counts positions in a way of its own.
-    monkeypatch.setattr(Positions, "of", lambda self, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None])
+    monkeypatch.setattr(
+        engine, "token_positions", lambda model, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None]
+    )
     with pytest.warns(UserWarning, match="prefix sharing would change its logits by"):
         found = answers(backend, requests)
     expected = {key: response.text for key, response in each_alone("llava").items()}

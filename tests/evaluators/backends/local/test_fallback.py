@@ -156,5 +156,5 @@ def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
     backend = TransformersBackend(*llava, name="llava", batch_size=8)
     backend._engine.features._capacity = 1
     found = answers(backend, asked)
-    assert not backend._engine.features._kept
+    assert not backend._engine.features._cache
     assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in plain.items()}

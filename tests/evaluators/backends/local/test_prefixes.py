@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.evaluators.backends.local.prefixes import Node, SharedPrefixes, shared_prefixes
+from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import Request
 
@@ -26,35 +26,39 @@ def prompt(*parts: str | list[int], request: Request | None = None, scored: int 
     return RenderedPrompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), None, scored)
 
 
+def root(children: list[Node], leaves: list[int]) -> Node:
+    return Node(leaves=leaves, children=children)
+
+
 LONG = list(range(100, 150))
 
 
 @pytest.mark.parametrize(
     ("prompts", "expected"),
     [
-        ([], SharedPrefixes([], [])),
-        ([prompt("a", [1])], SharedPrefixes([], [0])),
+        ([], root([], [])),
+        ([prompt("a", [1])], root([], [0])),
         # Rotations of a question: image and question once.
-        ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], SharedPrefixes([Node(0, 0, SIZE + 2, [0, 1])], [])),
+        ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], root([Node(0, 0, SIZE + 2, [0, 1])], [])),
         # Another image, or another text before it, shares nothing.
-        ([prompt("a", [1, 2]), prompt("b", [1, 2])], SharedPrefixes([], [0, 1])),
-        ([prompt([7], "a", [1]), prompt([8], "a", [1])], SharedPrefixes([], [0, 1])),
+        ([prompt("a", [1, 2]), prompt("b", [1, 2])], root([], [0, 1])),
+        ([prompt([7], "a", [1]), prompt([8], "a", [1])], root([], [0, 1])),
         # Equal sequences keep the token that tells what comes next.
-        ([prompt("a", [1, 2]), prompt("a", [1, 2])], SharedPrefixes([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        ([prompt("a", [1, 2]), prompt("a", [1, 2])], root([Node(0, 0, SIZE + 1, [0, 1])], [])),
         # Pairs that begin with one image share it, and not the first tokens of others.
-        ([prompt("a", [1], "b", [2]), prompt("a", [1], "c", [2])], SharedPrefixes([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        ([prompt("a", [1], "b", [2]), prompt("a", [1], "c", [2])], root([Node(0, 0, SIZE + 1, [0, 1])], [])),
         # Some of the pairs share both images.
         (
             [prompt("a", "b", [1]), prompt("a", "c", [1]), prompt("a", "b", [2])],
-            SharedPrefixes([Node(0, 0, SIZE, [1], [Node(0, SIZE, 2 * SIZE, [0, 2])])], []),
+            root([Node(0, 0, SIZE, [1], [Node(0, SIZE, 2 * SIZE, [0, 2])])], []),
         ),
         # All of them do.
-        ([prompt("a", "b", [1]), prompt("a", "b", [2])], SharedPrefixes([Node(0, 0, 2 * SIZE, [0, 1])], [])),
+        ([prompt("a", "b", [1]), prompt("a", "b", [2])], root([Node(0, 0, 2 * SIZE, [0, 1])], [])),
         # Few tokens of a longer prefix do not pay for a pass of their own.
-        ([prompt("a", "b", [1]), prompt("a", [1])], SharedPrefixes([Node(0, 0, SIZE, [0, 1])], [])),
+        ([prompt("a", "b", [1]), prompt("a", [1])], root([Node(0, 0, SIZE, [0, 1])], [])),
         # An image at the very end cannot be cut, and without text before it nothing is left to share.
-        ([prompt("a"), prompt("a")], SharedPrefixes([], [0, 1])),
-        ([prompt(LONG, "a"), prompt(LONG, "a")], SharedPrefixes([Node(0, 0, 50, [0, 1])], [])),
+        ([prompt("a"), prompt("a")], root([], [0, 1])),
+        ([prompt(LONG, "a"), prompt(LONG, "a")], root([Node(0, 0, 50, [0, 1])], [])),
     ],
 )
 def test_what_is_shared(prompts, expected):
@@ -65,7 +69,7 @@ def test_continuations_of_a_prompt_share_it_without_an_image_too():
     first = Request("1", (), (), continuations=("x", "y"))
     second = Request("2", (), (), continuations=("x", "y"))
     prompts = [prompt(LONG, [last], request=request, scored=1) for request in (first, second) for last in (1, 2)]
-    assert shared_prefixes(prompts) == SharedPrefixes([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
+    assert shared_prefixes(prompts) == root([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
 
 
 def test_questions_about_an_image_share_it_and_each_questions_continuations_share_the_question():
@@ -75,9 +79,9 @@ def test_questions_about_an_image_share_it_and_each_questions_continuations_shar
         for number, request in enumerate(asked)
         for last in (1, 2)
     ]
-    (root,) = shared_prefixes(prompts).nodes
-    assert (root.start, root.end, root.leaves) == (0, SIZE, [])
-    assert [(child.start, child.end, child.leaves) for child in root.children] == [(40, 90, [0, 1]), (40, 90, [2, 3])]
+    (image,) = shared_prefixes(prompts).children
+    assert (image.start, image.end, image.leaves) == (0, SIZE, [])
+    assert [(child.start, child.end, child.leaves) for child in image.children] == [(40, 90, [0, 1]), (40, 90, [2, 3])]
 
 
 TEXT = st.lists(st.integers(1, 3), max_size=3)
@@ -91,22 +95,20 @@ PROMPTS = st.lists(
 @given(PROMPTS)
 def test_every_sequence_is_run_once_and_on_its_own_tokens(drawn):
     prompts = [prompt(before, *(part for image in images for part in image), last) for before, images, last in drawn]
-    found = shared_prefixes(prompts)
-    runs = list(found.singles)
+    tree = shared_prefixes(prompts)
 
-    def check(node: Node, before: int, path: list[int]) -> None:
+    def check(node: Node, before: int, prefix: list[int]) -> None:
         assert node.start == before and node.end >= before
-        whole = path + prompts[node.first].ids[node.start : node.end]
+        prefix = prefix + prompts[node.first].ids[node.start : node.end]
         for index in node.sequences():
-            one = prompts[index]
-            assert one.ids[: len(whole)] == whole and node.end <= len(one.ids) - one.kept
-            inside = [key for key, end in zip(one.images, one.ends, strict=True) if end <= node.end]
+            sequence = prompts[index]
+            assert sequence.ids[: len(prefix)] == prefix and node.end <= len(sequence.ids) - sequence.needed_logits
+            inside = [key for key, end in zip(sequence.images, sequence.ends, strict=True) if end <= node.end]
             assert inside == list(prompts[node.first].images[: len(inside)])
-            assert not any(begin < node.end < end for begin, end in zip(one.begins, one.ends, strict=True))
+            assert not any(begin < node.end < end for begin, end in zip(sequence.begins, sequence.ends, strict=True))
         for child in node.children:
-            check(child, node.end, whole)
+            check(child, node.end, prefix)
 
-    for root in found.nodes:
-        check(root, 0, [])
-        runs += root.sequences()
-    assert sorted(runs) == list(range(len(prompts)))
+    if prompts:
+        check(tree, 0, [])
+    assert sorted(tree.sequences()) == list(range(len(prompts)))
