@@ -11,7 +11,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.command import Command, Group, with_options
 from eyechart.evaluators.runs.console import checked, console, print_line, say
-from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
+from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
 
 if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.validation import CrossValidation
@@ -39,7 +39,7 @@ def train(
 
     def work() -> int:
         from eyechart.evaluators.text_to_score.files import read_pairs
-        from eyechart.evaluators.text_to_score.training import train as train_regressor
+        from eyechart.evaluators.text_to_score.regressor import train as train_regressor
 
         pairs = read_pairs(data)
         with _warnings_shown():

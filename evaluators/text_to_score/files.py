@@ -1,11 +1,10 @@
 """The files of `eyechart text-to-score`: descriptions with scores, a run's texts, and the predicted scores."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
 import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
@@ -21,7 +20,7 @@ from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.protocols import Description
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, read_predictions
 from eyechart.evaluators.tasks import known_task, match_tasks
-from eyechart.evaluators.text_to_score.training import package_versions
+from eyechart.evaluators.text_to_score.regressor import package_versions
 
 if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.validation import CrossValidation
@@ -36,12 +35,11 @@ class Pairs(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """One description for each image."""
+    """One description for each image; `empty` are the ids of images whose description is empty and left out here."""
 
     ids: list[str]
     texts: list[str]
     empty: list[str]
-    """Ids of images whose description is empty; they are not in the lists above."""
     task: str | None
     """The task that the texts answer; None for a file without task names."""
 
@@ -94,20 +92,17 @@ def read_texts(path: Path, task: str | None = None) -> Texts:
 
 def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> None:
     """Write a CSV file with the columns id and score, which `eyechart score q_bench/assessment` reads."""
-    file = io.StringIO(newline="")
-    csv.writer(file, lineterminator="\n").writerows([("id", "score"), *zip(ids, scores, strict=True)])
-    write_whole(path, file.getvalue())
+    write_whole(path, pd.DataFrame({"id": ids, "score": scores}).to_csv(index=False, lineterminator="\n"))
 
 
 def write_validation(path: Path, pairs: Pairs, validation: "CrossValidation") -> None:
     """Write scores, settings, versions and every prediction as JSON, undefined scores as null."""
-    columns = (pairs.ids, validation.folds.tolist(), pairs.scores, validation.predictions.tolist())
-    names = ("id", "fold", "score", "predicted")
+    columns = {"id": pairs.ids, "fold": validation.folds, "score": pairs.scores, "predicted": validation.predictions}
     contents = {
         "scores": validation.scores,
         "settings": validation.settings,
         "versions": package_versions(),
-        "predictions": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+        "predictions": pd.DataFrame(columns).to_dict("records"),
     }
     write_whole(path, pydantic_core.to_json(contents, indent=2, inf_nan_mode="null").decode() + "\n")
 
@@ -135,23 +130,21 @@ def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
 
 
 def _read_answers(path: str, task: str | None) -> tuple[str, list[Row]]:
-    """The task, and its first answers as rows with id and description."""
+    """The named task, or the only one with descriptions, and its first answers as rows with id and description."""
     table = read_predictions(Path(path))
     if table is None:
         raise MissingFileError("missing predictions; `eyechart run` writes them", path=path)
-    rows = list(enumerate(table.to_pylist(), 1))
-    task = _choose_task(path, task, dict.fromkeys(row["task"] for _, row in rows))
-    answers = [(number, row) for number, row in rows if row["task"] == task and row["repeat"] == 1]
-    return task, [(number, {"id": row["id"], "description": row.get("text") or ""}) for number, row in answers]
-
-
-def _choose_task(path: str, task: str | None, tasks: Iterable[str]) -> str:
-    """The named task, or the only one that asks for descriptions; a user's own task may ask for them."""
-    known = {name: known_task(name) for name in tasks}
+    rows = table.to_pylist()
+    known = {name: known_task(name) for name in dict.fromkeys(row["task"] for row in rows)}
+    # A user's own task may ask for descriptions.
     names = [name for name, builtin in known.items() if builtin is None or isinstance(builtin.protocol, Description)]
     if not names:
         raise UsageError(f"'{path}' contains no answers to a description task; run one first.")
     chosen = names if task is None else match_tasks([task], names, f"with descriptions in '{path}'")
     if len(chosen) > 1:
         raise UsageError(f"'{path}' contains answers to {' and '.join(chosen)}; choose one with --task.")
-    return chosen[0]
+    return chosen[0], [
+        (number, {"id": row["id"], "description": row.get("text") or ""})
+        for number, row in enumerate(rows, 1)
+        if row["task"] == chosen[0] and row["repeat"] == 1
+    ]

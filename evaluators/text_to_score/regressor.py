@@ -1,7 +1,15 @@
-"""A trained regressor: applied to texts, saved and loaded."""
+"""A regressor from descriptions to scores: trained with transformers' `Trainer`, applied to texts, saved and loaded."""
 
+import contextlib
+import dataclasses
+import math
+import os
+import random
+import sys
+import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,12 +19,16 @@ from tqdm import tqdm
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
-from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.evaluators.text_to_score import TrainingSettings
+from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 RECORD_FILE = "text_to_score.json"
+_PACKAGES = ("eyechart", "accelerate", "numpy", "tokenizers", "torch", "transformers")
 
 
 class TruncatedTextWarning(UserWarning):
@@ -30,30 +42,20 @@ class Record(BaseModel):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     mean: float
-    """Mean of the training scores, in their unit."""
     standard_deviation: float = Field(gt=0)
-    """Standard deviation of the training scores, in their unit; the model outputs standard deviations from the mean."""
+    """Both of the training scores, in their unit; the model outputs standard deviations from the mean."""
     descriptions: int
-    """Number of descriptions that the regressor was trained on."""
     settings: dict[str, Any]
-    """The training settings, as in `TrainingSettings`."""
     base_model: dict[str, Any]
     """Name, architecture and fingerprint of the encoder that was fine-tuned."""
     versions: dict[str, str]
-    """Versions of the packages used for training."""
 
 
 class TextToScore:
-    """Predicts a score from a description.
-
-    Args:
-        model: A sequence classifier with one output, in standard deviations of the training scores.
-        tokenizer: Its tokenizer.
-        record: Where it comes from and how to scale its output.
-    """
+    """Predicts a score from a description; `train` and `TextToScore.load` make it."""
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", record: Record) -> None:
-        """Keep the parts; `train` and `TextToScore.load` make them."""
+        """Keep a sequence classifier with one output, its tokenizer, and how to scale its output."""
         self._model = model
         self._tokenizer = tokenizer
         self.record = record
@@ -93,7 +95,7 @@ class TextToScore:
         Raises:
             UsageError: The folder is not empty.
         """
-        target = make_empty_folder(folder)
+        target = _make_empty_folder(folder)
         self._model.save_pretrained(target)
         self._tokenizer.save_pretrained(target)
         write_whole(target / RECORD_FILE, self.record.model_dump_json(by_alias=True, indent=2) + "\n")
@@ -119,8 +121,8 @@ class TextToScore:
         if batch_size < 1:
             raise UsageError(f"batch_size={batch_size} is not allowed; expected a whole number, at least 1.")
         max_length = int(self.record.settings["max_length"])
-        check_texts("texts", texts)
-        warn_of_truncation(self._tokenizer, texts, max_length)
+        _check_texts("texts", texts)
+        _warn_of_truncation(self._tokenizer, texts, max_length)
         pipe = TextClassificationPipeline(model=self._model, tokenizer=self._tokenizer, device=self._model.device)
         options = {"truncation": True, "max_length": max_length, "function_to_apply": "none"}
         # Texts of similar length share a batch, so that there is little padding.
@@ -133,33 +135,180 @@ class TextToScore:
         return self.record.mean + self.record.standard_deviation * outputs
 
 
-def check_texts(name: str, texts: Sequence[str]) -> None:
-    """Refuse a single text in place of a list, and items that are blank or not text.
+def train(
+    descriptions: Sequence[str],
+    scores: Sequence[float],
+    settings: TrainingSettings | None = None,
+    out: str | Path | None = None,
+) -> TextToScore:
+    """Fine-tune an encoder on (description, score) pairs.
+
+    The scores are standardised by their mean and standard deviation, and the loss is the mean squared error. No files
+    other than `out` are left behind.
+
+    Args:
+        descriptions: n texts, none of them blank.
+        scores: n finite numbers in any unit, not all equal.
+        settings: How to train; None is the defaults.
+        out: New or empty folder to save the regressor in; None saves nothing.
 
     Raises:
-        UsageError: As above; the message names the argument `name` and the item.
+        UsageError: Texts, scores or settings are unusable, or `out` is not empty.
+        ModelError: The encoder cannot be loaded, or training produced non-finite weights.
+
+    Warns:
+        TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
     """
+    settings = settings or TrainingSettings()
+    targets = check_pairs(descriptions, scores)
+    if out is not None:
+        _make_empty_folder(out)
+    mean, deviation = float(targets.mean()), float(targets.std())
+    with _seeded(settings.seed):
+        model, tokenizer = _load_encoder(settings)
+        fingerprint = model_fingerprint(settings.model, model)
+        _warn_of_truncation(tokenizer, descriptions, settings.max_length)
+        rows = [
+            {**tokenizer(text, truncation=True, max_length=settings.max_length), "labels": target}
+            for text, target in zip(descriptions, ((targets - mean) / deviation).tolist(), strict=True)
+        ]
+        _fit(model, tokenizer, rows, settings)
+    record = Record(
+        mean=mean,
+        standard_deviation=deviation,
+        descriptions=len(rows),
+        settings=dataclasses.asdict(settings),
+        base_model={"name": settings.model, "architecture": type(model).__name__, "fingerprint": fingerprint},
+        versions=package_versions(),
+    )
+    regressor = TextToScore(model, tokenizer, record)
+    if out is not None:
+        regressor.save(out)
+    return regressor
+
+
+def check_pairs(descriptions: Sequence[str], scores: Sequence[float]) -> FloatArray:
+    """The scores as an array, as long as the descriptions.
+
+    Raises:
+        UsageError: A text is blank, the lengths differ, a score is not a finite number, or all scores are equal.
+    """
+    _check_texts("descriptions", descriptions)
+    try:
+        check_lengths(scores=scores, descriptions=descriptions)
+        values = check_numbers("scores", scores)
+    except InputError as error:
+        raise UsageError(str(error)) from error
+    if (values == values[0]).all():
+        raise UsageError(f"scores are all {values[0]}; expected at least two different scores to learn from.")
+    return values
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that affect training."""
+    return {package: metadata.version(package) for package in _PACKAGES}
+
+
+def _check_texts(name: str, texts: Sequence[str]) -> None:
     for index, text in enumerate(texts):
         if isinstance(texts, str) or not isinstance(text, str) or not text.strip():
             raise UsageError(f"{name}[{index}] is {text!r}; expected a list of non-empty strings.")
 
 
-def warn_of_truncation(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], max_length: int) -> None:
-    """Warn with `TruncatedTextWarning` if only the beginning of a text is read."""
+def _warn_of_truncation(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], max_length: int) -> None:
     longer = sum(len(tokenizer(text, verbose=False)["input_ids"]) > max_length for text in texts)
     if longer:
         message = f"{longer} of {len(texts)} texts have more than max_length={max_length} tokens; the ends are not read"
         warnings.warn(message, TruncatedTextWarning, stacklevel=3)
 
 
-def make_empty_folder(folder: str | Path) -> Path:
-    """Create a folder, or accept an empty one, so that nothing is overwritten.
-
-    Raises:
-        UsageError: It is not empty.
-    """
+def _make_empty_folder(folder: str | Path) -> Path:
+    """Create a folder, or accept an empty one, so that nothing is overwritten."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     if any(path.iterdir()):
         raise UsageError(f"the folder {folder} is not empty; name a new or an empty folder.")
     return path
+
+
+def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """The encoder with a new one-output head, and its tokenizer."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging
+
+    name, length, revision = settings.model, settings.max_length, settings.revision
+    if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
+        raise ModelError(f"model folder '{name}' does not exist.")
+    verbosity = logging.get_verbosity()
+    # It would warn that the head is new, which is intended.
+    logging.set_verbosity_error()
+    try:
+        # Training needs float32, in whatever format the weights are stored.
+        model = AutoModelForSequenceClassification.from_pretrained(
+            name, num_labels=1, problem_type="regression", dtype="float32", revision=revision
+        )
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
+    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
+    except Exception as error:
+        raise ModelError(f"encoder '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+    finally:
+        logging.set_verbosity(verbosity)
+    # Encoders differ in how many of their configuration's positions are for tokens, so a text is tried.
+    longest = tokenizer("a " * length, truncation=True, max_length=length, return_tensors="pt", verbose=False)
+    try:
+        with torch.inference_mode():
+            model.eval()(**longest)
+    except (IndexError, RuntimeError) as error:
+        raise UsageError(
+            f"max_length={length} is not allowed; encoder '{name}' cannot read that many tokens ({error})."
+        ) from error
+    return model, tokenizer
+
+
+def _fit(model: Any, tokenizer: Any, rows: list[dict[str, Any]], settings: TrainingSettings) -> None:
+    import torch
+    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
+
+    steps = settings.epochs * math.ceil(len(rows) / settings.batch_size)
+    # The Trainer requires a folder even if it writes nothing.
+    with tempfile.TemporaryDirectory(prefix="eyechart-") as folder:
+        arguments = TrainingArguments(
+            output_dir=folder,
+            num_train_epochs=settings.epochs,
+            learning_rate=settings.learning_rate,
+            warmup_steps=int(settings.warmup * steps),
+            weight_decay=settings.weight_decay,
+            per_device_train_batch_size=settings.batch_size,
+            seed=settings.seed,
+            use_cpu=settings.cpu_only,
+            save_strategy="no",
+            logging_strategy="no",
+            report_to="none",
+            disable_tqdm=not sys.stderr.isatty(),
+            # Without an accelerator there is nothing to pin memory for, and torch warns.
+            dataloader_pin_memory=not settings.cpu_only and torch.accelerator.is_available(),
+        )
+        trainer = Trainer(model, arguments, DataCollatorWithPadding(tokenizer), train_dataset=rows)
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    # Switches off dropout.
+    model.eval()
+    if not all(bool(torch.isfinite(values).all()) for values in model.parameters()):
+        raise ModelError(f"training diverged with learning_rate={settings.learning_rate}; try a smaller value.")
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed the process-wide generators, which the Trainer and new heads use, and restore them afterwards."""
+    import torch
+    from transformers import set_seed
+
+    python, numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        set_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)

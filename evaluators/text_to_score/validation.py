@@ -2,36 +2,33 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score.settings import DEFAULT_FOLDS, TrainingSettings
-from eyechart.evaluators.text_to_score.training import check_pairs, train
+from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
+from eyechart.evaluators.text_to_score.regressor import check_pairs, train
 from eyechart.metrics.scoring.inputs import FloatArray
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(NamedTuple):
     """The prediction for each description, by the regressor that was not trained on its image, and the metric's scores.
 
-    Attributes:
-        scores: Exactly what `softmax_iqa` (configuration "scores") returned for all predictions: `srcc`, `plcc`, their
-            intervals and more, and in `by_fold` the same for each fold. Each fold has a different regressor, so the
-            overall correlations can be lower than those of every fold.
-        predictions: Shape (n,), in the unit of the scores.
-        folds: The fold of each description, shape (n,), counted from 1.
-        settings: The training settings, and the numbers of folds and images.
+    `scores` is exactly what `softmax_iqa` (configuration "scores") returned for all predictions: `srcc`, `plcc`, their
+    intervals and more, and in `by_fold` the same for each fold. Each fold has a different regressor, so the overall
+    correlations can be lower than those of every fold.
     """
 
     scores: dict[str, Any]
     predictions: FloatArray
+    """Shape (n,), in the unit of the scores."""
     folds: NDArray[np.int64]
+    """The fold of each description, shape (n,), counted from 1."""
     settings: dict[str, Any]
+    """The training settings, and the numbers of folds and images."""
 
 
 def cross_validate(

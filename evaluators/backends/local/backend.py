@@ -25,10 +25,10 @@ from eyechart.evaluators.backends.local.image_groups import (
     group_by_image,
     respond,
 )
-from eyechart.evaluators.backends.local.kv_cache import UnsharableError
 from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
+from eyechart.evaluators.backends.local.reader import UnsharableError
 from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response

@@ -11,9 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.chat_options import Sampling
 from eyechart.evaluators.backends.local.features import ImageFeatures
-from eyechart.evaluators.backends.local.kv_cache import KVCache
 from eyechart.evaluators.backends.local.prefixes import Node
-from eyechart.evaluators.backends.local.reader import Chunk, Reader, restrict_lm_head
+from eyechart.evaluators.backends.local.reader import Chunk, KVCache, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.backends.local.sampling import TokenSampler
 from eyechart.evaluators.requests.types import Loss, OutputType
@@ -60,12 +59,7 @@ class Job:
 
 
 class Engine:
-    """Runs jobs on a model.
-
-    Args:
-        model: The model.
-        tokenizer: Its tokenizer, with a padding token.
-        feature_bytes: Bytes of image features to keep for later sequences.
+    """Runs jobs on a model, whose tokenizer has a padding token; keeps `feature_bytes` of image features.
 
     Raises:
         UnsharableError: The model does not support prefix sharing.
@@ -80,15 +74,7 @@ class Engine:
         self.decode = text_decoder(tokenizer)
 
     def run(self, job: Job, root: Node, batch_size: int) -> list[Output]:
-        """Run a job.
-
-        Args:
-            job: The sequences.
-            root: The tree of the prefixes that they share.
-            batch_size: Sequences per forward pass.
-
-        Returns:
-            The result of each sequence, in any order.
+        """The result of each sequence, in any order; `root` is the tree of the prefixes that they share.
 
         Raises:
             UnsharableError: The model turns out not to support prefix sharing.

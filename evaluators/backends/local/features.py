@@ -8,19 +8,14 @@ import torch
 from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from eyechart.evaluators.backends.local.kv_cache import UnsharableError
+from eyechart.evaluators.backends.local.reader import UnsharableError
 from eyechart.evaluators.backends.local.rendering import ImageInputs
 
 _KNOWN_OUTPUTS = frozenset({"last_hidden_state", "pooler_output", "hidden_states", "attentions"})
 
 
 class ImageFeatures:
-    """Encodes each distinct image once and keeps the features in a least-recently-used cache.
-
-    Args:
-        model: The model.
-        capacity: Size of the cache in bytes.
-    """
+    """Encodes each distinct image once and keeps `capacity` bytes of the last used features."""
 
     def __init__(self, model: PreTrainedModel, *, capacity: int) -> None:
         """Start without features."""
@@ -33,12 +28,9 @@ class ImageFeatures:
     def encoder_outputs(
         self, inputs: Mapping[str, ImageInputs], keys: Sequence[str], batch_size: int
     ) -> dict[str, Any] | None:
-        """Features of images in this order, in the form of the model's `mm_encoder_outputs`; None without images.
+        """Features of the images with these keys, in the form of the model's `mm_encoder_outputs`; None without images.
 
-        Args:
-            inputs: Key to pixels, at least of the images without features.
-            keys: The images; they may repeat.
-            batch_size: Images per forward pass of the encoder.
+        `inputs` has the pixels, at least of the images without features; `batch_size` is in images.
 
         Raises:
             UnsharableError: The model's vision encoder gives other outputs.

@@ -50,19 +50,16 @@ class PreparedRequests:
         self.failed += other.failed
 
 
-class RequestRenderer(Protocol):
-    """Renders requests to sequences and images to pixels; each thread has its own."""
+class _Renderer(Protocol):
+    """What `Renderer` does; each thread has its own."""
 
-    def image(self, image: Image.Image) -> ImageInputs:
-        """Preprocess one image, in RGB."""
+    def image(self, image: Image.Image) -> ImageInputs: ...
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
-    ) -> list[RenderedPrompt]:
-        """Render a request whose images have these keys and these numbers of tokens."""
+    ) -> list[RenderedPrompt]: ...
 
-    def forget_images(self) -> None:
-        """Free the cached pixels of all images so far."""
+    def forget_images(self) -> None: ...
 
 
 def default_workers(device_type: str) -> int:
@@ -71,10 +68,7 @@ def default_workers(device_type: str) -> int:
 
 
 def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
-    """Group requests by their first image, groups of similar length next to each other.
-
-    A request without an image is a group of its own.
-    """
+    """Group requests by their first image, if they have one; groups of similar length are next to each other."""
     groups: dict[object, list[Request]] = {}
     # Requests about the same row have the same image object, which is read once.
     keys: dict[int, object] = {}
@@ -87,25 +81,18 @@ def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
 
 
 class Preparer:
-    """Prepares groups in threads.
+    """Prepares groups in `workers` threads, each of which makes a renderer."""
 
-    Args:
-        make_renderer: Makes a renderer; called once per thread.
-        workers: Number of threads.
-    """
-
-    def __init__(self, make_renderer: Callable[[], RequestRenderer], *, workers: int) -> None:
+    def __init__(self, make_renderer: Callable[[], _Renderer], *, workers: int) -> None:
         """Keep the arguments; no thread starts yet."""
         self._make_renderer = make_renderer
         self._workers = workers
-        self._idle: list[RequestRenderer] = []
+        self._idle: list[_Renderer] = []
 
     def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
-        """Yield prepared groups in windows of at least `least` sequences; the next windows are prepared meanwhile.
+        """Yield prepared groups in windows of at least `least` sequences, or fewer if their pixels exceed 1 GiB.
 
-        Args:
-            groups: The groups.
-            least: Minimum number of sequences in a window; fewer if their pixels exceed 1 GiB.
+        The next windows are prepared meanwhile.
         """
         waiting: deque[Future[PreparedRequests]] = deque()
         left = iter(groups)
@@ -165,14 +152,7 @@ class Preparer:
 
 
 def respond(prompt: RenderedPrompt, output: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
-    """The response to a sequence's request.
-
-    Args:
-        prompt: The sequence.
-        output: The text, the logits in the order of the words, the losses, or the error.
-        window: The window of the sequence, for its images.
-        words: The words of the logits.
-    """
+    """The response to a sequence's request: its text, its logits in the order of `words`, its losses, or its error."""
     request = prompt.request
     if isinstance(output, DataError):
         return Response(request, error=output)

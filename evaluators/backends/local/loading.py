@@ -31,7 +31,6 @@ _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICES = ("cpu", "cuda", "cuda:0", "mps")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-_TRACEBACK = "Traceback (most recent call last)"
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,9 @@ class LoadOptions:
         processor: Settings of the image processor to change, by name, such as {"min_pixels": 200704}.
         adapter: Folder or id of a PEFT adapter to merge into the model.
         chat_template: Chat template (Jinja) to use instead of the model's own; --model-arg takes the path of a file.
+
+    Raises:
+        UsageError: Both device and device map are given.
     """
 
     device: int | str | None = None
@@ -66,11 +68,7 @@ class LoadOptions:
         return {"processor": dict(self.processor), "adapter": self.adapter, "chat_template": template}
 
     def __post_init__(self) -> None:
-        """Refuse a device together with a device map.
-
-        Raises:
-            UsageError: Both device and device map are given.
-        """
+        """Refuse a device together with a device map."""
         if self.device is not None and self.device_map is not None:
             raise UsageError(
                 f"device={self.device!r} and device_map={self.device_map!r} cannot be combined. With several "
@@ -107,12 +105,7 @@ def read_template(path: str) -> str:
 
 
 def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
-    """Load a model with its processor.
-
-    Args:
-        folder: Folder or model id.
-        name: Name of the model in errors.
-        options: How to load the model.
+    """Load a model with its processor from a folder or the Hub; `name` is its name in errors.
 
     Raises:
         UsageError: A device, dtype or attention implementation does not exist.
@@ -120,8 +113,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     """
     from transformers import pipeline
 
-    _check_options(options)
-    task = _task_of(folder, options)
+    task = check_model(folder, options)
     try:
         loaded = pipeline(
             task,
@@ -147,15 +139,64 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     return loaded
 
 
-def check_model(folder: str, options: LoadOptions) -> None:
-    """Refuse a model that cannot be loaded, as far as its config shows; no weights are read.
+def check_model(folder: str, options: LoadOptions) -> str:
+    """`TASK` or `ZERO_SHOT`, for a model that can be loaded, as far as its config shows; no weights are read.
 
     Raises:
         UsageError: A device, dtype or attention implementation does not exist.
         ModelError: The model does not exist, or its architecture is unknown or not supported.
     """
-    _check_options(options)
-    _task_of(folder, options)
+    import torch
+    from transformers import AutoConfig, AutoModelForImageTextToText
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    if options.dtype not in _DTYPES and not isinstance(getattr(torch, options.dtype, None), torch.dtype):
+        raise unknown_name("dtype", options.dtype, _DTYPES)
+    attention = ["eager", *sorted(ALL_ATTENTION_FUNCTIONS.valid_keys())]
+    # A name with a slash is a kernel on the Hub.
+    if options.attention is not None and options.attention not in attention and "/" not in options.attention:
+        raise unknown_name("attention", options.attention, attention)
+    if isinstance(options.device, str):
+        _check_device("device", options.device, _DEVICES)
+    if options.device_map is not None and options.device_map not in _DEVICE_MAPS:
+        _check_device("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
+    if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
+        raise ModelError(f"model folder '{folder}' does not exist.")
+    try:
+        config = AutoConfig.from_pretrained(
+            folder, revision=options.revision, trust_remote_code=options.trust_remote_code
+        )
+    except (ValueError, KeyError) as error:
+        raise ModelError(f"transformers does not know the architecture of model '{folder}': {error}") from error
+    except OSError as error:
+        raise ModelError(f"model '{folder}' cannot be found: {error}") from error
+    has_code = "AutoModelForImageTextToText" in (getattr(config, "auto_map", None) or {})
+    if type(config) in AutoModelForImageTextToText._model_mapping or has_code:
+        return TASK
+    if config.model_type in DUAL_ENCODERS:
+        return ZERO_SHOT
+    raise ModelError(
+        f"model '{folder}' is of type '{config.model_type}', which is not supported. Supported are {TASK} models, and "
+        f"models that compare images with texts: {', '.join(DUAL_ENCODERS)}."
+    )
+
+
+def _check_device(option: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a device that does not exist, or that this machine does not have."""
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise unknown_name(option, name, known) from None
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    available = {"cpu": ["cpu"], "cuda": [f"cuda:{index}" for index in range(count)]}
+    available["mps"] = ["mps"] * torch.backends.mps.is_available()
+    # Other types of devices are left to torch.
+    of_type = available.get(device.type, [name])
+    if not of_type or (device.type == "cuda" and (device.index or 0) >= count):
+        listed = ", ".join(device for devices in available.values() for device in devices)
+        raise UsageError(f"{option} {name!r} is not available on this machine; available: {listed}")
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:
@@ -186,12 +227,7 @@ def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
 
 
 def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:
-    """Identify a model's weights.
-
-    Args:
-        folder: The model's folder or its id on the Hub.
-        model: The model.
-        adapter: Folder or id of an adapter that was merged into the model; None for none.
+    """Identify a model's weights, with the adapter that was merged into it, if any.
 
     Returns:
         For a model on the Hub its commit, or None if unknown; for a folder its `files_digest`. With an adapter, both
@@ -205,6 +241,9 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
 
 def load_settings(model: "PreTrainedModel", image_processor: Any, name: str, origin: Origin) -> dict[str, Any]:
     """The settings of a local model, as part of a result."""
+    quantization = getattr(model.config, "quantization_config", None) or {}
+    method = (quantization if isinstance(quantization, dict) else vars(quantization)).get("quant_method")
+    modules = [type(part).__module__.partition(".")[0] for part in (model, image_processor)]
     return {
         "name": name,
         **origin.options.settings(),
@@ -212,26 +251,15 @@ def load_settings(model: "PreTrainedModel", image_processor: Any, name: str, ori
         "revision": getattr(model.config, "_commit_hash", None),
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
-        "quantization": _quantization(model.config),
+        "quantization": None if method is None else str(getattr(method, "value", method)),
         "device": " and ".join(sorted({value.device.type for value in model.parameters()} - {"meta"})),
         "device_map": {part: str(device) for part, device in getattr(model, "hf_device_map", {}).items()} or None,
         "attention": getattr(model.config, "_attn_implementation", None),
-        "trust_remote_code": any(map(_is_remote_code, (model, image_processor))),
+        # transformers loads code from a model's repository into a module of this name.
+        "trust_remote_code": "transformers_modules" in modules,
         "image_processor": type(image_processor).__name__,
         "image_sizes": size_settings(image_processor),
     }
-
-
-def _quantization(config: Any) -> str | None:
-    """The quantization method of the weights, such as "bitsandbytes"; None if they are not quantized."""
-    quantization = getattr(config, "quantization_config", None) or {}
-    method = (quantization if isinstance(quantization, dict) else vars(quantization)).get("quant_method")
-    return None if method is None else str(getattr(method, "value", method))
-
-
-def _is_remote_code(part: Any) -> bool:
-    """Whether an object's class is code from a model's repository; transformers loads it into a module of this name."""
-    return type(part).__module__.split(".")[0] == "transformers_modules"
 
 
 def model_identity(settings: dict[str, Any], origin: Origin) -> dict[str, Any] | None:
@@ -244,98 +272,21 @@ def model_identity(settings: dict[str, Any], origin: Origin) -> dict[str, Any] |
     return {**with_effect, "fingerprint": origin.fingerprint, "transformers": transformers.__version__}
 
 
-def _task_of(folder: str, options: LoadOptions) -> str:
-    """The pipeline task of a model, `TASK` or `ZERO_SHOT`, read from its config before loading the weights."""
-    if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
-        raise ModelError(f"model folder '{folder}' does not exist.")
-    from transformers import AutoConfig, AutoModelForImageTextToText
-
-    try:
-        config = AutoConfig.from_pretrained(
-            folder, revision=options.revision, trust_remote_code=options.trust_remote_code
-        )
-    except (ValueError, KeyError) as error:
-        raise ModelError(f"transformers does not know the architecture of model '{folder}': {error}") from error
-    except OSError as error:
-        raise ModelError(f"model '{folder}' cannot be found: {error}") from error
-    own_code = "AutoModelForImageTextToText" in (getattr(config, "auto_map", None) or {})
-    if type(config) in AutoModelForImageTextToText._model_mapping or own_code:
-        return TASK
-    if config.model_type in DUAL_ENCODERS:
-        return ZERO_SHOT
-    raise ModelError(
-        f"model '{folder}' is of type '{config.model_type}', which is not supported. Supported are {TASK} models, and "
-        f"models that compare images with texts: {', '.join(DUAL_ENCODERS)}."
-    )
-
-
-def _check_options(options: LoadOptions) -> None:
-    """Refuse devices, dtypes and attention implementations that do not exist.
-
-    Raises:
-        UsageError: One of them does not exist; the message lists the available ones.
-    """
-    import torch
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    if options.dtype not in _DTYPES and not isinstance(getattr(torch, options.dtype, None), torch.dtype):
-        raise unknown_name("dtype", options.dtype, _DTYPES)
-    attention = ["eager", *sorted(ALL_ATTENTION_FUNCTIONS.valid_keys())]
-    # A name with a slash is a kernel on the Hub.
-    if options.attention is not None and options.attention not in attention and "/" not in options.attention:
-        raise unknown_name("attention", options.attention, attention)
-    if isinstance(options.device, str):
-        _check_device("device", options.device, _DEVICES)
-    if options.device_map is not None and options.device_map not in _DEVICE_MAPS:
-        _check_device("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
-
-
-def _check_device(option: str, name: str, known: Sequence[str]) -> None:
-    """Refuse a device that does not exist, or that this machine does not have."""
-    import torch
-
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise unknown_name(option, name, known) from None
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    here = ["cpu", *(f"cuda:{place}" for place in range(count)), *["mps"] * torch.backends.mps.is_available()]
-    is_here = device.type in ("cpu", "mps") or (device.index or 0) < count
-    if device.type in ("cpu", "cuda", "mps") and not (is_here and any(one.startswith(device.type) for one in here)):
-        why = ", as torch finds no CUDA GPU" if device.type == "cuda" and not count else ""
-        raise UsageError(f"{option} {name!r} is not available on this machine{why}; available: {', '.join(here)}")
-
-
 def loading_error(error: Exception, folder: str) -> str:
-    """Why a model cannot be loaded, in one line, including problems with its weight files.
-
-    Args:
-        error: The error; if its text contains a traceback, only the last line is used.
-        folder: The model's folder, or its id on the Hub.
-    """
+    """Why a model cannot be loaded, in one line: of a traceback the last, and problems with the weight files."""
     text = str(error).strip()
     if isinstance(error, ImportError) and "torchvision" in text.lower():
-        return f"the image processor needs torchvision. Install it: {_torchvision_command()}"
-    last = text.splitlines()[-1] if _TRACEBACK in text else f"{type(error).__name__}: {text}"
-    return f"{' '.join(last.split()):.400}{_about_weights(folder)}"
+        import torch
 
-
-def _torchvision_command() -> str:
-    """The command that installs the torchvision for the installed torch (minor version + 15), without dependencies.
-
-    Any other version would replace torch, on a CPU by a build with gigabytes of CUDA.
-    """
-    import torch
-
-    major, minor, *_ = torch.__version__.split(".")
-    version = f"==0.{int(minor) + 15}.*" if major == "2" else ""
-    return f"pip install --no-deps 'torchvision{version}'"
-
-
-def _about_weights(folder: str) -> str:
+        # The minor version is torch's + 15. Any other would replace torch, on a CPU by gigabytes of CUDA.
+        major, minor, *_ = torch.__version__.split(".")
+        version = f"==0.{int(minor) + 15}.*" if major == "2" else ""
+        return f"the image processor needs torchvision. Install it: pip install --no-deps 'torchvision{version}'"
+    last = text.splitlines()[-1] if "Traceback (most recent call last)" in text else f"{type(error).__name__}: {text}"
+    reason = f"{' '.join(last.split()):.400}"
     if not os.path.isdir(folder) or any(Path(folder).glob("*.safetensors")):
-        return ""
+        return reason
     pickles = sorted(path.name for path in Path(folder).iterdir() if path.suffix in _PICKLES)
     if pickles:
-        return f". Only tensors are read from pickled weights ({pickles[0]}); save them as safetensors"
-    return ". The folder contains no weights; expected model.safetensors"
+        return f"{reason}. Only tensors are read from pickled weights ({pickles[0]}); save them as safetensors"
+    return f"{reason}. The folder contains no weights; expected model.safetensors"

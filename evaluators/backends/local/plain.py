@@ -23,12 +23,7 @@ from eyechart.evaluators.requests.types import Loss, OutputType
 
 
 class PlainRunner:
-    """Runs jobs with the model's own `generate` and with single forward passes.
-
-    Args:
-        model: The model.
-        processor: The model's processor.
-    """
+    """Runs jobs with the model's own `generate` and with single forward passes."""
 
     def __init__(self, model: PreTrainedModel, processor: ProcessorMixin) -> None:
         """Keep them."""
@@ -36,16 +31,7 @@ class PlainRunner:
         self._processor = processor
 
     def run(self, job: Job, sources: Mapping[str, Any], batch_size: int) -> list[Output]:
-        """Run a job.
-
-        Args:
-            job: The sequences.
-            sources: Their images by key, as given in the requests.
-            batch_size: Sequences per forward pass.
-
-        Returns:
-            The result of each sequence, in any order.
-        """
+        """The result of each sequence, in any order; `sources` are their images by key, as given in the requests."""
         outputs: list[Output] = []
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):

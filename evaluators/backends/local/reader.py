@@ -2,30 +2,53 @@
 
 `Reader.extend` appends tokens to each row of a cache and returns the logits of the last tokens. Padding is put before
 the appended tokens, that is, between the prefix and its continuation. Mask and positions skip the padding, so a row's
-result does not depend on the other rows.
+result does not depend on the other rows. The cache has preallocated room, so that appending a token does not copy the
+earlier ones.
 """
 
 import contextlib
+import copy
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from eyechart.evaluators.backends.local.kv_cache import KVCache, UnsharableError, check_cache
+
+class UnsharableError(Exception):
+    """The model does not support prefix sharing; its prompts are then run separately. The message gives the reason."""
+
+
+@dataclass
+class KVCache:
+    """The cache of sequences that were read, one per row.
+
+    Attributes:
+        cache: Keys and values.
+        mask: 1 for tokens, 0 for padding, shape (rows, length).
+        types: Token types, same shape; zeros for models without token types.
+    """
+
+    cache: DynamicCache
+    mask: torch.Tensor
+    types: torch.Tensor
+
+    def select(self, rows: Sequence[int], room: int) -> "KVCache":
+        """A copy with these rows, which may repeat, and room for that number of tokens to be appended quickly."""
+        index = torch.as_tensor(rows, device=self.mask.device)
+        cache = copy.copy(self.cache)
+        cache.layers = [_copied_layer(layer, rows, room) for layer in self.cache.layers]
+        return KVCache(cache, self.mask[index], self.types[index])
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Tokens to append to a row.
+    """Tokens to append to a row, at least one; positions have the shape (kinds of position, tokens).
 
-    Attributes:
-        ids: Tokens, at least one.
-        positions: Position of each token, shape (kinds of position, tokens).
-        types: Type of each token; None for models without token types.
-        images: Keys of the images whose tokens are among them, in order.
+    `types` is None for models without token types; `images` are the keys of the images whose tokens are among them.
     """
 
     ids: Sequence[int]
@@ -37,9 +60,8 @@ class Chunk:
 class Reader:
     """A model that extends sequences.
 
-    Args:
-        model: The model.
-        pad_token_id: Token to pad with; any token is possible.
+    Raises:
+        UnsharableError: The model's architecture does not support prefix sharing.
     """
 
     def __init__(self, model: PreTrainedModel, pad_token_id: int) -> None:
@@ -144,3 +166,53 @@ def _smallest_window(config: Any) -> int | None:
     window = getattr(config, "sliding_window", None) or getattr(config, "attention_chunk_size", None)
     slides = kinds is None or any(kind in ("sliding_attention", "chunked_attention") for kind in kinds)
     return window if slides and getattr(config, "use_sliding_window", True) is not False else None
+
+
+class PreallocatedLayer(DynamicLayer):
+    """A copy of a layer's rows that appends tokens in place as long as there is room."""
+
+    def __init__(self, layer: DynamicLayer, rows: Sequence[int], room: int) -> None:
+        """Copy the rows."""
+        super().__init__()
+        self.is_initialized, self.dtype, self.device = True, layer.dtype, layer.device
+        self._stores = [_copied(tensor, rows, room) for tensor in (layer.keys, layer.values)]
+        self._show(layer.keys.shape[-2])
+
+    def update(self, key_states: torch.Tensor, value_states: torch.Tensor, *_: Any, **__: Any) -> Any:
+        """Append keys and values of shape (rows, heads, tokens, width); returns all keys and values."""
+        begin = self.keys.shape[-2]
+        end = begin + key_states.shape[-2]
+        if end > self._stores[0].shape[-2]:
+            self._stores = [_copied(store, range(len(store)), end) for store in (self.keys, self.values)]
+        for store, states in zip(self._stores, (key_states, value_states), strict=True):
+            store[..., begin:end, :] = states
+        self._show(end)
+        return self.keys, self.values
+
+    def _show(self, length: int) -> None:
+        self.keys, self.values = (store[..., :length, :] for store in self._stores)
+
+
+def check_cache(cache: Any) -> None:
+    """Raise `UnsharableError` for a cache whose rows `KVCache.select` cannot copy."""
+    kinds = {type(layer) for layer in getattr(cache, "layers", [])}
+    if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, PreallocatedLayer}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "no layers"
+        raise UnsharableError(f"its cache is a {type(cache).__name__} of {names}")
+
+
+def _copied_layer(layer: DynamicLayer, rows: Sequence[int], room: int) -> DynamicLayer:
+    if isinstance(layer, DynamicSlidingWindowLayer):
+        # Here it never exceeds its window, where it would drop tokens, but it needs its own count of tokens.
+        copied = copy.copy(layer)
+        copied.batch_select_indices(torch.as_tensor(rows, device=layer.device))
+        return copied
+    return PreallocatedLayer(layer, rows, room)
+
+
+def _copied(tensor: torch.Tensor, rows: Sequence[int], room: int) -> torch.Tensor:
+    _, heads, length, width = tensor.shape
+    copied = tensor.new_empty((len(rows), heads, length + room, width))
+    for index, row in enumerate(rows):
+        copied[index, :, :length] = tensor[row]
+    return copied

@@ -10,12 +10,7 @@ _Result = TypeVar("_Result")
 
 
 def first_batch_size(requested: int | None, device_type: str) -> int:
-    """The initial batch size.
-
-    Args:
-        requested: At least 1; None is 8 on a CPU, where more is not faster, and otherwise 64, which `fitting` halves if
-            memory runs out.
-        device_type: Torch's name of the device type: "cpu", "cuda".
+    """The requested batch size, at least 1; None is 8 on a CPU, where more is not faster, and otherwise 64.
 
     Raises:
         UsageError: The requested size is below 1.
@@ -28,14 +23,7 @@ def first_batch_size(requested: int | None, device_type: str) -> int:
 
 
 def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:
-    """Run with a batch size that fits into memory.
-
-    Args:
-        run: Called with a batch size; called again with half the size each time memory runs out.
-        batch_size: The first size, at least 1.
-
-    Returns:
-        What `run` returned, and the batch size that was used.
+    """Run with half the batch size each time memory runs out; returns the result and the size that fitted.
 
     Raises:
         MemoryError: Memory runs out even with batch size 1.
@@ -67,9 +55,7 @@ def each_alone(
 ) -> Iterator[tuple[_Item, _Result | DataError]]:
     """Run items together or, if that fails, one by one, so that a bad item does not make the others fail.
 
-    Args:
-        items: The items.
-        run: Takes items and returns results, each with the index of its item.
+    `run` takes items and returns results, each with the index of its item.
 
     Yields:
         Each item with its result, or with the error.

@@ -6,8 +6,8 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators.text_to_score.settings import TrainingSettings
-from eyechart.evaluators.text_to_score.training import train
+from eyechart.evaluators.text_to_score import TrainingSettings
+from eyechart.evaluators.text_to_score.regressor import train
 
 QUALITY = {"low": 20.0, "medium": 50.0, "high": 80.0}
 SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}

@@ -8,9 +8,8 @@ import torch
 from scipy.stats import spearmanr
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
-from eyechart.evaluators.text_to_score.regressor import RECORD_FILE, TextToScore, TruncatedTextWarning
-from eyechart.evaluators.text_to_score.settings import TrainingSettings
-from eyechart.evaluators.text_to_score.training import train
+from eyechart.evaluators.text_to_score import TrainingSettings
+from eyechart.evaluators.text_to_score.regressor import RECORD_FILE, TextToScore, TruncatedTextWarning, train
 
 
 def test_what_was_trained_on_is_scored_in_the_unit_of_the_scores(regressor, descriptions):

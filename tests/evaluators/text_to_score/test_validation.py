@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.text_to_score.training import train
+from eyechart.evaluators.text_to_score.regressor import train
 from eyechart.evaluators.text_to_score.validation import assign_folds, cross_validate
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 
