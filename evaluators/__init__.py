@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-    from eyechart.evaluators.evaluation.evaluator import Evaluator
-    from eyechart.evaluators.evaluation.registration import register
+    from eyechart.evaluators.evaluation.evaluator import Evaluator, register
     from eyechart.evaluators.protocols import (
         CircularEval,
         Description,
@@ -61,7 +60,7 @@ _MODULES = {
     "SelfAwareness": _PROTOCOLS,
     "Task": "eyechart.evaluators.tasks.task",
     "TaskData": "eyechart.evaluators.tasks.task",
-    "register": "eyechart.evaluators.evaluation.registration",
+    "register": "eyechart.evaluators.evaluation.evaluator",
 }
 
 

@@ -20,15 +20,6 @@ AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 
 
 def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
-    """The evaluations, with each average inserted after the last evaluation that it is computed from."""
-    after = {id(same[-1]): _average(same) for same in _several(evaluations)}
-    found = []
-    for evaluation in evaluations:
-        found += [evaluation, after[id(evaluation)]] if id(evaluation) in after else [evaluation]
-    return found
-
-
-def averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
     """Average the scores of each task that was run on several of its databases.
 
     Args:
@@ -36,18 +27,13 @@ def averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
             averaged together.
 
     Returns:
-        One average for each task that was run on at least two of its databases and has scores on any, in the order of
-        the first evaluations. `dataset` is "average". `scores` contains the plain means of `AVERAGED_SCORES`, `n` (the
-        total number of images) and `by_database` (the scores that were averaged); the intervals combine those of the
-        databases, which have different images. Variants that all databases have are averaged in the same way. If a
-        database is missing or has no score, `scores` is None and a caveat names it: a mean over fewer databases is not
-        comparable with published ones.
+        The evaluations, each average after the last one that it is computed from. There is one for each task that was
+        run on at least two of its databases and has scores on any; its `dataset` is "average". `scores` contains the
+        plain means of `AVERAGED_SCORES`, `n` (the total number of images) and `by_database` (the scores that were
+        averaged); the intervals combine those of the databases, which have different images. Variants that all
+        databases have are averaged in the same way. If a database is missing or has no score, `scores` is None and a
+        note names it: a mean over fewer databases is not comparable with published ones.
     """
-    return [_average(same) for same in _several(evaluations)]
-
-
-def _several(evaluations: Sequence[TaskResult]) -> list[list[TaskResult]]:
-    """Groups of at least two evaluations with the same settings, on databases that the task averages over."""
     groups: dict[str, list[TaskResult]] = {}
     for evaluation in evaluations:
         task = known_task(evaluation.task)
@@ -55,13 +41,17 @@ def _several(evaluations: Sequence[TaskResult]) -> list[list[TaskResult]]:
             settings = _settings(evaluation)
             key = json.dumps([evaluation.task, evaluation.split, evaluation.model, settings], sort_keys=True)
             groups.setdefault(key, []).append(evaluation)
-    return [same for same in groups.values() if _can_be_averaged(same)]
-
-
-def _can_be_averaged(same: Sequence[TaskResult]) -> bool:
-    """Whether there are several databases and any scores; a server's top tokens may give none."""
-    databases = {evaluation.dataset for evaluation in same}
-    return len(databases) > 1 and any(evaluation.scores is not None for evaluation in same)
+    after = {
+        id(group[-1]): _average(group)
+        for group in groups.values()
+        # A server's top tokens may give no scores.
+        if len({part.dataset for part in group}) > 1 and any(part.scores is not None for part in group)
+    }
+    return [
+        result
+        for evaluation in evaluations
+        for result in (evaluation, *([after[id(evaluation)]] if id(evaluation) in after else []))
+    ]
 
 
 def _settings(evaluation: TaskResult) -> dict[str, Any]:
@@ -69,53 +59,49 @@ def _settings(evaluation: TaskResult) -> dict[str, Any]:
     return {name: value for name, value in evaluation.settings.items() if name not in ("data", "model", SAMPLE)}
 
 
-def _average(same: Sequence[TaskResult]) -> TaskResult:
-    databases = get_task(same[0].task).data.run_on
-    counts = Counter(evaluation.dataset for evaluation in same)
-    by_database = {evaluation.dataset: evaluation for evaluation in same if evaluation.scores is not None}
-    missing = [name for name in databases if name not in by_database]
+def _average(group: Sequence[TaskResult]) -> TaskResult:
+    first, databases = group[0], get_task(group[0].task).data.run_on
+    counts = Counter(part.dataset for part in group)
+    scored = {part.dataset: part for part in group if part.scores is not None}
+    missing = [name for name in databases if name not in scored]
     repeated = [name for name in databases if counts[name] > 1]
-    notes = []
-    if missing:
-        notes = [note("average_missing", of=len(databases), missing=missing)]
-    elif repeated:
-        notes = [note("average_repeated", of=len(databases), repeated=repeated)]
-    elif not all(evaluation.complete for evaluation in same):
-        notes = [note("average_incomplete")]
-    is_complete = not (missing or repeated)
-    first = same[0]
-    variants = [name for name in first.variants if all(name in evaluation.variants for evaluation in same)]
-    return TaskResult(
+    is_complete = all(part.complete for part in group)
+    average = TaskResult(
         task=first.task,
         dataset=AVERAGE,
         split=first.split,
         model=first.model,
-        scores=mean_scores({name: by_database[name].scores or {} for name in databases}) if is_complete else None,
         settings={
             **_settings(first),
-            **_sample(same),
+            **_sample(group),
             "average": "plain mean over databases",
             "databases": list(databases),
-            "data": {"is_mini": any(evaluation.settings["data"]["is_mini"] for evaluation in same)},
+            "data": {"is_mini": any(part.settings["data"]["is_mini"] for part in group)},
         },
-        variants={
-            name: mean_scores({database: by_database[database].variants[name] for database in databases})
-            for name in (variants if is_complete else ())
-        },
-        notes=notes,
         headline=first.headline,
-        complete=all(evaluation.complete for evaluation in same),
+        complete=is_complete,
     )
+    if missing:
+        average.notes = [note("average_missing", of=len(databases), missing=missing)]
+    elif repeated:
+        average.notes = [note("average_repeated", of=len(databases), repeated=repeated)]
+    else:
+        average.notes = [] if is_complete else [note("average_incomplete")]
+        average.scores = mean_scores({name: scored[name].scores or {} for name in databases})
+        for variant in first.variants:
+            if all(variant in part.variants for part in group):
+                average.variants[variant] = mean_scores({name: scored[name].variants[variant] for name in databases})
+    return average
 
 
-def _sample(same: Sequence[TaskResult]) -> dict[str, Any]:
+def _sample(group: Sequence[TaskResult]) -> dict[str, Any]:
     """How many of all images were drawn, if any of the evaluations used a sample."""
-    drawn = [evaluation.settings[SAMPLE] for evaluation in same if SAMPLE in evaluation.settings]
-    if not drawn:
+    samples = [part.settings[SAMPLE] for part in group if SAMPLE in part.settings]
+    if not samples:
         return {}
-    unsampled = sum(len(evaluation.items) for evaluation in same if SAMPLE not in evaluation.settings)
-    counts = {name: unsampled + sum(one[name] for one in drawn) for name in ("n", "of")}
-    return {SAMPLE: {**drawn[0], **counts}}
+    unsampled = sum(len(part.items) for part in group if SAMPLE not in part.settings)
+    counts = {name: unsampled + sum(sample[name] for sample in samples) for name in ("n", "of")}
+    return {SAMPLE: {**samples[0], **counts}}
 
 
 def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -137,7 +123,7 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
-    """The interval of a score on one database; undefined if it has none, as in results of earlier versions."""
-    low, high = (math.nan if end is None else end for end in spec.bounds(scores) or (None, None))
+    """The interval of a score on one database."""
+    low, high = spec.bounds(scores) or (math.nan, math.nan)
     kind = scores.get(INTERVALS, {}).get(spec.key, {}).get("kind", "bootstrap")
     return Interval(low, high, kind, scores["n"])

@@ -3,20 +3,24 @@
 On transformers 5, the `prepare_pipeline` of `evaluate` accepts only strings; this hook and the others are overridden.
 """
 
+import contextlib
+import importlib
+import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import evaluate
 from datasets import Dataset
+from datasets.utils import tqdm
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, UsageError, unknown_name
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
-from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import RunOptions
@@ -24,13 +28,19 @@ from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
+from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
 from eyechart.evaluators.results.sources import GIVEN
+from eyechart.evaluators.tasks import TASKS, get_task, q_bench
 from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.errors import LeftOutWarning
 
+MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
+"""Name of the transformers pipeline; as a task of `evaluate`, it means multiple choice with Q-Bench's prompt."""
 _OWN_PROCESSOR = "A vision-language model needs its complete processor: pass a pipeline"
 _DEFAULT = RunOptions()
+_DELAY = 2
+"""Seconds before a progress bar is shown."""
 _METRIC_INPUTS = {
     "predictions": ("quality_score", "text"),
     "references": ("quality", "answer", "label"),
@@ -38,6 +48,39 @@ _METRIC_INPUTS = {
     "questions": ("question",),
 }
 """Columns of items that a metric other than the task's own takes, by its argument; the first that has a value."""
+
+
+class ComputedScores(dict[str, Any]):
+    """A metric's scores and what `compute` adds to them: a dict whose repr is a small table.
+
+    Args:
+        scores: The contents of the dict.
+        title: Task and dataset, for the first line of the table.
+
+    Examples:
+        >>> ComputedScores({"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 8}, "own (test)")
+        own (test)
+        score       value   95 % interval  chance level  n
+        accuracy  50.00 %  25.00 to 75.00                8
+    """
+
+    def __init__(self, scores: Mapping[str, Any], title: str) -> None:
+        """Keep the scores."""
+        super().__init__(scores)
+        self.title = title
+
+    def __repr__(self) -> str:
+        """The scores with their intervals, as `eyechart run` prints them."""
+        rows = [COLUMNS, *score_rows(self)]
+        if len(rows) == 1:
+            return super().__repr__()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        first, *others = widths
+        lines = [
+            "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip()  # names left, numbers right
+            for row in rows
+        ]
+        return "\n".join([self.title, *lines])
 
 
 class Evaluator(evaluate.Evaluator):
@@ -53,7 +96,7 @@ class Evaluator(evaluate.Evaluator):
 
     def __init__(self, task: Task, options: RunOptions = _DEFAULT) -> None:
         """Keep and check the options; nothing is loaded."""
-        super().__init__(task="image-text-to-text", default_metric_name=task.metric)
+        super().__init__(task=MULTIPLE_CHOICE_PIPELINE, default_metric_name=task.metric)
         self.definition = task
         self.options = options
         self.protocol = options.protocol(task)
@@ -158,10 +201,10 @@ class Evaluator(evaluate.Evaluator):
                 scores = module.compute(**{name: inputs[name] for name in module._feature_names() if name in inputs})
         seconds, count = result.timings["model_seconds"], len(result.items)
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
-        found = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
-        found |= {} if limit is None else {"limit": limit}
+        computed = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
+        computed |= {} if limit is None else {"limit": limit}
         extent = f"{result.split}, synthetic" if is_synthetic else result.split
-        return ComputedScores(found, f"{result.task} on {result.dataset} ({extent})")
+        return ComputedScores(computed, f"{result.task} on {result.dataset} ({extent})")
 
     def prepare_pipeline(
         self,
@@ -216,16 +259,53 @@ class Evaluator(evaluate.Evaluator):
 
 def _warn_of_left_out(result: TaskResult) -> None:
     left_out = [item for item in result.left_out if item.reason != PRIVATE]
-    lines = [] if result.complete else [" ".join(result.caveats)]
-    if left_out and result.complete:
-        first = left_out[0]
-        rows = f"{len(left_out)} rows are" if len(left_out) > 1 else "1 row is"
-        lines.append(f"{rows} left out; the first: '{first.id}': {first.reason}.")
-    for line in lines:
-        warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
+    if result.complete and not left_out:
+        return
+    line = " ".join(result.caveats)
+    if result.complete:
+        line = f"{len(left_out)} left out; the first: '{left_out[0].id}': {left_out[0].reason}."
+    warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
 def _refuse(arguments: Mapping[str, Any], reason: str) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; leave it out. {reason}.")
+
+
+@contextlib.contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """A progress bar in a terminal or a notebook, shown after two seconds."""
+    is_watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    with tqdm(desc=title, unit="answer", delay=_DELAY, disable=not is_watched) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show
+
+
+def register() -> None:
+    """Add every task to `evaluate.evaluator`, under its name; a second call changes nothing.
+
+    `evaluate` accepts only names of transformers pipelines as tasks, so its check of names is extended.
+    "image-text-to-text" means multiple-choice questions with the prompt of q_bench/perception.
+    """
+    # `evaluate.evaluator` is a function of the same name as its module.
+    module: Any = importlib.import_module("evaluate.evaluator")
+    if MULTIPLE_CHOICE_PIPELINE in module.SUPPORTED_EVALUATOR_TASKS:
+        return
+    tasks = {task.name: task for task in TASKS} | {MULTIPLE_CHOICE_PIPELINE: q_bench.PERCEPTION}
+    ours = {
+        name: {"implementation": partial(_make, task.name), "default_metric_name": task.metric}
+        for name, task in tasks.items()
+    }
+    theirs = module.check_task
+    module.check_task = lambda task: ours[task] if task in ours else theirs(task)
+    module.SUPPORTED_EVALUATOR_TASKS.update(ours)
+
+
+def _make(name: str, task: str, default_metric_name: str) -> Evaluator:
+    """Called by `evaluate.evaluator`; the name and metric that it passes are those of the task."""
+    return Evaluator(get_task(name))

@@ -10,6 +10,7 @@ stratification is not used, so intervals are slightly too wide if strata differ 
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.metrics.scores import GAIN, INTERVALS, ScoreSpec, Unit, specs_in
+from eyechart.metrics.score_spec import Unit, value_at
+from eyechart.metrics.scores import GAIN, INTERVALS, specs_in
 from eyechart.metrics.scoring.choices.gain import with_leak_interval
 from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval
 
@@ -90,7 +92,7 @@ def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Ge
     ordered = sorted(shuffled, key=lambda row: order[strata[row]])
     step = len(strata) / n
     start = rng.random() * step
-    return sorted(ordered[min(int(start + place * step), len(strata) - 1)] for place in range(n))
+    return sorted(ordered[min(int(start + index * step), len(strata) - 1)] for index in range(n))
 
 
 def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
@@ -103,11 +105,11 @@ def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
     if result.scores is not None:
         result.scores = finite_scores(result.scores, sample)
     result.variants = {name: finite_scores(scores, sample) for name, scores in result.variants.items()}
-    found = result.diagnostics
-    if GAIN in found:
-        found[GAIN] = with_leak_interval(finite_scores(found[GAIN], sample))
-    if "table" in found:
-        found["table"] = {name: finite_scores(part, sample) for name, part in found["table"].items()}
+    diagnostics = result.diagnostics
+    if GAIN in diagnostics:
+        diagnostics[GAIN] = with_leak_interval(finite_scores(diagnostics[GAIN], sample))
+    if "table" in diagnostics:
+        diagnostics["table"] = {name: finite_scores(part, sample) for name, part in diagnostics["table"].items()}
 
 
 def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,40 +120,30 @@ def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[
         sample: From `Sample.settings`.
     """
     fraction = sample["n"] / sample["of"]
-    found = _finite_part(scores, fraction)
+    corrected = _finite_part(scores, fraction)
     for name, parts in scores.items():
         if name.startswith("by_") and isinstance(parts, Mapping):
-            found[name] = {part: _finite_part(own, fraction) for part, own in parts.items()}
-    return found
+            corrected[name] = {part: _finite_part(of_part, fraction) for part, of_part in parts.items()}
+    return corrected
 
 
 def _finite_part(scores: Mapping[str, Any], fraction: float) -> dict[str, Any]:
-    found = dict(scores)
-    kinds = dict(scores.get(INTERVALS, {}))
+    corrected = deepcopy(dict(scores))
     for score in specs_in(scores):
-        about = kinds.get(score.key)
+        about = scores.get(INTERVALS, {}).get(score.key)
         if about is None or about["kind"] in _WITHOUT:
             continue
+        units = about["units"]
         if score.correlation and not score.of:
             # Pairs were sampled, not the images that they rank.
-            interval = Interval(math.nan, math.nan, "ranking", about["units"])
+            interval = Interval(math.nan, math.nan, "ranking", units)
         else:
-            interval = _finite(score, scores, about["units"], fraction)
-        kinds[score.key] = interval.described()
-        _put(found, score.interval_key.split("."), [interval.low, interval.high])
-    return {**found, INTERVALS: kinds} if kinds else found
-
-
-def _finite(score: ScoreSpec, scores: Mapping[str, Any], units: int, fraction: float) -> Interval:
-    value, (low, high) = float(score.value(scores)), score.bounds(scores)
-    is_share = score.unit in (Unit.FRACTION, Unit.PERCENT) and score.low == 0 and len(score.counts) == 1
-    n = score.n(scores) if is_share else None
-    return finite_interval(Interval(low, high, "bootstrap", units), value, fraction, n, score.high)
-
-
-def _put(scores: dict[str, Any], keys: Sequence[str], value: Any) -> None:
-    *outer, last = keys
-    for key in outer:
-        scores[key] = dict(scores[key])
-        scores = scores[key]
-    scores[last] = value
+            value, (low, high) = float(score.value(scores)), score.bounds(scores)
+            is_share = score.unit in (Unit.FRACTION, Unit.PERCENT) and score.low == 0 and len(score.counts) == 1
+            n = score.n(scores) if is_share else None
+            interval = finite_interval(Interval(low, high, "bootstrap", units), value, fraction, n, score.high)
+        corrected[INTERVALS][score.key] = interval.described()
+        *outer, last = score.interval_key.split(".")
+        part = value_at(corrected, ".".join(outer)) if outer else corrected
+        part[last] = [interval.low, interval.high]
+    return corrected

@@ -124,8 +124,9 @@ def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
     """
     import pyarrow
 
+    every: list[type[Item]] = [Item, *kinds]
     columns = dict.fromkeys(RESULT_COLUMNS, pyarrow.string())
-    for kind in (Item, *kinds):
+    for kind in every:
         for name, column in column_types(kind).items():
             if columns.setdefault(name, column) != column:
                 reason = f"is {column} in {kind.__name__} and {columns[name]} in another type of items of this run"

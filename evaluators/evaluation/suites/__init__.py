@@ -6,7 +6,7 @@ import evaluate
 from evaluate.evaluation_suite import SubTask
 
 from eyechart.datasets_scripts.common.errors import unknown_name
-from eyechart.evaluators.evaluation.registration import register
+from eyechart.evaluators.evaluation.evaluator import register
 from eyechart.evaluators.tasks import TASKS, find_tasks
 
 

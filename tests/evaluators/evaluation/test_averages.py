@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.averages import averages, with_averages
+from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import plan_task
@@ -37,6 +37,10 @@ def evaluation(database, srcc=0.5, plcc=0.5, **changes):
         variants={"high/low": {**scores, "srcc": srcc / 2}, **({"argmax": scores} if database != "spaq" else {})},
     )
     return given.model_copy(update=changes)
+
+
+def averages(evaluations):
+    return [result for result in with_averages(evaluations) if result.dataset == "average"]
 
 
 def seven(**changes):

@@ -20,8 +20,8 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.computed import ComputedScores, progress_bar
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning
@@ -66,7 +66,7 @@ def test_bad_items_can_be_left_out(questions):
     bad = questions.map(lambda row: {"images": [] if row["id"] == "q1" else row["images"]})
     with pytest.raises(DataError, match="'q1'"):
         evaluator("q_bench/perception").compute(always_b, bad)
-    with pytest.warns(LeftOutWarning, match="1 row is left out; the first: 'q1'"):
+    with pytest.warns(LeftOutWarning, match="1 left out; the first: 'q1'"):
         assert evaluator("q_bench/perception").compute(always_b, bad, skip_bad=True)["n"] == 5
 
 
@@ -74,7 +74,7 @@ def test_progress_is_shown_where_somebody_looks(monkeypatch, capsys):
     # A run without a terminal, as in other tests, turns all bars off.
     datasets.enable_progress_bars()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("eyechart.evaluators.evaluation.computed._DELAY", 0)
+    monkeypatch.setattr("eyechart.evaluators.evaluation.evaluator._DELAY", 0)
     with progress_bar("own") as show:
         show(1, 4)
         show(4, 8)
