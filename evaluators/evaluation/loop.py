@@ -184,7 +184,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
     if "early_stop" in names and protocol.settings()["early_stop"] is None:
         # Repeats take a majority vote in every pass.
         decided["early_stop"] = backend.billed_per_request and options.repeats == 1
-    return replace(protocol, **decided).for_data(task.name, loaded.split)
+    return replace(protocol, **decided).for_data(task.name, loaded.name, loaded.split)
 
 
 def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs_images: bool) -> None:
@@ -196,7 +196,7 @@ def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs
     """
     _check_columns(task, protocol, loaded)
     first = undecoded_rows(loaded.dataset, 1)
-    _usable_rows(task, protocol.for_data(task.name, loaded.split), first, needs_images)
+    _usable_rows(task, protocol.for_data(task.name, loaded.name, loaded.split), first, needs_images)
 
 
 def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:

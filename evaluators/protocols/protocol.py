@@ -195,8 +195,8 @@ class Protocol(ABC):
         values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
         return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
 
-    def for_data(self, task: str, split: str) -> Any:
-        """The protocol for the data of one task."""
+    def for_data(self, task: str, dataset: str, split: str) -> Any:
+        """The protocol for a task on its data."""
         return self
 
     def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ValidationInfo
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE
 
@@ -35,23 +35,21 @@ class BlindRun:
         """The model."""
         return next(iter(self.results.values())).model
 
-    def of_task(self, task: str, split: str, column: str) -> "BlindRun":
+    def of_task(self, key: TaskKey, column: str) -> "BlindRun":
         """The same run with the questions solved of one task; versions of a benchmark differ in their options.
 
         Args:
-            task: Name of the task.
-            split: The split.
+            key: The task and its data.
             column: The column of items that says whether a question was answered correctly.
 
         Raises:
-            UsageError: The folder has no blind run of that task and split.
+            UsageError: The folder has no blind run of that task on that data.
             DataError: It has no predictions.
         """
-        key = next((key for key in self.results if (key.task, key.split) == (task, split)), None)
-        if key is None:
-            available = ", ".join(f"{key.task} ({key.split})" for key in self.results)
+        if key not in self.results:
+            available = ", ".join(blind.title for blind in self.results)
             raise UsageError(
-                f"{self.setting}={str(self.run.folder)!r} has no blind run of {task} ({split}); found blind runs of: "
+                f"{self.setting}={str(self.run.folder)!r} has no blind run of {key.title}; found blind runs of: "
                 f"{available}"
             )
         answers = self.run.answers(key)

@@ -25,6 +25,7 @@ from eyechart.evaluators.protocols.choice.blind_run import BlindRun, BlindRunFol
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, setting_fields
 from eyechart.evaluators.protocols.validation import check_text_list, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.items import MAIN, Item, with_columns
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import TaskResult
@@ -166,9 +167,10 @@ class Choice(Protocol):
         )
 
     @override
-    def for_data(self, task: str, split: str) -> Any:
+    def for_data(self, task: str, dataset: str, split: str) -> Any:
         column = spec(self.share).of[0]
-        runs: dict[str, Any] = {name: run.of_task(task, split, column) for name, run in self._blind_runs().items()}
+        key = TaskKey(task, dataset, split)
+        runs: dict[str, Any] = {name: run.of_task(key, column) for name, run in self._blind_runs().items()}
         return replace(self, **runs)
 
     @override

@@ -14,6 +14,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
@@ -139,11 +140,13 @@ def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path
     ]
     folder, column = write(tmp_path / "blind", made), "circular_correct"
     found = evaluator("mmbench/en", settings={"blind_run": str(folder)}).protocol.blind_run
-    assert found.of_task("mmbench/en", "dev", column).settings()["solved"] == 1
-    assert found.of_task("mmbench/en_v11", "dev", column).settings()["solved"] == 0
-    held = r"no blind run of mmbench/cn \(dev\); found blind runs of: mmbench/en \(dev\), mmbench/en_v11 \(dev\)"
-    with pytest.raises(UsageError, match=held):
-        found.of_task("mmbench/cn", "dev", column)
+    data = ("mmbench", "dev")
+    assert found.of_task(TaskKey("mmbench/en", *data), column).settings()["solved"] == 1
+    assert found.of_task(TaskKey("mmbench/en_v11", *data), column).settings()["solved"] == 0
+    held = r"of {} on {} \(dev\); found blind runs of: mmbench/en on mmbench \(dev\), mmbench/en_v11 on mmbench \(dev\)"
+    for task, dataset in (("mmbench/cn", "mmbench"), ("mmbench/en", "another")):
+        with pytest.raises(UsageError, match=held.format(task, dataset)):
+            found.of_task(TaskKey(task, dataset, "dev"), column)
 
 
 def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):

@@ -410,7 +410,9 @@ def test_another_run_is_no_blind_run(tmp_path, data):
     with pytest.raises(UsageError, match=r"found: mmbench/en\. Run .*--set blind=true"):
         run(knows, data, exclude_blind_solved=str(seeing))
     other, server = blind_run(tmp_path / "other", data, name="mmbench/cn"), Server(knows)
-    with pytest.raises(UsageError, match=r"no blind run of mmbench/en \(given\); found .*: mmbench/cn \(given\)"):
+    with pytest.raises(
+        UsageError, match=r"no blind run of mmbench/en on .* \(given\); found .*: mmbench/cn on .* \(given\)"
+    ):
         run(server, data, exclude_blind_solved=other)
     assert server.asked == []
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
