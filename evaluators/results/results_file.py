@@ -29,14 +29,6 @@ _MISFIT = "misfit"
 _REQUIRED = ("task", "dataset", "split", "model", "scores", "settings", "left_out", "timings")
 _NULLABLE = ("average_over", FIT_PARAMETERS, "suggested_word_pair", "all", "after_exact")
 """Keys whose null does not mean an undefined number."""
-_PACKAGES = (
-    *("eyechart", "torch", "transformers", "tokenizers", "accelerate", "datasets", "evaluate", "huggingface_hub"),
-    *("numpy", "scipy", "pandas", "pillow", "openai", "anyio", "pydantic", "typing-extensions", "openpyxl", "pyyaml"),
-    *("jinja2", "matplotlib", "rich", "typer"),
-)
-"""Packages that a result may depend on: all in pyproject.toml, and tokenizers."""
-
-
 AVERAGE = "average"
 """Used instead of the dataset's name for an average over datasets."""
 PRIVATE = "its answer is private"
@@ -111,6 +103,13 @@ class Diagnostics(TypedDict, total=False):
     repeats: Repeats
 
 
+class Environment(TypedDict, total=False):
+    """Where a run took place; versions of packages by their names."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    packages: dict[str, str | None]
+
+
 class LeftOut(BaseModel):
     """One item that the scores do not include."""
 
@@ -159,9 +158,9 @@ class TaskResult(BaseModel):
 
     def headline_spec(self) -> ScoreSpec | None:
         """The task's headline score; None if it has none."""
-        found = specs_in(self.scores or {})
-        own = next((spec for spec in found if spec.key == self.headline), None)
-        return own or next((spec for spec in found if spec.headline), None)
+        specs = specs_in(self.scores or {})
+        of_task = next((spec for spec in specs if spec.key == self.headline), None)
+        return of_task or next((spec for spec in specs if spec.headline), None)
 
     @property
     def caveats(self) -> list[str]:
@@ -185,7 +184,7 @@ class Results(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    environment: dict[str, Any]
+    environment: Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(Environment))]
     request: dict[str, Any] | None = None
     """The options that `eyechart run` was given, for `--like`; None if Python made the run."""
     tasks: list[TaskResult]
@@ -195,14 +194,7 @@ class Results(BaseModel):
 def collect(
     tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, request: dict[str, Any] | None = None
 ) -> Results:
-    """Assemble the results of a run.
-
-    Args:
-        tasks: The tasks that finished.
-        failed: Those that did not.
-        started: When the run began, ISO 8601.
-        request: The options that `eyechart run` was given.
-    """
+    """Assemble the results of a run that began at `started` (ISO 8601) with the options `request`."""
     return Results(environment=_environment(started), request=request, tasks=list(tasks), failed=list(failed))
 
 
@@ -240,9 +232,6 @@ def read_results(path: str | Path) -> Results:
         results = Results.model_validate(without_nan(raw) if _NOT_FINITE.search(content) else raw)
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
-    packages = results.environment.get("packages", {})
-    if not isinstance(packages, dict):
-        raise _bad(file, f"key environment.packages: expected an object; it is {packages!r:.60}")
     for number, task in enumerate(results.tasks):
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:
@@ -277,7 +266,7 @@ def _first_misfit(error: ValidationError) -> str:
     if first["type"] == _MISFIT:
         return f"key {key}{first['msg']}"
     given = "" if first["type"] == "missing" else f"; it is {first['input']!r:.60}"
-    more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
+    more = f" (and {len(others)} more)" if others else ""
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{given}{more}"
 
 
@@ -288,7 +277,8 @@ def task_folder(task: TaskResult) -> Path:
 
 def _environment(started: str) -> dict[str, Any]:
     versions: dict[str, str | None] = {}
-    for package in _PACKAGES:
+    required = [name for name in metadata.requires("eyechart") or () if "extra ==" not in name]
+    for package in ("eyechart", "tokenizers", *(re.split(r"[^\w.-]", name)[0] for name in required)):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

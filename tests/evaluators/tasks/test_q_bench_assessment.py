@@ -75,7 +75,7 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
     (task,) = read_results(tmp_path / "out").tasks
     assert (printed(task.scores), task.scores["n"]) == ("0.562/0.622", 2982)
     assert task.settings["model"]["predictions_repeated"] == 1 and task.settings["model"]["predictions_unused"] == 0
-    assert "1 row of agi.json repeats another; equal rows count once." in " ".join(done.output.split())
+    assert "1 rows of agi.json repeat others; equal rows count once." in " ".join(done.output.split())
 
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "agi.json").write_text(text)
