@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.endpoint.serving import Server
 
-_LOG = "server.log"
-
 
 def server_for(command: str, models: Sequence[str | None], folder: Path) -> "Server":
     """The server for a run with these models, not yet started, with its log in the folder.
@@ -25,26 +23,20 @@ def server_for(command: str, models: Sequence[str | None], folder: Path) -> "Ser
     Raises:
         UsageError: The command cannot be used, or there are several models.
     """
-    if len(models) > 1:
-        raise UsageError(f"--serve starts a server for one model, but {len(models)} are given; run each on its own")
-    if (model := models[0]) is None:
-        raise UsageError("--serve needs --model, the model to serve")
+    if len(models) > 1 or models[0] is None:
+        raise UsageError("--serve needs --model, given once: the model to serve")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UsageError(
-            "--serve works in one process only, but several were started; start one, and give the server several "
-            'GPUs: --serve "vllm --tensor-parallel-size 8"'
+            "--serve works in one process only; start one, and give the server several GPUs: "
+            '--serve "vllm --tensor-parallel-size 8"'
         )
     from eyechart.evaluators.backends.endpoint.serving import Server
 
-    return Server(command, model, folder / _LOG)
+    return Server(command, models[0], folder / "server.log")
 
 
 def start(server: "Server", options: "EndpointOptions") -> "EndpointOptions":
-    """Start a server, and show the last line of its log while waiting; returns the options with its address.
-
-    Raises:
-        ModelError: The server did not start.
-    """
+    """Start a server, and show the last line of its log while waiting; returns the options with its address."""
     from rich.text import Text
 
     messages = console(stderr=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from eyechart.datasets_scripts.common.errors import DataError
 
 Row = Mapping[str, Any]
-"""One row of a dataset, with the columns of its kind; images are still encoded."""
+"""One row of a dataset; images are still encoded."""
 
 
 class ImagePlace(Enum):

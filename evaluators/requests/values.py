@@ -10,14 +10,10 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 
 def encode(value: Any, *, sort_keys: bool = False) -> bytes:
-    """Encode a JSON value so that `decode` restores it exactly.
+    """Encode a JSON value so that `decode` restores it exactly, nan and infinities included; tuples become lists.
 
-    Floats keep all their digits; nan and the infinities are written as in Python. Lone surrogates, which a model may
-    write, are encoded as they are: the JSON escapes of two of them in a row would be read as one character.
-
-    Args:
-        value: None, booleans, numbers, texts, and lists and string-keyed dicts of these; tuples become lists.
-        sort_keys: Encode equal dicts equally.
+    Lone surrogates, which a model may write, are encoded as they are: the JSON escapes of two of them in a row would be
+    read as one character. With `sort_keys`, equal dicts are encoded equally.
 
     Examples:
         >>> encode({"b": 0.1, "a": "é"}, sort_keys=True).decode()
@@ -28,19 +24,15 @@ def encode(value: Any, *, sort_keys: bool = False) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The value that `encode` encoded.
-
-    Raises:
-        ValueError: The bytes are not JSON.
-    """
+    """The value that `encode` encoded; raises `ValueError` for bytes that are not JSON."""
     return json.loads(data.decode("utf-8", "surrogatepass"))
 
 
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a finite number; True and False are not."""
-    # A whole number can be too large for `isfinite`.
-    return (isinstance(value, int) and not isinstance(value, bool)) or (
-        isinstance(value, float) and math.isfinite(value)
+    # An integer can be too large for `isfinite`.
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     )
 
 
@@ -52,7 +44,7 @@ def is_unicode(text: str) -> bool:
 def is_deeper(value: Any, levels: int) -> bool:
     """Whether lists and objects are nested more than `levels` deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (levels == 0 or any(is_deeper(one, levels - 1) for one in inner))
+    return inner is not None and (levels == 0 or any(is_deeper(item, levels - 1) for item in inner))
 
 
 def brief(value: object) -> str:
@@ -65,27 +57,17 @@ def brief(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text of unknown origin, made safe for a terminal or a page.
-
-    Control characters, characters that change the writing direction and lone surrogates are escaped; tabs and line
-    feeds stay.
+    r"""A text of unknown origin, with what a terminal or a page would obey and lone surrogates escaped.
 
     Examples:
         >>> printable("a\x1b[2Jb\n"), printable("\u202egnp.exe")
         ('a\\x1b[2Jb\n', '\\u202egnp.exe')
     """
-    return _OBEYED.sub(lambda found: _escaped(ord(found[0])), text)
-
-
-def _escaped(code: int) -> str:
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 def without_nan(value: Any) -> Any:
-    """The same structure with None for nan and infinities.
-
-    Args:
-        value: None, booleans, numbers, texts, and lists, tuples and dicts of these; tuples become lists, keys texts.
+    """The same structure with None for nan and infinities; tuples become lists, keys texts.
 
     Examples:
         >>> without_nan({"srcc": float("nan"), "interval": (0.1, float("inf"))})

@@ -39,7 +39,7 @@ FIRST_FAILURES = 5
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 # Only the prompt's own tokens, without more probable ones.
 _PROMPT_LOGPROBS: dict[str, Any] = {"prompt_logprobs": 0}
-# What vLLM writes in place of the logarithm of a probability of 0.
+# vLLM's logarithm of a probability of 0.
 _NO_VALUE = -9999.0
 
 
@@ -65,7 +65,7 @@ class OpenAIBackend(Backend):
         self._counts_before = Counter[str]()
         self._metadata: set[tuple[str, str]] = set()
         self._prefills: dict[OutputType, Prefill] = {}
-        self._first_tokens: dict[tuple[str, str], str | bool] = {}
+        self._first_tokens: dict[tuple[str, str], str | None] = {}
 
     @property
     @override
@@ -102,8 +102,7 @@ class OpenAIBackend(Backend):
         """Send requests concurrently and yield each response when it arrives.
 
         Raises:
-            ModelError: The server refuses the key or the model, cannot be reached, cannot give the requested output,
-                fails in the same way from the first request on, or was started by this run and has ended.
+            ModelError: Every request would fail.
         """
         respond = partial(self._respond, anyio.Lock())
         try:
@@ -119,18 +118,12 @@ class OpenAIBackend(Backend):
 
     @override
     def settings(self) -> dict[str, Any]:
-        """Model, server, decoding, and the counts of requests and tokens since `for_data`.
-
-        `served` lists the model names in the server's answers, and `prefill` how the server continues a prefilled
-        reply. Responses carry these too, so that they are correct for stored responses, and the parameters that were
-        dropped because the server refuses them. The counted requests include those that test prefilled replies.
-        """
-        known = {name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")}
-        options = ("served_name", "concurrency", "timeout", "max_retries")
+        """Model, server, decoding, and since `for_data` all requests, model names and ways to continue replies."""
+        names = ("served_name", "concurrency", "timeout", "max_retries")
         return {
             **self.identity(),
-            **known,
-            **{name: getattr(self._options, name) for name in options},
+            **{name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")},
+            **{name: getattr(self._options, name) for name in names},
             "asked": {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS},
         }
 
@@ -138,11 +131,14 @@ class OpenAIBackend(Backend):
         try:
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
-            prefill = None
+            prefill, output_type = None, request.output_type
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
-                    prefill = await self._prefill(request.output_type, messages)
+                    if output_type not in self._prefills:
+                        top_logprobs = None if output_type is OutputType.TEXT else self._options.top_logprobs
+                        self._prefills[output_type] = await find_prefill(self._client, messages, top_logprobs)
+                prefill = self._prefills[output_type]
             question = _Question(self._client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)
@@ -157,12 +153,6 @@ class OpenAIBackend(Backend):
             return question.respond(completion, text=text.strip(), reasoning=reasoning, finish_reason=finish_reason)
         except DataError as error:
             return Response(request, error=error)
-
-    async def _prefill(self, output_type: OutputType, messages: Messages) -> Prefill:
-        if output_type not in self._prefills:
-            top_logprobs = None if output_type is OutputType.TEXT else self._options.top_logprobs
-            self._prefills[output_type] = await find_prefill(self._client, messages, top_logprobs)
-        return self._prefills[output_type]
 
     async def _logits(self, question: "_Question", lock: anyio.Lock) -> Response:
         completion = await question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
@@ -179,10 +169,9 @@ class OpenAIBackend(Backend):
                 if key not in self._first_tokens:
                     self._first_tokens[key] = await _first_token(question, completion, word)
             first = self._first_tokens[key]
-            if isinstance(first, str):
-                # vLLM shows the space of a SentencePiece token in one of the two places only.
-                return next((text for text in (first, first.lstrip()) if text in beginnings), None)
-            return max(beginnings, key=len) if first else None
+            # vLLM shows the space of a SentencePiece token in one of the two places only.
+            texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
+            return None if first is None else next((text for text in texts if text in beginnings), None)
 
         logits, upper_bound_words = await find_words(tokens[0].likeliest, question.request, first_token)
         return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
@@ -217,27 +206,20 @@ class _Question:
         )
 
 
-async def _first_token(question: _Question, completion: Completion, word: str) -> str | bool:
-    """The text of a word's first token, or whether the word has several tokens if the server does not return them.
-
-    vLLM and llama.cpp return the tokens of a text at `/tokenize`. With other servers, the length of a prompt that ends
-    in the word shows only that the word has more than one token. The longest returned token with which the word begins
-    is then assumed to be its first token. This is wrong if the tokenizer splits the word after a shorter token.
-    """
+async def _first_token(question: _Question, completion: Completion, word: str) -> str | None:
+    """The text of a word's first token, "" if it is unknown; None if the word is a single token."""
+    # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the word
+    # shows only whether it has more than one token.
     before, more = question.request.prefill, f" {word}"
     tokens, longer = await question.client.tokenize(before), await question.client.tokenize(before + more)
     if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
         return plain(longer[len(tokens)])
     extended = await question.ask(more, max_tokens=1)
-    return extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1
+    return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
 
 
 async def _losses(question: _Question) -> Response:
-    """The loss of each continuation, from the log-probabilities that vLLM returns for a prompt's tokens.
-
-    Two prompts are compared: one with the text as part of a prefilled reply, and one without it. The text's tokens are
-    those at the end of the first prompt that the second does not have, as with a local model.
-    """
+    """The loss of each continuation: of the tokens that a prompt with it has after those of a prompt without it."""
     prefill = question.request.prefill
     completions = [await question.ask(max_tokens=1, **_PROMPT_LOGPROBS)]
     before = _prompt_tokens(question.client, completions[0])
@@ -289,8 +271,7 @@ def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:
     """One user turn with texts and images, as data URLs, in the prompt's order, without the prefilled reply.
 
-    Raises:
-        BadImageError: An image cannot be read. It is checked here, because servers report it in many ways or not.
+    Raises `BadImageError` for an image that cannot be read, which servers report in many ways or not.
     """
     images = iter(request.images)
     content = [

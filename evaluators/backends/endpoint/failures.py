@@ -4,6 +4,8 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
+from pydantic_core import from_json, to_json
+
 from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.refused_parameters import named_parameters
 
@@ -51,16 +53,13 @@ _REMEDIES = (
     ("max_tokens is too large", "Set a smaller --max-new-tokens"),
     ("model output limit was reached", "Set a larger --max-new-tokens"),
 )
-_MARK = "[API key]"
-# Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
-_LONGEST_PLACEHOLDER = 12
 
 
 def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -> EyechartError:
     """Make the error that explains a failed request, with the client's error after its last retry.
 
     It is a `ModelError` if every other request would fail too (a `QuotaError` if the account has no money left),
-    otherwise an `EndpointError`. `timeout` is in seconds; the message never contains `key`, which is "" if missing.
+    otherwise an `EndpointError`. `timeout` is in seconds; the message never contains `key`.
     """
     import openai
 
@@ -80,13 +79,12 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
         reason = clean(f"{base_url} answered {status}, a redirect to {target}", key)
         return ModelError(f"{reason}. To use that server, give its address (--base-url)")
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
-    advice = remedy
     if status == 401 and not key:
-        advice = "Set the environment variable OPENAI_API_KEY."
+        remedy = "Set the environment variable OPENAI_API_KEY"
     elif status in (404, 405) and not base_url.endswith("/v1"):
-        advice = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
+        remedy = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
     reason = clean(f"{base_url} answered {status}{after}: {message}", key)
-    reason = f"{reason.rstrip('.')}. {advice}" if advice else reason
+    reason = f"{reason.rstrip('.')}. {remedy}" if remedy else reason
     if status == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
         return QuotaError(f"the model cannot be used: {reason}")
     if status in _HOPELESS or is_final(message):
@@ -118,26 +116,17 @@ def redact(text: str, key: str) -> str:
         >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
         ('no such key: [API key]', 'The image is EMPTY.')
     """
-    return text.replace(key, _MARK) if _is_secret(key) else text
+    # Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
+    is_secret = len(key) > (12 if key.isalpha() else 5)
+    return text.replace(key, "[API key]") if is_secret else text
 
 
 def redact_json(content: bytes, key: str) -> bytes:
     """The body of an answer without the API key, also if JSON spells the key with escapes; it need not be JSON."""
-    from pydantic_core import from_json, to_json
-
-    if not _is_secret(key):
-        return content
-    content = content.replace(key.encode(), _MARK.encode())
-    # Without escapes, the key cannot be present in other bytes.
-    if b"\\" in content:
+    if b"\\" in content and key:
         with contextlib.suppress(ValueError):
-            plain: bytes = to_json(from_json(content), inf_nan_mode="constants")
-            content = plain.replace(key.encode(), _MARK.encode())
-    return content
-
-
-def _is_secret(key: str) -> bool:
-    return len(key) > (_LONGEST_PLACEHOLDER if key.isalpha() else 5)
+            content = to_json(from_json(content), inf_nan_mode="constants")
+    return redact(content.decode(errors="surrogateescape"), key).encode(errors="surrogateescape")
 
 
 def _message(body: object) -> str:

@@ -26,8 +26,8 @@ from eyechart.evaluators.backends.endpoint.failures import redact
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
 from eyechart.evaluators.backends.file_digests import files_digest
 
-START_TIMEOUT = 3600.0
-"""How long to wait for a server, in seconds."""
+# In seconds.
+START_TIMEOUT, _STOP_TIMEOUT, _PAUSE = 3600.0, 30, 0.5
 # Command, how to install it, and where the running server reports its version.
 _PRESETS = {
     "vllm": ("vllm serve {model} --host 127.0.0.1 --port {port}", "pip install vllm", ("/version", "version")),
@@ -45,10 +45,7 @@ _PRESETS = {
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
-_PAUSE = 0.5
-_STOP_TIMEOUT = 30
-_LINES_SHOWN = 20
-_ERRORS_SHOWN = 5
+_LINES_SHOWN, _ERRORS_SHOWN = 20, 5
 _BYTES_READ = 64 * 2**10
 
 
@@ -60,14 +57,13 @@ class Server:
             other server, with `{model}` and `{port}` in it.
         model: The model's id or folder; for llama.cpp a GGUF file.
         log: Log file; its folder must exist when the server starts.
+
+    Raises:
+        UsageError: The program is not installed, or an option is not allowed.
     """
 
     def __init__(self, command: str, model: str, log: Path) -> None:
-        """Find the program.
-
-        Raises:
-            UsageError: The program is not installed, or an option is not allowed.
-        """
+        """Find the program."""
         self.log = log
         self._command = command
         self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
@@ -127,9 +123,8 @@ class Server:
         process, self._process = self._process, None
         try:
             _signal_group(process.pid, signal.SIGTERM)
-            process.wait(_STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            pass
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_TIMEOUT)
         finally:
             # Worker processes may outlive the server, especially after a crash.
             _signal_group(process.pid, signal.SIGKILL)
@@ -184,14 +179,10 @@ def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
     except ValueError as error:
         raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
     names = {word.partition("=")[0] for word in words}
-    if secrets := names.intersection(_SECRETS):
-        raise UsageError(
-            f"--serve contains {', '.join(sorted(secrets))}, but the command is written to results; leave it out. The "
-            "server needs no API key; set a token of the Hub with the environment variable HF_TOKEN"
-        )
     preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
-    if preset and (repeated := names.intersection(_SET_BY_PRESETS)):
-        raise UsageError(f"--serve contains {', '.join(sorted(repeated))}, which eyechart sets itself; leave it out")
+    # The command is written to results; a key is not needed, and a token of the Hub can be set as HF_TOKEN.
+    if refused := names.intersection((*_SECRETS, *(_SET_BY_PRESETS if preset else ()))):
+        raise UsageError(f"--serve contains {', '.join(sorted(refused))}, which is not allowed; leave it out")
     if not preset and not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
