@@ -2,17 +2,12 @@
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.command_line import invoke
 
 KEY = "sk-this-is-the-secret-key"
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tmp_path, monkeypatch):

@@ -3,15 +3,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators import providers
+from tests.evaluators.command_line import invoke
 from tests.evaluators.providers import provider
 from tests.evaluators.scripted_server import always, completion, json_response, refusal
 
@@ -28,58 +27,24 @@ def sent(script):
     return [tuple(name for name in PARAMETERS if name in body) for body in script.bodies]
 
 
+SENT, SAMPLES = ("temperature", "max_tokens"), ("temperature", "top_p", "seed", "max_tokens")
+NO_SEED = ("temperature", "top_p", "max_tokens")
+OF_GPT_5 = [SENT, ("temperature", "max_completion_tokens"), ("max_completion_tokens",)]
+SAMPLES_OF_GPT_5 = [SAMPLES, (*SAMPLES[:3], "max_completion_tokens"), ("temperature", "seed", "max_completion_tokens")]
+
+
 @pytest.mark.parametrize(
     ("refusals", "chat", "forms", "dropped"),
     [
-        (
-            providers.GPT_5,
-            ChatOptions(),
-            [("temperature", "max_tokens"), ("temperature", "max_completion_tokens"), ("max_completion_tokens",)],
-            "max_tokens, temperature",
-        ),
-        (
-            providers.GPT_5,
-            SAMPLED,
-            [
-                ("temperature", "top_p", "seed", "max_tokens"),
-                ("temperature", "top_p", "seed", "max_completion_tokens"),
-                ("temperature", "seed", "max_completion_tokens"),
-            ],
-            "max_tokens, top_p",
-        ),
-        (
-            [providers.NO_TEMPERATURE_AT_ANTHROPIC],
-            ChatOptions(),
-            [("temperature", "max_tokens"), ("max_tokens",)],
-            "temperature",
-        ),
-        (
-            [providers.NO_TEMPERATURE_AT_BEDROCK],
-            ChatOptions(),
-            [("temperature", "max_tokens"), ("max_tokens",)],
-            "temperature",
-        ),
-        (
-            [providers.ONLY_TEMPERATURE_1_AT_MOONSHOT],
-            ChatOptions(),
-            [("temperature", "max_tokens"), ("max_tokens",)],
-            "temperature",
-        ),
-        (
-            [providers.NOT_BOTH],
-            SAMPLED,
-            [("temperature", "top_p", "seed", "max_tokens"), ("temperature", "seed", "max_tokens")],
-            "top_p",
-        ),
-        *(
-            (
-                [one],
-                SAMPLED,
-                [("temperature", "top_p", "seed", "max_tokens"), ("temperature", "top_p", "max_tokens")],
-                "seed",
-            )
-            for one in (providers.NO_SEED_AT_MISTRAL, providers.NO_SEED_AT_GOOGLE, providers.NO_SEED_AT_LITELLM)
-        ),
+        (providers.GPT_5, ChatOptions(), OF_GPT_5, "max_tokens, temperature"),
+        (providers.GPT_5, SAMPLED, SAMPLES_OF_GPT_5, "max_tokens, top_p"),
+        ([providers.NO_TEMPERATURE_AT_ANTHROPIC], ChatOptions(), [SENT, ("max_tokens",)], "temperature"),
+        ([providers.NO_TEMPERATURE_AT_BEDROCK], ChatOptions(), [SENT, ("max_tokens",)], "temperature"),
+        ([providers.ONLY_TEMPERATURE_1_AT_MOONSHOT], ChatOptions(), [SENT, ("max_tokens",)], "temperature"),
+        ([providers.NOT_BOTH], SAMPLED, [SAMPLES, ("temperature", "seed", "max_tokens")], "top_p"),
+        ([providers.NO_SEED_AT_MISTRAL], SAMPLED, [SAMPLES, NO_SEED], "seed"),
+        ([providers.NO_SEED_AT_GOOGLE], SAMPLED, [SAMPLES, NO_SEED], "seed"),
+        ([providers.NO_SEED_AT_LITELLM], SAMPLED, [SAMPLES, NO_SEED], "seed"),
     ],
 )
 def test_refused_parameters_are_dropped_one_by_one_and_not_sent_again(script, backend, refusals, chat, forms, dropped):
@@ -148,10 +113,6 @@ def test_null_removes_a_parameter_and_is_part_of_the_identity(script, backend):
         EndpointOptions(chat=SAMPLED, extra_body={"temperature": None})
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in ("run", *arguments)])
-
-
 def replies(request):
     """A rating that varies with the image; a judge's score."""
     body = json.loads(request.data)
@@ -164,9 +125,9 @@ def test_quality_assessment_without_log_probabilities_reads_numbers(http, script
     script.say(provider(*providers.O3_MINI, answer=replies))
     server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 12)
     task = ("q_bench/assessment", "--dataset", "kadis700k", *server)
-    done = run(*task, "--out", tmp_path / "logits")
+    done = invoke("run", *task, "--out", tmp_path / "logits")
     assert done.exit_code == 1 and "--set prompt=numerical" in done.output and "--skip-bad" not in done.output
-    done = run(*task, "--set", "prompt=numerical", "--out", tmp_path / "numbers")
+    done = invoke("run", *task, "--set", "prompt=numerical", "--out", tmp_path / "numbers")
     assert done.exit_code == 0, done.output
     assert read_results(tmp_path / "numbers").tasks[0].scores["n"] == 12
 
@@ -177,7 +138,7 @@ def test_a_result_says_that_the_provider_chose_the_decoding_of_model_and_judge(h
     judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
     asked = []
     for name in ("first", "again"):
-        done = run("q_bench/description", *server, *judge, "--out", tmp_path / name)
+        done = invoke("run", "q_bench/description", *server, *judge, "--out", tmp_path / name)
         assert done.exit_code == 0, done.output
         asked.append(len(script.bodies))
         (result,) = read_results(tmp_path / name).tasks
@@ -192,8 +153,8 @@ def test_a_result_says_that_the_provider_chose_the_decoding_of_model_and_judge(h
 def test_a_server_that_refuses_all_items_gets_no_advice_to_skip_them(http, script, tmp_path):
     script.say(refusal(400, "image too large"))
     server = ("--base-url", http.url_for("/v1"), "--model", "m", "--mini", "--concurrency", 1)
-    done = run("q_bench/perception", *server, "--limit", 1, "--out", tmp_path / "all")
+    done = invoke("run", "q_bench/perception", *server, "--limit", 1, "--out", tmp_path / "all")
     assert done.exit_code == 1 and "image too large" in done.output and "--skip-bad" not in done.output
     script.say(always("A"), refusal(400, "image too large"))
-    done = run("q_bench/perception", *server, "--limit", 2, "--out", tmp_path / "some")
+    done = invoke("run", "q_bench/perception", *server, "--limit", 2, "--out", tmp_path / "some")
     assert done.exit_code == 1 and "--skip-bad" in done.output

@@ -26,41 +26,25 @@ def find(likeliest, words, choose=longest, *, optional=(), prefill="It is"):
     return asyncio.run(find_words(likeliest, request, first_token))
 
 
-@pytest.mark.parametrize(
-    ("likeliest", "several", "logits", "upper_bound_words"),
-    [
-        ({" good": -1, " poor": -2, " x": -3}, never, {"good": -1, "poor": -2}, ()),
-        ({"good": -1, "poor": -2}, never, {"good": -1, "poor": -2}, ()),
-        ({"\u2581good": -1, "\u0120poor": -2}, never, {"good": -1, "poor": -2}, ()),
-        ({" good": -1, "good": -0.5, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
-        ({" Good": -0.1, " good": -1, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
-        ({" good": -1, " x": -3}, never, {"good": -1, "poor": -3}, ("poor",)),
-        ({" x": -1, " y": -3}, never, {"good": -3, "poor": -3}, ("good", "poor")),
-        ({" good": -1, " p": -2, " x": -3}, never, {"good": -1, "poor": -3}, ("poor",)),
-        ({" good": -1, " p": -2, " po": -3, " x": -4}, longest, {"good": -1, "poor": -3}, ()),
-        ({" good": -1, "po": -2, " x": -4}, longest, {"good": -1, "poor": -2}, ()),
-        ({" good": -1, " ": -2, "": -2.5, "oor": -3}, longest, {"good": -1, "poor": -3}, ("poor",)),
-        ({" good": -1, " goodness": -2, " poor": -3}, longest, {"good": -1, "poor": -3}, ()),
-        ({" good": -1, " x": -3, " poor": -9999.0}, never, {"good": -1, "poor": -3}, ("poor",)),
-        ({" good": -1, " x": -3, " y": -math.inf}, never, {"good": -1, "poor": -3}, ("poor",)),
-    ],
-    ids=[
-        "with a blank",
-        "without",
-        "blanks as tokenizers write them",
-        "with a blank rather than without",
-        "case counts",
-        "one is not there",
-        "none is there",
-        "a beginning of a word of one token",
-        "the longest beginning of a word of several",
-        "a beginning without a blank",
-        "blanks and ends are no beginnings",
-        "a longer word is not the word",
-        "OpenAI's value for none",
-        "minus infinity",
-    ],
-)
+CASES = {
+    "with a blank": ({" good": -1, " poor": -2, " x": -3}, never, {"good": -1, "poor": -2}, ()),
+    "without": ({"good": -1, "poor": -2}, never, {"good": -1, "poor": -2}, ()),
+    "blanks as tokenizers write them": ({"\u2581good": -1, "\u0120poor": -2}, never, {"good": -1, "poor": -2}, ()),
+    "rather with a blank": ({" good": -1, "good": -0.5, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
+    "case counts": ({" Good": -0.1, " good": -1, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
+    "one is not there": ({" good": -1, " x": -3}, never, {"good": -1, "poor": -3}, ("poor",)),
+    "none is there": ({" x": -1, " y": -3}, never, {"good": -3, "poor": -3}, ("good", "poor")),
+    "a beginning of a single token": ({" good": -1, " p": -2, " x": -3}, never, {"good": -1, "poor": -3}, ("poor",)),
+    "the longest beginning": ({" good": -1, " p": -2, " po": -3, " x": -4}, longest, {"good": -1, "poor": -3}, ()),
+    "a beginning without a blank": ({" good": -1, "po": -2, " x": -4}, longest, {"good": -1, "poor": -2}, ()),
+    "no beginnings": ({" good": -1, " ": -2, "": -2.5, "oor": -3}, longest, {"good": -1, "poor": -3}, ("poor",)),
+    "a longer word": ({" good": -1, " goodness": -2, " poor": -3}, longest, {"good": -1, "poor": -3}, ()),
+    "OpenAI's value": ({" good": -1, " x": -3, " poor": -9999.0}, never, {"good": -1, "poor": -3}, ("poor",)),
+    "minus infinity": ({" good": -1, " x": -3, " y": -math.inf}, never, {"good": -1, "poor": -3}, ("poor",)),
+}
+
+
+@pytest.mark.parametrize(("likeliest", "several", "logits", "upper_bound_words"), CASES.values(), ids=CASES)
 def test_words_are_found_by_their_tokens_texts(likeliest, several, logits, upper_bound_words):
     assert find(likeliest, ("good", "poor"), several) == (logits, upper_bound_words)
 
@@ -85,5 +69,5 @@ def test_words_of_one_token_are_refused(likeliest, words, token):
 
 def test_optional_words_are_left_out_where_they_begin_like_another():
     likeliest = {" good": -1, " poor": -2, " f": -3, " x": -4}
-    found = find(likeliest, ("good", "poor"), optional=("fine", "fair", "goods", "high"))
-    assert found == ({"good": -1, "poor": -2, "high": -4}, ("high",))
+    words = find(likeliest, ("good", "poor"), optional=("fine", "fair", "goods", "high"))
+    assert words == ({"good": -1, "poor": -2, "high": -4}, ("high",))
