@@ -205,7 +205,8 @@ class ChatClient:
         try:
             names = list(await self.list_models())
         except EndpointError as error:
-            if error.status not in (401, 403):
+            # The address may lack its /v1.
+            if error.status not in (401, 403) and (error.status != 404 or self.base_url.endswith("/v1")):
                 return
             names = []
         if self.model in names:

@@ -57,12 +57,14 @@ def test_stored_replies_are_within_any_limit(script, judge, limited, store):
     assert len(script.bodies) == 8 and asked.timings()["judge_cost"] == 0 and asked.settings()["cost"] == 8 * 110
 
 
-def test_tasks_share_the_limit(script, limited):
+def test_tasks_share_the_limit_and_have_totals_of_their_own(script, limited):
     script.say(always(prompt_tokens=20, completion_tokens=10))
-    whole = limited(2 * 30 + ESTIMATE, concurrency=1)
-    assert whole.for_task().ask_all(CONVERSATIONS[:2], 2) == [["Score: 2"] * 2] * 2
+    asked = limited(2 * 30 + ESTIMATE, concurrency=1)
+    first, second = asked.for_task(), asked.for_task()
+    assert first.ask_all(CONVERSATIONS[:2], 2) == [["Score: 2"] * 2] * 2
     with pytest.warns(LostRoundsWarning, match="in 2 rounds"):
-        assert whole.for_task().ask_all(CONVERSATIONS[2:4], 2) == [["Score: 2"] * 2, [None] * 2]
+        assert second.ask_all(CONVERSATIONS[2:4], 2) == [["Score: 2"] * 2, [None] * 2]
+    assert (first.settings()["requests"], second.settings()["requests"]) == (2, 1)
 
 
 def test_refusals_cost_nothing_and_what_cannot_be_read_its_estimate(script, limited):

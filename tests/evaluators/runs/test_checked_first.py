@@ -179,9 +179,9 @@ def test_a_download_that_does_not_fit_is_not_begun(disk, refused, monkeypatch):
 
 
 def test_an_address_that_needs_v1_is_corrected(http, tmp_path):
-    served(http, "llava")
-    http.expect_request("/models").respond_with_data("Not Found", status=404)
+    for path in ("/models", "/chat/completions"):
+        http.expect_request(path).respond_with_data("Not Found", status=404)
     options = ("q_bench/perception", "--mini", "--model", "llava", "--out", tmp_path / "out")
     done = invoke("run", *options, "--base-url", http.url_for(""))
-    assert done.exit_code == 1 and f"Use that address: --base-url {http.url_for('/v1')}" in done.output
+    assert done.exit_code == 1 and f"try --base-url {http.url_for('/v1')}" in done.output
     assert done.output.count("\n") == 1 and not (tmp_path / "out").exists()

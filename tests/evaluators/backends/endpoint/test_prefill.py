@@ -42,21 +42,21 @@ def find(http):
     return ask
 
 
-def test_the_reply_is_cut_where_it_is_least_certain_but_not_within_a_word(script, find):
-    script.say(reply(REPLY), reply(REPLY[3:]))
+WITH_END = [("Good", -0.3), ("</s>", -0.1)]
+WRITTEN = [("\u2581The", -0.1), ("\u2581picture", -1.0), ("</s>", -0.3)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rest", "head"),
+    [(REPLY, REPLY[3:], "The blurry"), (WRITTEN, WRITTEN[1:], "The"), (WITH_END, WITH_END[1:], "Good")],
+    ids=["before the least certain word", "blanks as tokenizers write them", "before the end"],
+)
+def test_the_reply_is_cut_where_it_is_least_certain_but_not_within_a_word(script, find, tokens, rest, head):
+    script.say(reply(tokens), reply(rest))
     assert find().name == "continue_final_message"
-    user, assistant = script.bodies[1]["messages"]
-    assert user == MESSAGES[0]
-    assert assistant == {"role": "assistant", "content": "The blurry"}
+    assert script.bodies[1]["messages"] == [*MESSAGES, {"role": "assistant", "content": head}]
     assert script.bodies[1]["continue_final_message"] is True and script.bodies[1]["add_generation_prompt"] is False
     assert script.bodies[1]["top_logprobs"] == 4
-
-
-def test_blanks_as_tokenizers_write_them_are_blanks(script, find):
-    tokens = [("\u2581The", -0.1), ("\u2581picture", -1.0), ("</s>", -0.3)]
-    script.say(reply(tokens), reply(tokens[1:]))
-    find()
-    assert script.bodies[1]["messages"][1]["content"] == "The"
 
 
 def test_rounding_is_allowed_and_another_distribution_is_not(script, find):
@@ -65,13 +65,9 @@ def test_rounding_is_allowed_and_another_distribution_is_not(script, find):
     script.say(reply(REPLY), reply(REPLY[3:], noise=0.8))
     with pytest.raises(ModelError, match=r"'The blurry'.*'picture\.'.*' picture\.'"):
         find()
-
-
-def test_other_tokens_are_another_distribution(script, find):
     script.say(reply(REPLY), reply([(" ", -1.2)]))
-    script.answers[1]["choices"][0]["logprobs"]["content"][0]["top_logprobs"][1:] = [
-        {"token": token, "logprob": -2.0} for token in "abc"
-    ]
+    others = script.answers[1]["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    others[1:] = [{"token": token, "logprob": -2.0} for token in "abc"]
     with pytest.raises(ModelError, match="does not continue"):
         find()
 
@@ -108,26 +104,15 @@ def test_a_reply_of_one_word_is_followed_by_a_longer_question_about_the_same_ima
     assert script.bodies[2]["messages"][0] == message
 
 
-def test_the_end_of_a_reply_of_one_word_is_a_rest_where_it_is_returned(script, find):
-    tokens = [("Good", -0.3), ("</s>", -0.1)]
-    script.say(reply(tokens), reply(tokens[1:]))
-    find()
-    assert script.bodies[1]["messages"][1]["content"] == "Good"
+HIDDEN = reply([("<think>", -0.1), (" so", -0.2), ("</think>", -0.3)])
+HIDDEN["choices"][0]["message"]["content"] = "Good"
 
 
-@pytest.mark.parametrize("top_logprobs", [4, None])
-def test_what_cannot_be_tried_out_is_refused(script, find, top_logprobs):
-    script.say(reply([("Good", -0.3)]))
+@pytest.mark.parametrize(("top_logprobs", "said"), [(4, reply([("Good", -0.3)])), (None, HIDDEN), (4, HIDDEN)])
+def test_what_cannot_be_tried_out_is_refused(script, find, top_logprobs, said):
+    script.say(said)
     with pytest.raises(ModelError, match=r"cannot test whether.*\['Good', 'Good'\]"):
         find(top_logprobs)
-
-
-def test_a_reply_that_is_not_made_of_its_tokens_cannot_be_tried_out(script, find):
-    hidden = reply([("<think>", -0.1), (" so", -0.2), ("</think>", -0.3)])
-    hidden["choices"][0]["message"]["content"] = "Good"
-    script.say(hidden)
-    with pytest.raises(ModelError, match="cannot test whether"):
-        find()
 
 
 def test_without_logprobs_words_are_compared(script, find):
