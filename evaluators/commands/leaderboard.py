@@ -60,8 +60,8 @@ def build(
     def run() -> "Outcome":
         from eyechart.evaluators.runs.plan import parse_data_dirs
         from eyechart.hub_cards.leaderboard.boards import BOARDS
-        from eyechart.hub_cards.leaderboard.own_boards import own_boards
         from eyechart.hub_cards.leaderboard.build import build as build_space
+        from eyechart.hub_cards.leaderboard.own_boards import own_boards
 
         own = own_boards(tasks or [])
         datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *own)))

@@ -13,7 +13,7 @@ import copy
 import math
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,19 +33,9 @@ from eyechart.metrics.scoring.judging.prompts import Messages
 MOST_FAILURES = 16
 """After this many conversations in a row without a reply, the server counts as unavailable."""
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total), counting the conversations that are not in the store."""
-
 # Conversations between two exchanges with the other processes, which wait meanwhile and may time out.
 _CONVERSATIONS_PER_ROUND = 64
 _LOST = "lost"
-
-
-@dataclass
-class _Spending:
-    """US dollars that may still be spent, without what requests in flight are expected to cost."""
-
-    left: float
 
 
 @dataclass
@@ -53,7 +43,7 @@ class _Totals:
     """A judge's totals for one task."""
 
     used: dict[bytes, Reply] = field(default_factory=dict)
-    timings: Counter[str] = field(default_factory=Counter)
+    timings: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failures: Counter[str | None] = field(default_factory=Counter)
     """Numbers of rounds without a usable reply, by reason: lost, cut off or refused."""
     reason: str | None = None
@@ -87,7 +77,8 @@ class EndpointJudge:
         """Check the address and the key, which may raise `UsageError`; nothing is sent."""
         self._options, self._store, self._processes = options, store, processes
         self._client = ChatClient(options.model, options.endpoint, key=options.key())
-        self._spending = _Spending(math.inf if options.max_cost is None else options.max_cost)
+        # US dollars, without what requests in flight are expected to cost; shared by the judges of all tasks.
+        self._budget = {"left": math.inf if options.max_cost is None else options.max_cost}
         self._identity = {
             "name": options.model,
             "base_url": options.endpoint.address,
@@ -95,7 +86,7 @@ class EndpointJudge:
             "max_tokens": options.max_tokens,
             **options.endpoint.asked(),
         }
-        self._progress: Progress | None = None
+        self._progress: Callable[[int, int], None] | None = None
         self._totals = _Totals()
 
     @property
@@ -103,11 +94,11 @@ class EndpointJudge:
         """The judge's name on its server."""
         return self._options.model
 
-    def for_task(self, progress: Progress | None = None) -> "EndpointJudge":
+    def for_task(self, progress: Callable[[int, int], None] | None = None) -> "EndpointJudge":
         """The same judge with separate totals, for one task; the spending limit applies to all tasks together.
 
         Args:
-            progress: Called with (done, total) conversations after each conversation.
+            progress: Called with (done, total) after each conversation that is not in the store.
         """
         judge = copy.copy(self)
         judge._progress, judge._totals = progress, _Totals()
@@ -118,13 +109,10 @@ class EndpointJudge:
         return self.ask_all([messages], n)[0]
 
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
-        """`n` replies to each conversation, from the store if available; the same in every process.
-
-        Lost, cut off and refused replies are None.
+        """`n` replies to each conversation, None if lost, cut off or refused; the same in every process.
 
         Raises:
-            ModelError: The server refuses the key or the model or cannot be reached, and has not replied so far; or the
-                main process failed.
+            ModelError: Every request would fail, and the server has not replied so far; or the main process failed.
             StoreError: The store cannot be read or written; its contents are kept.
 
         Warns:
@@ -144,9 +132,8 @@ class EndpointJudge:
     def settings(self) -> dict[str, Any]:
         """The judge, its decoding, and the cost of the task's replies in US dollars, stored ones included.
 
-        `requests_without_usage` counts requests whose token counts were missing or impossible and are estimated;
-        `reason` says why the first of the `lost_rounds` was lost. With several processes, only the main one has the
-        complete values.
+        `requests_without_usage` counts requests whose tokens are estimated; `reason` says why the first of the
+        `lost_rounds` was lost. With several processes, only the main one has the complete values.
         """
         totals, options = self._totals, self._options
         usage, metadata = Counter[str](), set[tuple[str, str]]()
@@ -179,7 +166,7 @@ class EndpointJudge:
         names = ["judge_seconds", "judge_replies_from_store", "judge_requests"]
         if self._options.price is not None:
             names.append("judge_cost")
-        return {name: round(float(self._totals.timings[name]), 6) for name in names}
+        return {name: round(self._totals.timings[name], 6) for name in names}
 
     def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
         start, totals = time.perf_counter(), self._totals
@@ -226,14 +213,15 @@ class EndpointJudge:
             return conversation
         prompts = n if "n" in self._client.dropped else 1
         estimate = options.cost(prompts * conversation.tokens, n * options.max_tokens)
-        if estimate > self._spending.left:
+        if estimate > self._budget["left"]:
             totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
             return conversation
-        self._spending.left -= estimate
-        decoding = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+        self._budget["left"] -= estimate
+        limit, temperature = options.max_tokens, options.temperature
+        answers = self._client.completions(conversation.messages, n, max_tokens=limit, temperature=temperature)
         try:
-            async for answer in self._client.completions(conversation.messages, n, **decoding):
-                conversation.add(answer, options.max_tokens)
+            async for answer in answers:
+                conversation.add(answer, limit)
         except EndpointError as error:
             conversation.error = error
             # A request without a readable answer may be charged; a refused one costs nothing.
@@ -245,7 +233,7 @@ class EndpointJudge:
             totals.stop(type(error)(f"the judge {self.name!r} cannot be asked: {error}"))
         usage = conversation.usage
         conversation.cost += options.cost(usage["prompt_tokens"], usage["completion_tokens"])
-        self._spending.left += estimate - conversation.cost
+        self._budget["left"] += estimate - conversation.cost
         return conversation
 
     def _keep(self, conversation: Conversation) -> None:

@@ -37,7 +37,6 @@ _TABLE = """CREATE TABLE responses (
         stored_at REAL NOT NULL,
         value BLOB NOT NULL
     ) WITHOUT ROWID"""
-_KEYS_PER_QUERY = 500
 _BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 _MOVE_AWAY = "Move the file away"
@@ -120,14 +119,10 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
         """The stored answers by key; keys that are not in the store are absent."""
-        wanted = list(dict.fromkeys(keys))
-        rows: dict[bytes, object] = {}
+        query = "SELECT value FROM responses WHERE key = ?"
         with _explained(self.path):
-            for start in range(0, len(wanted), _KEYS_PER_QUERY):
-                part = wanted[start : start + _KEYS_PER_QUERY]
-                query = f"SELECT key, value FROM responses WHERE key IN ({', '.join('?' * len(part))})"
-                rows.update(self._connection.execute(query, part))
-            return {key: VALUE.validate_python(value) for key, value in rows.items()}
+            rows = {key: self._connection.execute(query, (key,)).fetchone() for key in keys}
+            return {key: VALUE.validate_python(row[0]) for key, row in rows.items() if row}
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
         """Store answers in one transaction: all of them or none. Existing answers are not changed.
@@ -315,10 +310,8 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
 
 @contextlib.contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Write all or nothing; with "BEGIN", read a consistent state.
-
-    "BEGIN IMMEDIATE" locks for writing at once, because a reader that becomes a writer cannot wait for another writer.
-    """
+    """Write all or nothing; with "BEGIN", read a consistent state."""
+    # "BEGIN IMMEDIATE" locks for writing at once, because a reader that becomes a writer cannot wait for another one.
     connection.execute(begin)
     try:
         yield

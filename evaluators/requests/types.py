@@ -40,8 +40,7 @@ class Request:
     """The row's id."""
     prompt: Prompt
     images: tuple[Any, ...]
-    """One for each image place of the prompt: a PIL image, a path, `{"bytes", "path"}`, or an object whose `read()`
-    returns one of these."""
+    """One for each image place: a PIL image, a path, `{"bytes", "path"}`, or an object whose `read()` returns one."""
     options: tuple[str, ...] = ()
     """The options as the prompt shows them, in that order; empty if missing."""
     prefill: str = ""
@@ -103,15 +102,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Loss:
-    """How well a model predicts a given text.
-
-    Attributes:
-        total: Sum of the negative log-likelihoods of the text's tokens, in nats; lower is likelier.
-        tokens: Number of the text's tokens, at least 1.
-    """
+    """How well a model predicts a given text."""
 
     total: float
+    """Sum of the negative log-likelihoods of the text's tokens, in nats; lower is likelier."""
     tokens: int
+    """Number of the text's tokens, at least 1."""
 
     @property
     def mean(self) -> float:
@@ -131,8 +127,7 @@ class Response:
     finish_reason: str | None = None
     """How the text ended: one of `reasoning.FINISH_REASONS`, or another word of the server's; None if unknown."""
     logits: Mapping[str, float] | None = None
-    """Next-token logit of each required word and of the available optional words, up to a constant shared by all words
-    (log-probabilities are allowed)."""
+    """Next-token logit of each required word and of the available optional words, up to a shared constant."""
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation."""
     score: float | None = None
@@ -146,8 +141,7 @@ class Response:
     options: tuple[str, ...] | None = None
     """The options as they were shown, if the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
-    """The prompt as the model's chat template renders it, with placeholders for images, or the texts that an image was
-    compared with, one per line; None if a server renders it."""
+    """The prompt as the chat template renders it, or the texts that an image was compared with; None if unknown."""
     images_downscaled: int | None = None
     """How many of the request's images were downscaled for the model; None if unknown."""
     response_metadata: Mapping[str, str] = field(default_factory=dict)
@@ -183,10 +177,7 @@ class Backend(Protocol):
         return self
 
     def identity(self) -> dict[str, Any] | None:
-        """Everything that an answer depends on other than its request, as JSON values: part of the key in the store.
-
-        None if this is unknown, as for a Python function; such answers are never stored.
-        """
+        """All that an answer depends on other than its request, as JSON: part of its key; None if it is unknown."""
         return None
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:

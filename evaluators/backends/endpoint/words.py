@@ -58,9 +58,9 @@ def plain(token: str) -> str:
 async def _token_of(word: str, values: Mapping[str, float], first_token: FirstToken, opens_reply: bool) -> str | None:
     """The returned token that the word is or begins with."""
     tokens = {plain(token): token for token in values}
-    whole = [tokens[text] for text in (f" {word}", word) if text in tokens]
-    if whole:
-        return max(whole, key=lambda token: values[token]) if opens_reply else whole[0]
+    matches = [tokens[text] for text in (f" {word}", word) if text in tokens]
+    if matches:
+        return max(matches, key=lambda token: values[token]) if opens_reply else matches[0]
     beginnings = [text for text in tokens if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
     first = await first_token(word, beginnings) if beginnings else None
     return None if first is None else tokens[first]

@@ -9,11 +9,16 @@ from werkzeug import Response
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError, StoreError
+from eyechart.evaluators.judging import EndpointJudge
 from eyechart.evaluators.judging.replies import reply_keys
+from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.errors import LostRoundsWarning
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
+from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from tests.evaluators import providers
+from tests.evaluators.backends.threads import in_processes
 from tests.evaluators.providers import provider
-from tests.evaluators.scripted_server import always, completion
+from tests.evaluators.scripted_server import always, completion, refusal
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
 
@@ -94,12 +99,12 @@ def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     assert again.ask_all(conversations, 5) == replies == [["Score: 2"] * 5] * 2
     assert len(script.bodies) == 2
     assert again.settings() == first.settings()
-    told = first.settings()
-    assert (told["requests"], told["prompt_tokens"], told["completion_tokens"]) == (2, 200, 20)
+    settings = first.settings()
+    assert (settings["requests"], settings["prompt_tokens"], settings["completion_tokens"]) == (2, 200, 20)
     # 200 * 0.15 + 20 * 0.60 US dollars per million tokens.
-    assert told["cost"] == 0.000042 and told["price"] == {"input": 0.15, "output": 0.6}
-    assert told["served"] == ["judge@main"] and told["replies"] == 10
-    assert (told["lost_rounds"], told["incomplete"], told["reason"]) == (0, False, None)
+    assert settings["cost"] == 0.000042 and settings["price"] == {"input": 0.15, "output": 0.6}
+    assert settings["served"] == ["judge@main"] and settings["replies"] == 10
+    assert (settings["lost_rounds"], settings["incomplete"], settings["reason"]) == (0, False, None)
     assert first.timings()["judge_cost"] == 0.000042 and again.timings()["judge_cost"] == 0
     assert first.timings()["judge_requests"] == 2 and again.timings()["judge_requests"] == 0
     assert first.timings()["judge_replies_from_store"] == 0 and again.timings()["judge_replies_from_store"] == 10
@@ -131,9 +136,9 @@ def test_parameters_that_the_judges_provider_refuses_are_dropped_and_the_result_
     for _ in range(2):
         asked = judge(store)
         assert asked.ask_all([DARK, NOISY], 3) == [["Score: 2"] * 3] * 2
-        told = asked.settings()
-        assert (told["decoding"], told["temperature"]) == ("chosen by the provider", None)
-        assert told["dropped_parameters"] == ["max_tokens", "n", "temperature"]
+        settings = asked.settings()
+        assert (settings["decoding"], settings["temperature"]) == ("chosen by the provider", None)
+        assert settings["dropped_parameters"] == ["max_tokens", "n", "temperature"]
         assert (
             len([body for body in script.bodies if body.keys() == {"model", "messages", "max_completion_tokens"}]) == 6
         )
@@ -146,9 +151,9 @@ def test_a_server_that_counts_no_tokens(script, judge, store):
     script.say({"choices": [{"message": {"content": "1"}}]})
     asked = judge(store, price=(0.15, 0.6), max_tokens=7)
     asked(DARK, 1)
-    told = asked.settings()
-    assert told["requests_without_usage"] == 1 and told["completion_tokens"] == 7
-    assert told["prompt_tokens"] == len("Is it dark?") // 3 and told["cost"] > 0
+    settings = asked.settings()
+    assert settings["requests_without_usage"] == 1 and settings["completion_tokens"] == 7
+    assert settings["prompt_tokens"] == len("Is it dark?") // 3 and settings["cost"] > 0
 
 
 def choice(finish_reason, content="Score: 1", **message):
@@ -177,8 +182,8 @@ def test_what_was_cut_off_or_refused_is_a_failed_round_whatever_it_says(script, 
     for _ in range(2):
         asked = judge(store)
         assert asked(DARK, 1) == [expected]
-        told = asked.settings()
-        assert (told["cut_off_rounds"], told["refused_rounds"]) == failed and not told["lost_rounds"]
+        settings = asked.settings()
+        assert (settings["cut_off_rounds"], settings["refused_rounds"]) == failed and not settings["lost_rounds"]
     assert len(script.bodies) == 1
 
 
@@ -249,3 +254,40 @@ def test_a_store_that_fails_ends_the_scoring(script, judge, store):
         metrics.load("judge_answer").compute(
             predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)
         )
+
+
+ROWS = 70
+
+
+def test_one_process_asks_and_all_have_the_replies(script, options, tmp_path):
+    asked = []
+
+    def answer(request):
+        if json.loads(request.data)["model"] == "refused":
+            return refusal(401, "wrong key")
+        asked.append(request)
+        # Another mark for each answer: processes that asked by themselves would differ.
+        return completion(*[f"Score: {len(asked) % 5 + 1}"] * 2)
+
+    script.say(answer)
+
+    def run(processes):
+        def score(model):
+            judge = EndpointJudge(options(model), store, processes).for_task()
+            answers = [f"dim {i}" for i in range(ROWS)]
+            try:
+                items = read_answers(answers, ["dark"] * ROWS, ["How?"] * ROWS, judge, rounds=2)
+                scores = answer_scores(items, None, JudgeSettings(judge.name, rounds=2))
+            except ModelError as error:
+                return str(error)
+            return scores, judge.settings()["requests"], judge.timings()["judge_replies_from_store"]
+
+        with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+            return [score("refused"), score("judge"), score("judge")]
+
+    main, other = in_processes(2, run)
+    assert "answered 401: wrong key" in main[0] and "process 0 of 2 failed: the judge 'refused'" in other[0]
+    (scores, requests, stored), repeated = main[1:]
+    assert scores == other[1][0] == repeated[0] == other[2][0]
+    assert scores["n_scored"] == 70 and scores["failed_rounds"] == 0 and 1 < scores["mean_score"] < 5
+    assert (requests, stored, len(asked)) == (70, 0, 70) and repeated[1:] == (70, 140)

@@ -28,10 +28,10 @@ def test_it_stops_before_the_request_that_would_pass_the_limit(script, limited, 
     with pytest.warns(LostRoundsWarning, match=f"in {2 * lost} rounds; .*might exceed the limit of {limit} US dollars"):
         replies = asked.ask_all(CONVERSATIONS, 2)
     assert replies == [["Score: 2"] * 2] * answered + [[None] * 2] * lost and len(script.bodies) == answered
-    told = asked.settings()
-    assert (told["cost"], told["max_cost"]) == (30 * answered, limit)
-    assert (told["incomplete"], told["lost_rounds"]) == (True, 2 * lost)
-    assert told["price"] == {"input": 1e6, "output": 1e6} and asked.timings()["judge_cost"] == 30 * answered
+    settings = asked.settings()
+    assert (settings["cost"], settings["max_cost"]) == (30 * answered, limit)
+    assert (settings["incomplete"], settings["lost_rounds"]) == (True, 2 * lost)
+    assert settings["price"] == {"input": 1e6, "output": 1e6} and asked.timings()["judge_cost"] == 30 * answered
 
 
 def test_many_at_once_do_not_pass_the_limit_together(script, limited):

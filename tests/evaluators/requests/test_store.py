@@ -41,12 +41,6 @@ def test_values_come_back_exactly_after_closing(path):
         assert store.get([]) == {}
 
 
-def test_more_keys_than_a_query_takes(path):
-    fill(path, 1200, size=64)
-    with ResponseStore.open(path) as store:
-        assert set(store.get([*keys(1300), *keys(5)])) == set(keys(1200))
-
-
 def test_what_is_stored_stays_as_it_is(path):
     with ResponseStore.open(path) as store:
         store.put("a/b", {b"one": {"text": "first"}})

@@ -133,15 +133,15 @@ def _language_tensors(text: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
         "input_layernorm": "attn_norm",
         "post_attention_layernorm": "ffn_norm",
     }
-    found = {
+    renamed = {
         "token_embd.weight": tensors["language_model.model.embed_tokens.weight"],
         "output_norm.weight": tensors["language_model.model.norm.weight"],
     }
     for layer in range(text["num_hidden_layers"]):
         for theirs, ours in names.items():
             weight = tensors[f"language_model.model.layers.{layer}.{theirs}.weight"]
-            found[f"blk.{layer}.{ours}.weight"] = turned(weight) if ours in ("attn_q", "attn_k") else weight
-    return found
+            renamed[f"blk.{layer}.{ours}.weight"] = turned(weight) if ours in ("attn_q", "attn_k") else weight
+    return renamed
 
 
 def _vision_keys(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -177,18 +177,18 @@ def _vision_tensors(vision: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
         "mlp.fc1": "ffn_up",
         "mlp.fc2": "ffn_down",
     }
-    found = {
+    renamed = {
         "v.patch_embd.weight": tensors[f"{_TOWER}embeddings.patch_embedding.weight"],
         "v.patch_embd.bias": tensors[f"{_TOWER}embeddings.patch_embedding.bias"],
         "v.position_embd.weight": tensors[f"{_TOWER}embeddings.position_embedding.weight"],
     }
     for kind in ("weight", "bias"):
-        found[f"mm.0.{kind}"] = tensors[f"{_PROJECTOR}linear_1.{kind}"]
-        found[f"mm.2.{kind}"] = tensors[f"{_PROJECTOR}linear_2.{kind}"]
+        renamed[f"mm.0.{kind}"] = tensors[f"{_PROJECTOR}linear_1.{kind}"]
+        renamed[f"mm.2.{kind}"] = tensors[f"{_PROJECTOR}linear_2.{kind}"]
         for layer in range(vision["num_hidden_layers"]):
             for theirs, ours in names.items():
-                found[f"v.blk.{layer}.{ours}.{kind}"] = tensors[f"{_TOWER}encoder.layers.{layer}.{theirs}.{kind}"]
-    return found
+                renamed[f"v.blk.{layer}.{ours}.{kind}"] = tensors[f"{_TOWER}encoder.layers.{layer}.{theirs}.{kind}"]
+    return renamed
 
 
 def _write(path: Path, keys: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:

@@ -114,7 +114,7 @@ class ModelServer:
         ids = inputs["input_ids"][0].tolist()
         return [
             None,
-            *({str(token): {"logprob": logprobs[place, token].item()}} for place, token in enumerate(ids[1:])),
+            *({str(token): {"logprob": logprobs[index, token].item()}} for index, token in enumerate(ids[1:])),
         ]
 
     def _choice(self, tokens, logits, row, body):
@@ -126,8 +126,8 @@ class ModelServer:
         }
         if body.get("logprobs") and self.returns_logprobs:
             content = []
-            for place, token in enumerate(tokens):
-                logprobs = torch.log_softmax(logits[place][row].float(), dim=-1)
+            for index, token in enumerate(tokens):
+                logprobs = torch.log_softmax(logits[index][row].float(), dim=-1)
                 top = logprobs.topk(body["top_logprobs"])
                 pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
                 likeliest = [{"token": decode([i]), "logprob": value, "bytes": None} for i, value in pairs]

@@ -24,9 +24,9 @@ def ask(id, images, prefill="#Answer:", continuations=OPTIONS):
 
 
 def by_id(responses):
-    found = {response.request.id: response for response in responses}
-    assert all(response.error is None for response in found.values())
-    return found
+    answers = {response.request.id: response for response in responses}
+    assert all(response.error is None for response in answers.values())
+    return answers
 
 
 def test_losses_are_those_of_the_model_run_here(model_server, backend, here, make_picture):

@@ -95,10 +95,15 @@ def test_a_judge_is_asked_round_by_round_as_the_server_ignores_n(address, tmp_pa
         with pytest.warns(UndefinedScoreWarning):
             assert str(metric.compute(**arguments, judge=again)) == str(scores), "nan and all"
     assert scores["failed_rounds"] == 12 and scores["n"] == 2, "three dimensions of two images, two rounds each"
-    told = judge.settings()
-    assert (told["replies"], told["requests"], told["lost_rounds"], told["incomplete"]) == (12, 12, 0, False)
-    assert told["prompt_tokens"] > 12 * 50 and 12 <= told["completion_tokens"] <= 12 * 8
-    assert again.settings() == told and again.timings()["judge_requests"] == 0
+    settings = judge.settings()
+    assert (settings["replies"], settings["requests"], settings["lost_rounds"], settings["incomplete"]) == (
+        12,
+        12,
+        0,
+        False,
+    )
+    assert settings["prompt_tokens"] > 12 * 50 and 12 <= settings["completion_tokens"] <= 12 * 8
+    assert again.settings() == settings and again.timings()["judge_requests"] == 0
 
 
 def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_picture):
