@@ -151,10 +151,8 @@ class ChatClient:
         """Ask for `n` sampled replies to the same messages and yield the server's answers as they arrive.
 
         One request asks for all replies, so that the prompt is paid once. If the server returns fewer or refuses, the
-        missing replies are requested one by one, and all later ones if it returned fewer than two. At most one billed
-        request is sent before each answer. Only the servers' default temperature, 1, may be dropped.
-
-        Raises as `ask`.
+        missing replies are requested one by one, and all later ones if it returned fewer than two. Only the servers'
+        default temperature, 1, may be dropped. Raises as `ask`.
         """
         missing, fields = n, {"temperature": temperature, "max_tokens": max_tokens, **({"n": n} if n > 1 else {})}
         required = frozenset() if temperature == DEFAULT_TEMPERATURE else frozenset({"temperature"})
@@ -288,10 +286,7 @@ def check_served(model: str, options: EndpointOptions, key: str | None = None) -
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
-    """Gives up if an answer is not complete in time or too long, and does not retry what cannot help.
-
-    The package's own time limits restart with every byte.
-    """
+    """Gives up if an answer is not complete in time or too long: the package's time limits restart with every byte."""
 
     seconds: float
 

@@ -31,22 +31,12 @@ Logprob = Annotated[float, AfterValidator(_check_logprob)]
 Count = Annotated[int, BeforeValidator(_count)]
 
 
-class PromptToken(BaseModel):
-    """One of the tokens at one position of a prompt."""
+class Token(BaseModel):
+    """A token of a prompt or a reply, and the most probable tokens at its position."""
 
     logprob: Logprob
-
-
-class TopLogprob(PromptToken):
-    """One of the most probable tokens at one position of a reply."""
-
-    token: str
-
-
-class Token(TopLogprob):
-    """The token that was generated at one position."""
-
-    top_logprobs: list[TopLogprob] = []
+    token: str = ""
+    top_logprobs: "list[Token]" = []
 
     @property
     def likeliest(self) -> dict[str, float]:
@@ -79,11 +69,7 @@ class Choice(BaseModel):
 
     @property
     def text(self) -> str:
-        """The reply's text; "" if all tokens went into hidden reasoning, or a content filter removed the text.
-
-        Raises:
-            EndpointError: The reply has no text, and the finish reason does not explain it.
-        """
+        """The reply's text; "" if there is none, and the finish reason explains it."""
         if self.sent_text is None and self.finish_reason not in STOPPED_EARLY:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
         return self.sent_text or ""
@@ -108,7 +94,7 @@ class Completion(BaseModel):
     """The complete answer of a server."""
 
     choices: list[Choice]
-    prompt_logprobs: list[dict[str, PromptToken] | None] | None = None
+    prompt_logprobs: list[dict[str, Token] | None] | None = None
     """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Annotated[Usage, BeforeValidator(lambda usage: usage or {})] = Usage()
     model: str | None = None

@@ -1,9 +1,8 @@
-"""Prefilled replies: how to make a server continue one.
+"""Prefilled replies: how to make a server continue one. Some silently close it and begin a new one.
 
-Servers differ, and some silently close the prefilled reply and begin a new one. vLLM, SGLang and llama.cpp name
-themselves in their list of models; what they need is known. Any other server is tested once: it is asked for a reply,
-then given the beginning of that reply and asked for the rest. A server that continues returns the same rest, with the
-same log-probabilities if it returns any.
+vLLM, SGLang and llama.cpp name themselves in their list of models; what they need is known. Any other server is tested
+once: it is asked for a reply, then given the beginning of that reply and asked for the rest. A server that continues
+returns the same rest, with the same log-probabilities if it returns any.
 """
 
 from collections.abc import Mapping
@@ -67,7 +66,6 @@ async def find_prefill(client: ChatClient, messages: Messages, top_logprobs: int
 
     Raises:
         ModelError: The server does not continue a prefilled reply, or the test is not possible.
-        EndpointError: The server did not answer.
     """
     try:
         models = await client.list_models()

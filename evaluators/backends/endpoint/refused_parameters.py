@@ -16,13 +16,7 @@ PROVIDER = "chosen by the provider"
 
 # Where an error names several, the first one is dropped first. Errors that name only max_tokens say that its value is
 # too large.
-_NAMED_BY = {
-    "max_tokens": "max_completion_tokens",
-    "seed": "seed",
-    "top_p": "top_p",
-    "temperature": "temperature",
-}
-_REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
+_NAMED_BY = {"max_tokens": "max_completion_tokens", "seed": "seed", "top_p": "top_p", "temperature": "temperature"}
 REMOVABLE = frozenset((*_NAMED_BY, "n"))
 """Parameters that `extra_body` may remove."""
 
@@ -47,16 +41,13 @@ def without(fields: Mapping[str, Any], dropped: Collection[str]) -> dict[str, An
         >>> without({"temperature": 0.0, "max_tokens": 9}, {"max_tokens"})
         {'temperature': 0.0, 'max_completion_tokens': 9}
     """
-    names = {name: _REPLACEMENTS.get(name) if name in dropped else name for name in fields}
-    return {new: fields[name] for name, new in names.items() if new is not None}
+    left = {name: value for name, value in fields.items() if name not in dropped}
+    replaced = {"max_completion_tokens": fields["max_tokens"]} if "max_tokens" in fields.keys() & dropped else {}
+    return {**left, **replaced}
 
 
 def dropped_settings(carried: Collection[str]) -> dict[str, Any]:
-    """What a result says about dropped parameters; empty without any.
-
-    Args:
-        carried: The dropped parameters of each reply, as one text.
-    """
+    """What a result says about dropped parameters, given those of each reply as one text; empty without any."""
     names = sorted({name for text in carried for name in text.split(SEPARATOR) if name})
     decoding = {"decoding": PROVIDER} if "temperature" in names else {}
     return {DROPPED: names, **decoding} if names else {}

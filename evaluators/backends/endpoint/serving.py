@@ -68,7 +68,7 @@ class Server:
         self._command = command
         self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
         self._words, self._version_at = _parse(command)
-        self.program = command.split()[0]
+        self.program = shlex.split(command)[0]
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
 
@@ -180,9 +180,11 @@ def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
         raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
     names = {word.partition("=")[0] for word in words}
     preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
-    # The command is written to results; a key is not needed, and a token of the Hub can be set as HF_TOKEN.
     if refused := names.intersection((*_SECRETS, *(_SET_BY_PRESETS if preset else ()))):
-        raise UsageError(f"--serve contains {', '.join(sorted(refused))}, which is not allowed; leave it out")
+        raise UsageError(
+            f"--serve contains {', '.join(sorted(refused))}, which eyechart sets itself or must not write to results; "
+            "leave it out, and set a token of the Hub with the environment variable HF_TOKEN"
+        )
     if not preset and not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "

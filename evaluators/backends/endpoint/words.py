@@ -1,8 +1,4 @@
-"""The log-probabilities of given words among the most probable tokens that a server returns.
-
-Words are found by their text: a token that is the whole word, with a space before it if there is such a token,
-otherwise without. If no such token is returned, the word may consist of several tokens, and its first token counts.
-"""
+"""The log-probabilities of given words among the most probable tokens that a server returns, found by their text."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,9 +23,7 @@ async def find_words(
 
     Args:
         likeliest: Log-probabilities of the most probable tokens at one position, by their texts.
-        request: The words. An optional word is left out if it begins with the same token as another. Without a
-            prefilled reply it is unknown whether the server puts a space before the words, so the more probable of the
-            word with and without a space counts; otherwise a space comes before the word.
+        request: The words. An optional word is left out if it begins with the same token as another.
         first_token: Called only for words that are not a whole returned token.
 
     Returns:
@@ -38,7 +32,6 @@ async def find_words(
 
     Raises:
         ModelError: Two words begin with the same token.
-        EndpointError: All tokens have a probability of 0.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
     lowest = min(values.values())
@@ -57,6 +50,7 @@ def plain(token: str) -> str:
 
 async def _token_of(word: str, values: Mapping[str, float], first_token: FirstToken, opens_reply: bool) -> str | None:
     """The returned token that the word is or begins with."""
+    # A space comes before a word in the reply; whether one opens a reply is unknown, so the more probable form counts.
     tokens = {plain(token): token for token in values}
     matches = [tokens[text] for text in (f" {word}", word) if text in tokens]
     if matches:
