@@ -7,24 +7,12 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from eyechart.evaluators.published import BY_DATABASE, TableColumn
-from eyechart.evaluators.published.rendering import (
-    CHANCE,
-    Cell,
-    Head,
-    Row,
-    Table,
-    at,
-    cell,
-    chance_cell,
-    interval,
-    number,
-)
+from eyechart.evaluators.published.rendering import CHANCE, Cell, Head, Row, Table, cell, chance_cell, interval, number
 from eyechart.evaluators.report.reported_task import ReportedTask, texts_of
 from eyechart.evaluators.tasks import dataset_title, known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import PAIRS, correlations_of, specs_in
 
-_DATABASE = BY_DATABASE.removeprefix("by_")
 _WHISKERS = "Whiskers are 95 % intervals."
 _MOST = 30
 """Most labels that stay legible in a dot plot; groups with more values are in the tables only."""
@@ -51,14 +39,13 @@ class Chart:
     unit: str
     """Label of the axis of values."""
     note: str = ""
-    """Remark below the chart."""
     limits: tuple[float, float] | None = None
     """Range of the axis of values; None fits it to the values."""
     label_axis: str = ""
     """Label of the other axis; used in line charts."""
     breaks: tuple[int, ...] = ()
     """Indices of labels that begin a group; dot plots leave a gap there."""
-    is_extra: bool = False
+    is_extra: bool = True
     """Whether the page shows it only under "More figures"."""
 
     @property
@@ -66,9 +53,9 @@ class Chart:
         """The chart in words, for screen readers."""
         parts = [f"{_SHAPES[self.kind]} of {self.unit}."]
         for row in self.rows:
-            values = zip(self.labels, row.cells, strict=True)
-            texts = (f"{label} {cell.text if math.isfinite(cell.value) else 'undefined'}" for label, cell in values)
-            parts.append(f"{row.labels[0]}: {', '.join(texts)}.")
+            texts = (cell.text if math.isfinite(cell.value) else "undefined" for cell in row.cells)
+            values = (" ".join(pair) for pair in zip(self.labels, texts, strict=True))
+            parts.append(f"{row.labels[0]}: {', '.join(values)}.")
         return " ".join(parts)
 
     @property
@@ -91,9 +78,9 @@ def _headline_by_group(task: ReportedTask) -> Chart | None:
     if score is None or not groups:
         return None
     columns = [TableColumn.of(score, (), "average" if task.is_average else "all items"), *_columns(score, groups)]
-    breaks = accumulate((len(names) for names in groups.values()), initial=1)
+    breaks = tuple(accumulate((len(names) for names in groups.values()), initial=1))[:-1]
     by = next(iter(groups)).replace("_", " ") if len(groups) == 1 else "group"
-    return _dots(task, "groups", f"{score.label} by {by}", score, columns, score.label, tuple(breaks)[:-1])
+    return _dots(task, "groups", f"{score.label} by {by}", [score] * len(columns), columns, breaks)
 
 
 def _scores_of_one_scale(task: ReportedTask) -> Chart | None:
@@ -105,45 +92,39 @@ def _scores_of_one_scale(task: ReportedTask) -> Chart | None:
     scores = max(by_scale.values(), key=len, default=[])
     if len(scores) < _FEWEST:
         return None
-    return _dots(task, "scores", "scores", scores[0], [TableColumn.of(score) for score in scores], "score")
+    return _dots(task, "scores", "scores", scores, [TableColumn.of(score) for score in scores])
 
 
 def _above_chance(task: ReportedTask) -> Chart | None:
     """The headline score minus its chance level by group, as the papers' radars."""
     score, groups = task.headline, _groups(task, _MOST_SPOKES)
     columns = [*_columns(score, groups)] if score is not None else []
-    if score is None or len(columns) < _FEWEST:
-        return None
     levels = [[chance_cell(column, result.scores or {}).value for column in columns] for result in task.scored.values()]
-    if not any(math.isfinite(level) for of_run in levels for level in of_run):
+    if score is None or len(columns) < _FEWEST or all(math.isnan(level) for of_run in levels for level in of_run):
         return None
-    rows = [
-        Row(
-            row.labels,
-            tuple(c._replace(value=c.value - level, ends=None) for c, level in zip(row.cells, of_run, strict=True)),
-        )
-        for row, of_run in zip(_rows(task, columns), levels, strict=True)
-    ]
-    is_zero = not any(level for of_run in levels for level in of_run)
-    factor = columns[0].factor
+    rows = []
+    for row, of_run in zip(_rows(task, columns), levels, strict=True):
+        values = [cell.value - level for cell, level in zip(row.cells, of_run, strict=True)]
+        rows.append(Row(row.labels, tuple(Cell(value, columns[0].digits) for value in values)))
+    factor, is_zero = columns[0].factor, not any(level for of_run in levels for level in of_run)
     unit = ", in percentage points" if factor == 100 else ""
-    mark = "bold ring" if any(cell.value < 0 for row in rows for cell in row.cells) else "centre"
-    return _extra(
-        task,
+    ring = "bold ring" if any(cell.value < 0 for row in rows for cell in row.cells) else "centre"
+    return Chart(
+        task.key.file_name("radar"),
         "radar",
         f"{score.label} over {'databases' if task.is_average else 'groups'}",
-        [column.label for column in columns],
-        rows,
-        kind="radar",
-        unit=score.label if is_zero else f"{score.label} minus chance level{unit}",
-        note=f"As in Q-Bench, Fig. 9 and 14. The {mark} marks {'zero' if is_zero else 'the chance level'}.",
-        limits=(0, factor * score.high) if is_zero else None,
+        tuple(column.label for column in columns),
+        tuple(rows),
+        score.label if is_zero else f"{score.label} minus chance level{unit}",
+        f"As in Q-Bench, Fig. 9 and 14. The {ring} marks {'zero' if is_zero else 'the chance level'}.",
+        (0, factor * score.high) if is_zero else None,
     )
 
 
 def _choice_distribution(task: ReportedTask) -> Chart | None:
     """How often each letter is chosen, and how often it is right: MMBench, Fig. 4."""
-    shares = {label: share for label, r in task.scored.items() if (share := at(r.scores, ("choice_distribution",)))}
+    name = "choice_distribution"
+    shares = {run: result.scores[name] for run, result in task.scored.items() if name in (result.scores or {})}
     if not shares:
         return None
     letters = sorted({letter for share in shares.values() for letter in share["correct"]})
@@ -153,45 +134,45 @@ def _choice_distribution(task: ReportedTask) -> Chart | None:
         # A run may lack some letters; "none" is never a correct answer.
         return Row((label,), tuple(Cell(100 * number({letter: 0, **share}, letter), 2) for letter in letters))
 
-    truths = [row(f"{label}: right answers", share["correct"]) for label, share in shares.items()]
+    truths = [row(f"{run}: right answers", share["correct"]) for run, share in shares.items()]
     if len({truth.cells for truth in truths}) == 1:
         # Runs on the same questions have the same correct answers.
         truths = [truths[0]._replace(labels=("right answers",))]
     over = " or ".join(texts_of(task.scored, "distribution_over"))
-    return _extra(
-        task,
-        "choices",
+    return Chart(
+        task.key.file_name("choices"),
+        "dots",
         "choice distribution",
-        letters,
-        [*truths, *(row(label, share["predicted"]) for label, share in shares.items())],
-        kind="dots",
-        unit="share of replies, in %",
-        note=f"As in MMBench, Fig. 4.{f' Computed over {over}.' if over else ''}",
+        tuple(letters),
+        (*truths, *(row(run, share["predicted"]) for run, share in shares.items())),
+        "share of replies, in %",
+        f"As in MMBench, Fig. 4.{f' Computed over {over}.' if over else ''}",
     )
 
 
 def _agreement_with_people(task: ReportedTask) -> Chart | None:
     """How often the parsed letter agrees with that of human annotators: MMBench, Fig. 5."""
-    rows, counts = list[Row](), dict[str, None]()
-    for label, result in task.scored.items():
-        if (agreement := result.diagnostics.get("extractor_agreement")) is not None:
-            paths = [(group, "agreement") for group in _AGREEMENT]
-            cells = (Cell(100 * number(agreement, *p), 2, "", interval(agreement, *p, factor=100)) for p in paths)
-            rows.append(Row((f"{(result.scores or {}).get('judge') or 'no judge'} on {label}",), tuple(cells)))
-            counts[" and ".join(f"{at(agreement, (group, 'n')) or 0}" for group in _AGREEMENT)] = None
+    name = "extractor_agreement"
+    labelled = {run: result for run, result in task.scored.items() if name in result.diagnostics}
+    rows, counts = [], []
+    for run, result in labelled.items():
+        agreement = result.diagnostics[name]
+        paths = [(group, "agreement") for group in _AGREEMENT]
+        cells = (Cell(100 * number(agreement, *p), 2, "", interval(agreement, *p, factor=100)) for p in paths)
+        rows.append(Row((f"{(result.scores or {}).get('judge') or 'no judge'} on {run}",), tuple(cells)))
+        counts.append(" and ".join(f"{(agreement[group] or {'n': 0})['n']}" for group in _AGREEMENT))
     if not rows:
         return None
-    return _extra(
-        task,
-        "agreement",
+    return Chart(
+        task.key.file_name("agreement"),
+        "dots",
         "agreement with human annotators",
-        [*_AGREEMENT.values()],
-        rows,
-        kind="dots",
-        unit="same choice, in % of replies",
-        note="As in MMBench, Fig. 5, which has only the first group. "
-        f"{'; '.join(counts)} replies were labelled by human annotators. {_WHISKERS}",
-        limits=(0, 100),
+        tuple(_AGREEMENT.values()),
+        tuple(rows),
+        "same choice, in % of replies",
+        "As in MMBench, Fig. 5, which has only the first group. "
+        f"{'; '.join(dict.fromkeys(counts))} replies were labelled by human annotators. {_WHISKERS}",
+        (0, 100),
     )
 
 
@@ -217,31 +198,26 @@ def _convergence(task: ReportedTask) -> Chart | None:
         is_shared = len({tuple(cell.text for cell in bound.cells) for bound in rows}) == 1
         return [rows[0]._replace(labels=(name,))] if is_shared else rows
 
-    return _extra(
-        task,
+    return Chart(
+        task.key.file_name(name),
+        "lines",
         name,
-        name,
-        [f"{point.get('rounds')}" for point in rounds],
-        [
-            *(row(label, curve["curve"], is_model=True) for label, curve in curves.items()),
+        tuple(f"{point.get('rounds')}" for point in rounds),
+        (
+            *(row(run, curve["curve"], is_model=True) for run, curve in curves.items()),
             *bounds("upper bound", lambda curve: curve["upper_bound"]),
             *bounds("limit of the scores", lambda curve: [curve.get("limit")] * len(rounds)),
-        ],
-        kind="lines",
-        unit=score.label,
-        note="As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
+        ),
+        score.label,
+        "As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
         "human ratings.",
         label_axis="rounds",
     )
 
 
 _MAKERS: tuple[Callable[[ReportedTask], Chart | None], ...] = (
-    _headline_by_group,
-    _scores_of_one_scale,
-    _above_chance,
-    _choice_distribution,
-    _agreement_with_people,
-    _convergence,
+    *(_headline_by_group, _scores_of_one_scale),
+    *(_above_chance, _choice_distribution, _agreement_with_people, _convergence),
 )
 
 
@@ -249,7 +225,7 @@ def _groups(task: ReportedTask, most: int) -> dict[str, list[str]]:
     """The groups of a task with their values, as long as there are not too many values."""
     known, chosen = known_task(task.key.task), dict[str, list[str]]()
     for group, values in task.groups.items():
-        is_group = known is None or group in (*known.groups, _DATABASE)
+        is_group = known is None or group in known.groups or f"by_{group}" == BY_DATABASE
         if is_group and sum(map(len, chosen.values())) + len(values) <= most:
             chosen[group] = values
     return chosen
@@ -258,7 +234,8 @@ def _groups(task: ReportedTask, most: int) -> dict[str, list[str]]:
 def _columns(score: ScoreSpec, groups: Mapping[str, Sequence[str]]) -> Iterator[TableColumn]:
     for group, values in groups.items():
         for value in values:
-            yield TableColumn.of(score, (f"by_{group}", value), dataset_title(value) if group == _DATABASE else value)
+            label = dataset_title(value) if f"by_{group}" == BY_DATABASE else value
+            yield TableColumn.of(score, (f"by_{group}", value), label)
 
 
 def _rows(task: ReportedTask, columns: Sequence[TableColumn]) -> list[Row]:
@@ -277,32 +254,27 @@ def _limits(score: ScoreSpec, task: ReportedTask) -> tuple[float, float]:
 
 def _dots(
     task: ReportedTask,
-    what: str,
+    name: str,
     title: str,
-    score: ScoreSpec,
+    scores: Sequence[ScoreSpec],
     columns: Sequence[TableColumn],
-    label: str,
     breaks: tuple[int, ...] = (),
 ) -> Chart:
     """Scores of one scale with intervals, and the chance level of each that any run knows."""
     levels = [[chance_cell(column, result.scores or {}) for result in task.scored.values()] for column in columns]
     guesses = tuple(next((c for c in level if math.isfinite(c.value)), level[0]) for level in levels)
     has_chance = any(math.isfinite(cell.value) for cell in guesses)
-    low, high = _limits(score, task)
+    label = scores[0].label if len(set(scores)) == 1 else "score"
+    low, high = _limits(scores[0], task)
     return Chart(
-        key=task.key.file_name(what),
-        kind="dots",
-        title=title,
-        labels=tuple(column.label for column in columns),
-        rows=(*_rows(task, columns), *([Row((CHANCE,), guesses, is_model=False)] if has_chance else [])),
-        unit=f"{label}, in %" if columns[0].is_percent else label,
-        note=_WHISKERS,
-        limits=(max(0, low), high),
+        task.key.file_name(name),
+        "dots",
+        title,
+        tuple(column.label for column in columns),
+        (*_rows(task, columns), *([Row((CHANCE,), guesses, is_model=False)] if has_chance else [])),
+        f"{label}, in %" if columns[0].is_percent else label,
+        _WHISKERS,
+        (max(0, low), high),
         breaks=breaks,
+        is_extra=False,
     )
-
-
-def _extra(
-    task: ReportedTask, what: str, title: str, labels: Sequence[str], rows: Sequence[Row], **fields: Any
-) -> Chart:
-    return Chart(task.key.file_name(what), title=title, labels=tuple(labels), rows=tuple(rows), is_extra=True, **fields)
