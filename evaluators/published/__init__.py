@@ -28,6 +28,9 @@ def _paths(value: Any) -> Any:
     return tuple(tuple(text.split(".")) if isinstance(text, str) else text for text in texts)
 
 
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_paths)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,13 +39,12 @@ class TableColumn(_Strict):
     """One column of a table."""
 
     label: str
-    """Its heading in the paper, without the group's."""
     group: str = ""
     """What it shares with its neighbours."""
-    path: Annotated[tuple[Path, ...], BeforeValidator(_paths)]
+    path: Paths
     """Nested keys of the score, joined by dots; several scores are added. In the scores, a list is searched for an item
     `over` some of the names between commas; `diagnostics` leads out of the scores, and `*` stands for any key."""
-    minus: Annotated[tuple[Path, ...], BeforeValidator(_paths)] = ()
+    minus: Paths = ()
     """Scores that are subtracted."""
     variant: str = ""
     """The alternative scoring that has the score; "" for the result's own scores."""
@@ -85,7 +87,7 @@ class TableColumn(_Strict):
 
     @property
     def head(self) -> str:
-        """Its heading with the unit; the label of a difference says its own."""
+        """Its heading with the unit; the label of a difference names its own."""
         return f"{self.label} (%)" if self.is_percent and not self.minus else self.label
 
     @property
@@ -182,9 +184,7 @@ class PublishedTable(_Strict):
     def scores(self, path: Path, *, is_headline: bool = False) -> list[float] | None:
         """Each row's value of a score, in the score's own unit; None if no column shows it.
 
-        Args:
-            path: The nested keys of the score.
-            is_headline: Whether a column that stands for the headline score will do.
+        With `is_headline`, a column that stands for the headline score will do.
         """
         for index, column in enumerate(self.columns):
             if (column.path == (path,) and not column.minus) or (is_headline and column.is_headline):

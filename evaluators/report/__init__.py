@@ -4,7 +4,7 @@ A report reads only `results.json` and `predictions.parquet`; images come from t
 are still there. Scores are not recomputed. Several runs are tested against each other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,29 +96,21 @@ def write_report(
 
 def _write_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
     """Write the files of a report, and remove those of the previous one; without files, there is no folder."""
-    previous = _previous(folder)
+    listed = folder / LIST_FILE
+    names = listed.read_text(encoding="utf-8", errors="replace").splitlines() if listed.is_file() else []
+    # An edited list could name any file.
+    previous = [name for name in names if Path(name).name == name != LIST_FILE and (folder / name).is_file()]
     if contents:
         folder.mkdir(exist_ok=True)
         # The list is written first: if this report is interrupted, the next one removes its files.
-        _write_list(folder, {**previous, **contents})
+        write_whole(listed, "".join(f"{name}\n" for name in dict.fromkeys([*previous, *contents])))
     for name, content in contents.items():
         write_whole(folder / name, content)
-    for name in previous.keys() - contents.keys():
+    for name in set(previous) - contents.keys():
         (folder / name).unlink(missing_ok=True)
     if contents:
-        _write_list(folder, contents)
-    elif (folder / LIST_FILE).is_file():
-        (folder / LIST_FILE).unlink()
+        write_whole(listed, "".join(f"{name}\n" for name in contents))
+    elif listed.is_file():
+        listed.unlink()
         if not any(folder.iterdir()):
             folder.rmdir()
-
-
-def _previous(folder: Path) -> dict[str, None]:
-    file = folder / LIST_FILE
-    names = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else ()
-    # An edited list could name any file.
-    return dict.fromkeys(n for n in names if n != LIST_FILE and Path(n).name == n and (folder / n).is_file())
-
-
-def _write_list(folder: Path, names: Iterable[str]) -> None:
-    write_whole(folder / LIST_FILE, "".join(f"{name}\n" for name in names))

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from eyechart.evaluators.published import best_in_paper
@@ -16,17 +15,15 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 class Strip(NamedTuple):
-    """Where a score is on its scale, in percent of the strip's width."""
+    """Where a score is on its scale, in percent of the strip's width; an interval has a left end and a width."""
 
     value: float
     interval: tuple[float, float] | None
-    """Left end and width."""
     chance: float | None
     published: float | None
 
 
-@dataclass(frozen=True)
-class CardValue:
+class CardValue(NamedTuple):
     """One run's headline score of a task."""
 
     run: str
@@ -41,8 +38,7 @@ class CardValue:
     """That too many replies could not be parsed; "" if not."""
 
 
-@dataclass(frozen=True)
-class CardScore:
+class CardScore(NamedTuple):
     """One task on a card."""
 
     task: ReportedTask
@@ -90,11 +86,12 @@ def _card_score(task: ReportedTask) -> CardScore:
     best = best_in_paper(*task.key[:3], spec) if any(judged.values()) else None
     values = {label: value for label, of_run in scores.items() if isinstance(value := spec.value(of_run), int | float)}
     ends = {label: interval(scores[label], *spec.key.split(".")) for label in values}
+    bottom, top = spec.limits(next(iter(scores.values())))
     # Correlations are seldom negative, so their scale begins at 0 if it can.
-    bottom, top = max(0.0, spec.limits(next(iter(scores.values())))[0]), spec.limits(next(iter(scores.values())))[1]
-    marks = [bottom, top, *values.values(), *(end for pair in ends.values() for end in pair or ())]
-    marks = [*filter(math.isfinite, [*marks, *([] if chance is None else [chance]), *([best.value] if best else [])])]
-    low, high = min(marks), max(marks)
+    bottom = max(0.0, bottom)
+    marks = [bottom, top, *values.values(), *(end for pair in ends.values() for end in pair or ()), chance]
+    numbers = [*filter(math.isfinite, (mark for mark in (*marks, best and best.value) if mark is not None))]
+    low, high = min(numbers), max(numbers)
 
     def position(mark: float) -> float:
         return round(100 * (mark - low) / (high - low), 2) if high > low else 50.0
@@ -103,17 +100,11 @@ def _card_score(task: ReportedTask) -> CardScore:
         if not math.isfinite(values[label]):
             return None
         left, right = map(position, ends[label] or (low, low))
-        return Strip(
-            position(values[label]),
-            (left, round(right - left, 2)) if ends[label] else None,
-            None if chance is None else position(chance),
-            position(best.value) if best and judged[label] else None,
-        )
+        between = (left, round(right - left, 2)) if ends[label] else None
+        published = position(best.value) if best and judged[label] else None
+        return Strip(position(values[label]), between, None if chance is None else position(chance), published)
 
-    factor, unit = (
-        (100 if spec.unit is Unit.FRACTION else 1),
-        (" %" if spec.unit in (Unit.FRACTION, Unit.PERCENT) else ""),
-    )
+    is_fraction, unit = spec.unit is Unit.FRACTION, " %" if spec.unit in (Unit.FRACTION, Unit.PERCENT) else ""
     top = top if math.isfinite(top) else high
     ticks = ((bottom, ""), ((bottom + top) / 2, ""), (top, unit))
     return CardScore(
@@ -133,7 +124,7 @@ def _card_score(task: ReportedTask) -> CardScore:
         spec.shown(chance),
         "; ".join(filter(None, (f"{spec.shown(best.value)}, {best.model}, {best.table}", best.remark))) if best else "",
         "" if any(judged.values()) else BY_WORDS,
-        [(position(mark), f"{factor * mark:.3g}{text}") for mark, text in ticks],
+        [(position(mark), f"{100 * mark if is_fraction else mark:.3g}{text}") for mark, text in ticks],
     )
 
 

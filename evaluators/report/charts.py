@@ -124,7 +124,7 @@ def _above_chance(task: ReportedTask) -> Chart | None:
 def _choice_distribution(task: ReportedTask) -> Chart | None:
     """How often each letter is chosen, and how often it is right: MMBench, Fig. 4."""
     name = "choice_distribution"
-    shares = {run: result.scores[name] for run, result in task.scored.items() if name in (result.scores or {})}
+    shares = {run: share for run, result in task.scored.items() if (share := (result.scores or {}).get(name))}
     if not shares:
         return None
     letters = sorted({letter for share in shares.values() for letter in share["correct"]})

@@ -12,14 +12,7 @@ from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
 from eyechart.evaluators.results.finished_runs import Run
 from eyechart.metrics.scores import DIMENSIONS
-from eyechart.metrics.scoring.choices.replies import (
-    CUT_OFF,
-    REFUSED,
-    UNFINISHED_REASONING,
-    UNPARSEABLE,
-    UNREAD,
-    why_unread,
-)
+from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
 
 _EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "private"
@@ -28,10 +21,7 @@ STEPS = {
     "declared": "declared answer",
     "judge": "judge",
     "random": "random choice",
-    CUT_OFF: "cut off",
-    UNFINISHED_REASONING: "unfinished reasoning",
-    REFUSED: "refused",
-    UNPARSEABLE: "unparseable",
+    **{step: step.replace("_", " ") for step in UNREAD},
     _LOWEST_LOSS: "option with the lowest loss",
     _SCORED: "numeric score",
     _TEXT: "scored as text",
@@ -40,6 +30,7 @@ STEPS = {
 """How the report names the step that parsed a reply."""
 _LONGEST = 4_000
 """Characters shown of a text; fewer if there are very many texts."""
+_TEXTS = ("question", "text", "reasoning", "reference", "error")
 _SHORTER = (1_000, 400, 200, 100, 50)
 _TEXT_BUDGET = 3_000_000
 """Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
@@ -95,8 +86,12 @@ def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: i
             notes.append(f"{task.heading}: {count}: {rule}then the rest, in dataset order.")
         # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += BUDGET // len(tasks)
-        images, reason = _images(album, task, list(dict.fromkeys(replies[0][1]["id"] for replies in chosen)))
-        if reason and chosen:
+        images, reason, ids = dict[str, list[int | None]](), "", list({replies[0][1]["id"]: None for replies in chosen})
+        for result in task.results.values():
+            # From the first run whose data are still there.
+            if not images:
+                images, reason = add_images(album, task.key, result, ids)
+        if reason and not images and chosen:
             notes.append(f"{task.heading}: no images: {reason}.")
         for replies in chosen:
             shared: dict[str, Any] = {}
@@ -177,29 +172,15 @@ def _comes_first(sample: Mapping[str, Any]) -> bool:
     return sample.get("correct") is False or sample.get("consistent") is False or not steps.isdisjoint(UNREAD)
 
 
-def _images(album: Album, task: ReportedTask, ids: Sequence[str]) -> tuple[dict[str, list[int | None]], str]:
-    """The images of some items, from the data of the first run that still has them, or why there are none."""
-    reason = ""
-    for result in task.results.values():
-        images, reason = add_images(album, task.key, result, ids)
-        if images:
-            return images, ""
-    return {}, reason
-
-
 def _shorten(rows: Sequence[dict[str, Any]], prompts: Sequence[list[str | int]]) -> int:
     """Cut texts until all fit the page; return the characters that each may have."""
-    longest = _LONGEST
-    for shorter in _SHORTER:
+    for longest in (_LONGEST, *_SHORTER):
+        for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)) if longest < _LONGEST else ():
+            row |= {name: _cut(row[name], longest) for name in _TEXTS if name in row}
+        for parts in prompts if longest < _LONGEST else ():
+            parts[:] = [part if isinstance(part, int) else _cut(part, longest) for part in parts]
         if len(json.dumps([rows, prompts], ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
             break
-        longest = shorter
-        for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)):
-            for name in ("question", "text", "reasoning", "reference", "error"):
-                if name in row:
-                    row[name] = _cut(row[name], longest)
-        for parts in prompts:
-            parts[:] = [part if isinstance(part, int) else _cut(part, longest) for part in parts]
     return longest
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from eyechart.evaluators.published.rendering import UNDEFINED
 from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult
@@ -12,8 +13,6 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _WARNINGS = 20
 """Maximum number of warnings shown per result."""
-_NO_TASK = "\N{EN DASH}"
-"""Shown for a setting if a run does not have the task."""
 
 SettingRow = tuple[str, list[str], bool]
 """A setting's name, its value in each run, and whether the values differ among runs that have the task."""
@@ -41,25 +40,25 @@ class TaskSummary(NamedTuple):
 
 def summarise(task: ReportedTask, runs: Sequence[str]) -> TaskSummary:
     """The summary table of a task, with a column for each of the labels of all runs."""
-    results = [task.results.get(run) for run in runs]
-    lines = (_lines(make, task.results, len(runs)) for make in (_caveats, _notes))
-    return TaskSummary(task, _score_rows(results), *lines)
+    rows = list(_score_rows([task.results.get(run) for run in runs]))
+    return TaskSummary(task, rows, *(_lines(make, task.results, len(runs)) for make in (_caveats, _notes)))
 
 
 def settings_of(task: ReportedTask, runs: Sequence[str]) -> list[SettingRow]:
-    """The settings of a task in all runs."""
-    results = (task.results.get(run) for run in runs)
-    return side_by_side([None if result is None else result.settings for result in results])
+    """The settings of a task in all runs; a dash where a run does not have it."""
+    rows = side_by_side([result.settings for result in task.results.values()])
+    return [
+        (name, [values[[*task.results].index(run)] if run in task.results else UNDEFINED for run in runs], differs)
+        for name, values, differs in rows
+    ]
 
 
-def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
+def side_by_side(by_run: Sequence[Mapping[str, Any]]) -> list[SettingRow]:
     """Settings with one row per name; "" where a run lacks it."""
-    flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
-    rows = []
-    for name in dict.fromkeys(name for settings in flat for name in settings or ()):
-        values = [_NO_TASK if settings is None else settings.get(name, "") for settings in flat]
-        rows.append((name, values, len({settings.get(name, "") for settings in flat if settings is not None}) > 1))
-    return rows
+    flat = [dict(_flat(settings)) for settings in by_run]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    rows = ((name, [settings.get(name, "") for settings in flat]) for name in names)
+    return [(name, values, len(set(values)) > 1) for name, values in rows]
 
 
 def left_out_of(tasks: Sequence[ReportedTask], *, several: bool) -> list[tuple[str, list[LeftOut]]]:
@@ -81,14 +80,12 @@ def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, st
             yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _score_rows(results: Sequence[TaskResult | None]) -> list[ScoreRow]:
-    by_run = [{cells[0]: cells for cells in _cells(result)} for result in results]
-    rows = []
-    for label in dict.fromkeys(label for cells in by_run for label in cells):
-        same = [cells.get(label, (label, "", "", "", "")) for cells in by_run]
-        levels = " / ".join(dict.fromkeys(cells[3] for cells in same if cells[3]))
-        rows.append(ScoreRow(label, levels, [(value, between, n) for _, value, between, _, n in same]))
-    return rows
+def _score_rows(results: Sequence[TaskResult | None]) -> Iterator[ScoreRow]:
+    by_run = [{label: cells for label, *cells in _cells(result)} for result in results]
+    for label in dict.fromkeys(label for rows in by_run for label in rows):
+        cells = [rows.get(label, [""] * 4) for rows in by_run]
+        levels = " / ".join(dict.fromkeys(level for _, _, level, _ in cells if level))
+        yield ScoreRow(label, levels, [(value, between, n) for value, between, _, n in cells])
 
 
 def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:

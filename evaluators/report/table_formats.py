@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eyechart.evaluators.comparison.verdicts import LEVEL
-from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Row, Table
+from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Table
 from eyechart.evaluators.report.differences import RunDifferences
 from eyechart.evaluators.report.drawing import one_line
 from eyechart.metrics.scores import spec
@@ -93,10 +93,7 @@ def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
             rf"\label{{tab:{table.key}}}",
             _FIT,
             rf"\begin{{tabular}}{{{layout}}}",
-            r"\toprule",
-            *_head_lines(table),
-            *_row_lines(table.rows, tests),
-            r"\bottomrule",
+            *_lines(table, tests),
             r"\end{tabular}}",
             rf"\end{{{environment}}}",
         ]
@@ -107,22 +104,18 @@ def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
     return f"{comment}{text}\n"
 
 
-def _head_lines(table: Table) -> Iterator[str]:
+def _lines(table: Table, tests: RunDifferences | None) -> Iterator[str]:
+    """The lines of heads and rows, each part with a rule above it."""
+    parts = [[[*map(_escaped, table.corner), *(_broken(head.text) for head in table.heads)]]]
     if any(head.group for head in table.heads):
         groups = [rf"\multicolumn{{{len(heads)}}}{{c}}{{{_escaped(group)}}}" for group, heads in table.groups]
-        yield _line([*("" for _ in table.corner), *groups])
-    yield _line([*map(_escaped, table.corner), *(_broken(head.text) for head in table.heads)])
-
-
-def _row_lines(rows: Sequence[Row], tests: RunDifferences | None) -> Iterator[str]:
-    for _, alike in groupby(rows, lambda row: row.is_published):
-        yield r"\midrule"
-        for row in alike:
-            yield _line([*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)])
-
-
-def _line(texts: Sequence[str]) -> str:
-    return rf"{' & '.join(texts)} \\"
+        parts[0].insert(0, [*("" for _ in table.corner), *groups])
+    for _, rows in groupby(table.rows, lambda row: row.is_published):
+        parts.append([[*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)] for row in rows])
+    for number, part in enumerate(parts):
+        yield r"\midrule" if number else r"\toprule"
+        yield from (rf"{' & '.join(texts)} \\" for texts in part)
+    yield r"\bottomrule"
 
 
 def _no_formula(text: str) -> str:
@@ -162,12 +155,9 @@ def _stacked(lines: Sequence[str], position: str) -> str:
 
 
 def _is_wide(table: Table) -> bool:
-    """Whether the table is wider than a column of a paper, by its characters."""
-    widths = [
-        [*map(len, row.labels), *(max(0.7 * len(cell.interval), len(cell.text)) for cell in row.cells)]
-        for row in table.rows
-    ]
-    return sum(max(*column, 6) + 2 for column in zip(*widths, strict=True)) > _WIDE
+    """Whether the table is wider than a column of a paper, by its characters; those of intervals are smaller."""
+    rows = ([*row.labels, *(cell.interval[5:] or cell.text for cell in row.cells)] for row in table.rows)
+    return sum(max(6, *map(len, column)) + 2 for column in zip(*rows, strict=True)) > _WIDE
 
 
 def _remarks(table: Table, tests: RunDifferences | None) -> Iterator[str]:

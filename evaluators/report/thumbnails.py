@@ -48,31 +48,24 @@ class Album:
 
         content = encoded["bytes"]
         key = encoded["path"] if content is None else hashlib.sha256(content).hexdigest()
-        if key not in self._indices:
-            if self.room <= 0:
-                self.left_out += 1
-                return NO_ROOM
-            try:
-                image = open_image(encoded)
-            except DataError:
-                return None
-            uri = _encoded(image, _LARGEST_SIDE)
-            while len(uri) > share and max(image.size) > _SMALLEST_SIDE:
-                # Smaller images need more bytes per pixel.
-                side = max(image.size) * math.sqrt(0.8 * share / len(uri))
-                uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
-            self._indices[key] = len(self.uris)
-            self.uris.append(uri)
-            self.room -= len(uri)
+        if key in self._indices:
+            return self._indices[key]
+        if self.room <= 0:
+            self.left_out += 1
+            return NO_ROOM
+        try:
+            image = open_image(encoded)
+        except DataError:
+            return None
+        uri = _encoded(image, _LARGEST_SIDE)
+        while len(uri) > share and max(image.size) > _SMALLEST_SIDE:
+            # Smaller images need more bytes per pixel.
+            side = max(image.size) * math.sqrt(0.8 * share / len(uri))
+            uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
+        self._indices[key] = len(self.uris)
+        self.uris.append(uri)
+        self.room -= len(uri)
         return self._indices[key]
-
-
-def _encoded(image: "Image", side: int) -> str:
-    """The image as a `data:` address, with at most this side."""
-    image.thumbnail((side, side))
-    buffer = io.BytesIO()
-    image.save(buffer, format="WEBP", quality=60, method=0)
-    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def add_images(
@@ -86,20 +79,18 @@ def add_images(
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
     data = result.settings.get("data")
-    settings = data if isinstance(data, dict) else {}
-    source = settings.get("source")
-    if not isinstance(source, str):
+    if not isinstance(data, dict) or not isinstance(source := data.get("source"), str):
         return {}, "the run's settings do not name the data"
-    if source != OFFICIAL and source != MINI and not Path(source).exists():
+    if source not in (OFFICIAL, MINI) and not Path(source).exists():
         return {}, f"the data are no longer at {source!r}"
     try:
         with without_progress_bars():
-            dataset = _load(key, settings)
+            dataset = _load(key, data)
         wanted = set(ids)
-        chosen = dataset.select([index for index, id in enumerate(dataset["id"]) if id in wanted])
-        of_id = {row["id"]: row for row in undecoded_rows(chosen)}
+        rows = undecoded_rows(dataset.select([i for i, id in enumerate(dataset["id"]) if id in wanted]))
+        of_id = {row["id"]: row["images"] if "images" in row else filter(None, [row["image"]]) for row in rows}
         # In the order of the samples, because the album may become full.
-        images = {id: _images(of_id[id]) for id in ids if id in of_id}
+        images = {id: list(of_id[id]) for id in ids if id in of_id}
         share = album.room // max(1, sum(map(len, images.values())))
         return {id: [album.add(image.read(), share) for image in of_row] for id, of_row in images.items()}, ""
     # The files or the dataset may have changed since the run; the report is then written without images.
@@ -107,34 +98,29 @@ def add_images(
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
 
 
-def _load(key: TaskKey, settings: Mapping[str, Any]) -> Any:
+def _load(key: TaskKey, data: Mapping[str, Any]) -> Any:
     from eyechart.datasets_scripts.loading import prepared_dataset
     from eyechart.datasets_scripts.own_data import load_own
     from eyechart.evaluators.evaluation.data import DataRequest, load_data
 
-    source, options, task = settings["source"], settings.get("options") or {}, known_task(key.task)
+    source, options, task = data["source"], data.get("options") or {}, known_task(key.task)
+    # Items that the run left out are in no sample.
+    lenient: dict[str, Any] = {"skip_missing": True, "skip_bad": True}
     if task is None:
         names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
-        return load_own(
-            source, options["kind"], **names, config=settings.get("config"), skip_missing=True, skip_bad=True
-        )
+        return load_own(source, options["kind"], **names, config=data.get("config"), **lenient)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
-    is_mini = source == MINI
+    folder = None if source == MINI else source
     request = DataRequest(
-        dataset=key.dataset,
-        split=key.split,
-        data_dir=None if is_mini else source,
-        is_mini=is_mini,
-        options=options,
-        # Items that the run left out are in no sample.
-        skip_missing=True,
-        skip_bad=True,
+        dataset=key.dataset, split=key.split, data_dir=folder, is_mini=source == MINI, options=options, **lenient
     )
     return load_data(task, request).dataset
 
 
-def _images(row: Mapping[str, Any]) -> list[Any]:
-    if "images" in row:
-        return list(row["images"])
-    return [row["image"]] if row.get("image") is not None else []
+def _encoded(image: "Image", side: int) -> str:
+    """The image as a `data:` address, with at most this side."""
+    image.thumbnail((side, side))
+    buffer = io.BytesIO()
+    image.save(buffer, format="WEBP", quality=60, method=0)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
