@@ -30,20 +30,14 @@ def changed(**changes):
 def test_the_page_is_one_file_that_asks_nothing_of_any_network(make_run, read_page):
     path = write_report([make_run(PERCEPTION)])
     page = read_page(path)
-    assert path.name == "report.html"
-    assert page.open == []
+    assert path.name == "report.html" and page.open == []
     for _, attributes in page.elements:
         for name in ("src", "href", "xlink:href", "action", "data"):
             value = attributes.get(name)
             assert value is None or value.startswith(("#", "data:")), attributes
-    assert not re.search(r"url\((?!#)", page.text)
-    assert "@import" not in page.text
+    assert not re.search(r"url\((?!#)", page.text) and "@import" not in page.text
     (policy,) = [a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; img-src data:")
-
-
-def test_the_policy_allows_the_page_s_own_script_and_no_other(make_run, read_page):
-    page = read_page(write_report([make_run(PERCEPTION)]))
     script = page.text.rsplit("<script>", 1)[1].split("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page.text
@@ -57,22 +51,48 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
     assert {a or b for a, b in used} <= set(ids)
     for attributes in page.all("svg"):
         assert set(attributes["aria-labelledby"].split()) <= set(ids)
-
-
-def test_what_browser_tests_and_readers_hold_on_to_is_there(make_run, read_page):
-    page = read_page(write_report([make_run(PERCEPTION)]))
-    for id in ("summary", "paper-1", "samples", "settings", "left-out", "samples-table", "samples-search"):
-        page.by_id(id)
+    # What browser tests and readers hold on to.
+    assert {"summary", "paper-1", "samples", "settings", "left-out", "samples-table", "samples-search"} <= set(ids)
     filters = [a["data-filter"] for a in page.all("input") if a.get("data-filter")]
     assert filters == ["wrong", "unmatched", "judged"]
-    assert page.holds("the image is empty")
-    assert page.holds("75.00 %") and page.holds("65.00 to 85.00")
 
 
-def test_of_very_many_warnings_the_first_are_shown(make_run, read_page):
-    page = read_page(write_report([make_run(changed(warnings=[f"warning {i}" for i in range(1, 5001)]))]))
-    assert page.holds("Warning: warning 20") and not page.holds("Warning: warning 21")
-    assert page.holds("4,980 more warnings are in results.json.")
+SCORES = PERCEPTION.scores
+CLUSTERED = {"accuracy": {"kind": "wilson-by-cluster", "units": 2}}
+NO_INTERVAL = "65.00 to 85.00"
+
+
+@pytest.mark.parametrize(
+    ("fields", "texts", "missing"),
+    [
+        ({}, ["75.00 %", NO_INTERVAL, "the image is empty", "Bold: best, underlined: second."], []),
+        (
+            {"settings": {**PERCEPTION.settings, "limit": 9}},
+            ["Bold: best, underlined: second; separately for the runs and the published ones."],
+            [],
+        ),
+        (
+            {"warnings": [f"warning {i}" for i in range(1, 5001)]},
+            ["Warning: warning 20", "4,980 more warnings are in results.json."],
+            ["Warning: warning 21"],
+        ),
+        (
+            {"scores": {**SCORES, "intervals": CLUSTERED}},
+            ["95 % Wilson score interval, each cluster counted as one item", "accuracy (2 clusters)."],
+            [],
+        ),
+        ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
+        ({"scores": {**SCORES, "accuracy_ci95": None}}, ["75.00 %"], [NO_INTERVAL]),
+        (
+            {"settings": {}},
+            ["The results contain no settings", "no images: the run's settings do not name the data"],
+            [],
+        ),
+    ],
+)
+def test_a_page_shows_the_scores_and_what_limits_them(make_run, read_page, fields, texts, missing):
+    page = read_page(write_report([make_run(changed(**fields))], files=False))
+    assert all(map(page.holds, texts)) and not any(map(page.holds, missing))
 
 
 def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
@@ -87,15 +107,11 @@ def test_several_runs_stand_side_by_side(make_run, read_page, tmp_path):
     assert next(a["data-filter"] for a in page.all("input") if a.get("data-filter")) == "disagree"
 
 
-def test_runs_of_the_same_model_are_told_apart_by_their_folders(make_run, read_page, tmp_path):
-    runs = [make_run(PERCEPTION), make_run(PERCEPTION, name="again")]
-    page = read_page(write_report(runs, tmp_path / "both"))
-    assert page.samples["runs"] == ["some/model (run)", "some/model (again)"]
-
-
-def test_runs_in_folders_of_the_same_name_are_told_apart_by_their_place(make_run):
-    found = read_runs([make_run(PERCEPTION, name="first/run"), make_run(PERCEPTION, name="second/run")])
-    assert [run.label for run in found] == ["some/model (run), run 1", "some/model (run), run 2"]
+def test_runs_of_the_same_model_are_told_apart_by_their_folders_or_places(make_run):
+    runs = read_runs([make_run(PERCEPTION), make_run(PERCEPTION, name="again")])
+    assert [run.label for run in runs] == ["some/model (run)", "some/model (again)"]
+    runs = read_runs([make_run(PERCEPTION, name="first/run"), make_run(PERCEPTION, name="second/run")])
+    assert [run.label for run in runs] == ["some/model (run), run 1", "some/model (run), run 2"]
 
 
 @pytest.mark.parametrize("model", ["/home/me/checkpoints/vlm", "./vlm", "~/models/vlm/", "C:\\models\\vlm"])
@@ -104,14 +120,6 @@ def test_a_local_model_is_labelled_by_its_last_component(make_run, model):
     assert [run.label for run in read_runs([make_run(own)])] == ["vlm"]
     found = read_runs([make_run(own, name="first"), make_run(changed(model="/other/vlm"), name="second")])
     assert [run.label for run in found] == ["vlm (first)", "vlm (second)"]
-
-
-def test_bold_and_underlined_values_have_a_legend(make_run, read_page):
-    page = read_page(write_report([make_run(PERCEPTION)], files=False))
-    assert page.holds("Bold: best, underlined: second.")
-    limited = changed(settings={**PERCEPTION.settings, "limit": 9})
-    page = read_page(write_report([make_run(limited, name="limited")], files=False))
-    assert page.holds("Bold: best, underlined: second; separately for the runs and the published ones.")
 
 
 def test_a_run_without_a_task_has_a_report(make_run, read_page):
@@ -129,32 +137,6 @@ def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
     assert page.all("figure") == []
 
 
-def test_intervals_of_shared_images_are_called_so(make_run, read_page):
-    scores = {**PERCEPTION.scores, "intervals": {"accuracy": {"kind": "wilson-by-cluster", "units": 2}}}
-    page = read_page(write_report([make_run(changed(scores=scores))]))
-    assert page.holds("95 % Wilson score interval, each cluster counted as one item")
-    assert page.holds("accuracy (2 clusters).")
-
-
-def test_undefined_scores_are_called_so(make_run, read_page):
-    scores = {**PERCEPTION.scores, "accuracy": math.nan, "accuracy_ci95": [math.nan, math.nan]}
-    page = read_page(write_report([make_run(changed(scores=scores))]))
-    assert page.holds("undefined")
-    assert "NaN" not in page.text
-
-
-def test_an_interval_that_is_null_is_left_out(make_run, read_page):
-    page = read_page(write_report([make_run(changed(scores={**PERCEPTION.scores, "accuracy_ci95": None}))]))
-    assert page.holds("75.00 %")
-    assert not page.holds("65.00 to 85.00")
-
-
-def test_empty_settings_are_pointed_out(make_run, read_page):
-    page = read_page(write_report([make_run(changed(settings={}))]))
-    assert page.holds("The results contain no settings")
-    assert page.holds("no images: the run's settings do not name the data")
-
-
 def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
     folder = make_run(PERCEPTION)
     table = pyarrow.parquet.read_table(folder / "predictions.parquet")
@@ -165,14 +147,14 @@ def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
 
 def test_wrong_use_is_refused(make_run, tmp_path):
     folder = make_run(PERCEPTION)
-    with pytest.raises(UsageError, match="given twice"):
-        write_report([folder, folder / "results.json"])
-    with pytest.raises(UsageError, match="samples is -1"):
-        write_report([folder], samples=-1)
-    with pytest.raises(UsageError, match="no run is given"):
-        write_report([])
-    with pytest.raises(MissingFileError, match="does not exist"):
-        write_report([tmp_path / "nothing"])
+    for folders, samples, error, reason in (
+        ([folder, folder / "results.json"], 1, UsageError, "given twice"),
+        ([folder], -1, UsageError, "samples is -1"),
+        ([], 1, UsageError, "no run is given"),
+        ([tmp_path / "nothing"], 1, MissingFileError, "does not exist"),
+    ):
+        with pytest.raises(error, match=reason):
+            write_report(folders, samples=samples)
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_report([folder], tmp_path / "file")
@@ -204,9 +186,7 @@ def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
 
 
 def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
-    from eyechart.evaluators.evaluation.data import DataRequest, load_data
     from eyechart.evaluators.report import samples
-    from eyechart.evaluators.tasks import get_task
 
     monkeypatch.setattr(samples, "BUDGET", 3_000)
     loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
@@ -232,9 +212,6 @@ def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
 
 
 def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
-    from eyechart.evaluators.evaluation.data import DataRequest, load_data
-    from eyechart.evaluators.tasks import get_task
-
     loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
     ids = loaded.dataset["id"][:3]
     predictions = [choice(id, "A", choice="A") for id in [*ids, "unknown"]]
@@ -287,22 +264,18 @@ def test_figures_and_tables_are_files_too(make_run):
         assert content["pdf"].startswith(b"%PDF") and b"/MediaBox [ 0 0 234 " in content["pdf"]
 
 
-SINGLE, PAIRS = "Q-Bench A1 Perception (LLVisionQA, dev)", "Q-Bench A1 Perception of pairs (LLVisionQA, dev)"
-NONE = "\N{EN DASH}"
-
-
 def single(**settings):
-    return replaced(PERCEPTION, settings=settings)
+    return changed(settings=settings)
 
 
 def pairs(**settings):
-    return replaced(PERCEPTION, task="q_bench/perception_pairs", settings=settings)
+    return changed(task="q_bench/perception_pairs", settings=settings)
 
 
 @pytest.fixture
 def side_by_side(make_run):
     def make(*runs):
-        folders = [make_run(*evaluations, name=f"run_{place}") for place, evaluations in enumerate(runs)]
+        folders = [make_run(*evaluations, name=f"run_{number}") for number, evaluations in enumerate(runs)]
         labels = [run.label for run in read_runs(folders)]
         return {task.heading: settings_of(task, labels) for task in reported_tasks(read_runs(folders))}
 
@@ -312,14 +285,17 @@ def side_by_side(make_run):
 def test_settings_are_compared_among_the_runs_that_have_the_task(side_by_side):
     second = pairs(seed=0, prompt_id="pairs/1")
     assert side_by_side([single(seed=0, prompt_id="one/1"), second], [second]) == {
-        SINGLE: [("seed", ["0", NONE], False), ("prompt_id", ["one/1", NONE], False)],
-        PAIRS: [("seed", ["0", "0"], False), ("prompt_id", ["pairs/1", "pairs/1"], False)],
+        "Q-Bench A1 Perception (LLVisionQA, dev)": [
+            ("seed", ["0", "\N{EN DASH}"], False),
+            ("prompt_id", ["one/1", "\N{EN DASH}"], False),
+        ],
+        "Q-Bench A1 Perception of pairs (LLVisionQA, dev)": [
+            ("seed", ["0", "0"], False),
+            ("prompt_id", ["pairs/1", "pairs/1"], False),
+        ],
     }
-
-
-def test_settings_that_differ_within_a_task_are_marked(side_by_side):
-    found = side_by_side([single(seed=0, prefill="A")], [single(seed=1)])
-    assert found == {SINGLE: [("seed", ["0", "1"], True), ("prefill", ["A", ""], True)]}
+    (differing,) = side_by_side([single(seed=0, prefill="A")], [single(seed=1)]).values()
+    assert differing == [("seed", ["0", "1"], True), ("prefill", ["A", ""], True)]
 
 
 @pytest.fixture
