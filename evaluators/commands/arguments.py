@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option, data_option, scoring_option
+from eyechart.evaluators.evaluation.options import (
+    DataRequest,
+    RunOptions,
+    Texts,
+    cli_option,
+    data_option,
+    scoring_option,
+)
 from eyechart.evaluators.requests.values import is_deeper
 
 if TYPE_CHECKING:
@@ -27,15 +34,13 @@ _LOADING = ("revision", "adapter", "chat_template", "processor", "device_map", "
 Known = Mapping[str, tuple[type, str]]
 """The names of an option's arguments: for each, the dataclass and the field that it fills."""
 
-Texts = list[str] | None
 _judge = partial(cli_option, panel="Judge")
-Texts = list[str] | None
 _judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
 _data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out rows without an image file. Repeatable."
 _judge_arg = "Option of the judge, such as base_url=URL or max_cost=3; see `eyechart run --help-args`. Repeatable."
 DataArgs = Annotated[Texts, data_option(_data_arg, metavar="NAME=VALUE")]
-_data_dir = "Folder of the release. Without it, the official release is downloaded if possible. Repeatable."
+DATA_DIR_HELP = "Folder of the release. Without it, the official release is downloaded if possible. Repeatable."
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class TaskOptions:
     dataset: Annotated[
         Texts, data_option("Dataset to run on (default: the task's own). Repeatable.", metavar="NAME")
     ] = None
-    data_dir: Annotated[Texts, data_option(_data_dir, metavar="[DATASET=]PATH")] = None
+    data_dir: Annotated[Texts, data_option(DATA_DIR_HELP, metavar="[DATASET=]PATH")] = None
     data_arg: DataArgs = None
     settings: Annotated[
         Texts,

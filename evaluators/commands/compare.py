@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import cell, checked, console, print_note
+from eyechart.evaluators.evaluation.options import Texts, cli_option
+from eyechart.evaluators.runs.console import add_heading, add_scores, cell, checked, console, print_note, scores_table
+from eyechart.metrics.scores import spec
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
-    from eyechart.evaluators.comparison.differences import Difference
 
-_FLIPS = "flips: correct only in A / correct only in B"
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are correct or incorrect; only these can flip."""
-
 
 app = typer.Typer(add_completion=False)
 
@@ -30,18 +29,13 @@ def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")
     ],
-    task: Annotated[list[str] | None, typer.Option(help="Compare only this task. Repeatable.")] = None,
-    common: Annotated[bool, typer.Option("--common", help="Compare only the items that both runs have.")] = False,
-    allow: Annotated[
-        list[str] | None, typer.Option(metavar="SETTING", help="Compare even if this setting differs. Repeatable.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for the bootstrap.")] = 0,
+    task: Annotated[Texts, cli_option("Compare only this task. Repeatable.")] = None,
+    common: Annotated[bool, cli_option("Compare only the items that both runs have.", "--common")] = False,
+    allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None,
+    seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the comparison to a file: .json, or .csv for the items that flipped between two runs.",
-        ),
+        cli_option("File to write: .json, or .csv for the items that flipped between two runs.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Test whether runs differ, item by item, adjusted for the number of tests.
@@ -54,12 +48,12 @@ def compare(
     def work() -> "Comparison | ManyRuns":
         from eyechart.evaluators.comparison.compare import write_comparison
 
-        found = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
+        comparison = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
         if out is not None:
-            write_comparison(found, out)
-        return found
+            write_comparison(comparison, out)
+        return comparison
 
-    if not show_comparison(checked(work), out):
+    if not _show(checked(work), out):
         raise typer.Exit(1)
 
 
@@ -71,188 +65,127 @@ def compare_folders(runs: Sequence[Path], tasks: Sequence[str] = (), **given: An
     return compare_two(runs[0], runs[1], tasks, **given) if len(runs) == 2 else compare_many(runs, tasks, **given)
 
 
-def show_comparison(found: "Comparison | ManyRuns", out: Path | None = None) -> bool:
+def _show(comparison: "Comparison | ManyRuns", out: Path | None) -> bool:
     """Print a comparison; returns whether every task could be compared. `out` is the file that has it."""
     from eyechart.evaluators.comparison.compare import ManyRuns
+    from eyechart.evaluators.comparison.verdicts import method_notes, synthetic_note, verdicts
 
-    if isinstance(found, ManyRuns):
-        _say_many(found)
-        pairs = found.pairs
+    pairs: Sequence[Comparison]
+    if isinstance(comparison, ManyRuns):
+        pairs, lines = comparison.pairs, []
+        _print_rankings(comparison)
+        p_line = f"p (Holm): Holm-adjusted over the {len(pairs)} pairs of runs, for each score by itself"
     else:
-        _say_two(found, out)
-        pairs = (found,)
+        pairs, lines = (comparison,), [verdict.text for verdict in verdicts(comparison)]
+        p_line = "p: each score by itself; of 20 equal scores, one has p < 0.05 by chance"
+    for pair in pairs:
+        if pair.differences:
+            console().print(_table(pair, is_adjusted=len(pairs) > 1))
+    tests = [test for pair in pairs for test in pair.differences]
+    lines += _setting_lines(pairs)
+    lines += [note.text for note in [synthetic_note(pairs)] if note]
+    lines += [p_line] if sum(test.has_test for test in tests) > 1 else []
+    lines += ["flips: correct only in A / correct only in B"] if tests else []
+    lines += [note.text for note in method_notes(tests)]
+    for pair in pairs:
+        runs = f"{pair.first} with {pair.second}: " if len(pairs) > 1 else ""
+        scores: dict[tuple[str, str], list[str]] = {}
+        for test in pair.differences:
+            if test.note:
+                scores.setdefault((test.title, test.note), []).append(test.score)
+        lines += [f"{title}: {' and '.join(names)}: {note}" for (title, note), names in scores.items()]
+        if pair.only_in_one:
+            lines.append(f"{runs}only in one run: {', '.join(pair.only_in_one)}")
+        lines += [f"not compared: {runs}{task.title}: {'; '.join(task.reasons)}" for task in pair.refused]
+    if out is None and len(pairs) == 1 and any(test.only_first or test.only_second for test in tests):
+        lines.append("To list the items that flipped, use --out FILE.csv.")
     if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
-        _say("To compare despite a different setting, use --allow SETTING; the difference then includes its effect.")
+        lines.append("To compare despite a different setting, use --allow SETTING; the difference includes its effect.")
     if out is not None:
-        _say(f"Written to {out}")
+        lines.append(f"Written to {out}")
+    for line in lines:
+        print_note(console(), line)
     return not any(pair.refused for pair in pairs)
 
 
-def show_outcome(found: "Comparison | ManyRuns", folders: "Sequence[Path]") -> None:
+def show_outcome(comparison: "Comparison | ManyRuns", folders: Sequence[Path]) -> None:
     """Print a comparison in one line a task, as at the end of a run."""
     from eyechart.evaluators.comparison.compare import ManyRuns
     from eyechart.evaluators.comparison.verdicts import verdicts
 
-    if isinstance(found, ManyRuns):
-        if found.rankings:
-            console().print(_places(found))
-            _say("In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted).")
-        pairs, reasons = found.pairs, [f"{task.title}: {task.reason}" for task in found.unranked]
+    if isinstance(comparison, ManyRuns):
+        pairs, lines = comparison.pairs, []
+        if comparison.rankings:
+            console().print(_places(comparison))
+            lines = ["In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."]
+        lines += [f"not compared: {task.title}: {task.reason}" for task in comparison.unranked]
     else:
-        _say(f"A: {found.first}; B: {found.second}")
-        for verdict in verdicts(found):
-            _say(verdict.text)
-        pairs, reasons = (found,), [f"{one.title}: {'; '.join(one.reasons)}" for one in found.refused]
-    for reason in reasons:
-        _say(f"not compared: {reason}")
-    _say_settings(pairs)
-    _say(f"All tests: eyechart compare {shlex.join(map(str, folders))}")
+        pairs, lines = (comparison,), [f"A: {comparison.first}; B: {comparison.second}"]
+        lines += [verdict.text for verdict in verdicts(comparison)]
+        lines += [f"not compared: {task.title}: {'; '.join(task.reasons)}" for task in comparison.refused]
+    lines += [*_setting_lines(pairs), f"All tests: eyechart compare {shlex.join(map(str, folders))}"]
+    for line in lines:
+        print_note(console(), line)
 
 
-def _places(found: "ManyRuns") -> "Table":
+def _setting_lines(pairs: "Sequence[Comparison]") -> list[str]:
+    """What differs between the runs of each pair in addition to the model."""
+    return [
+        f"{pair.first} and {pair.second} also differ in {words}, which can change scores."
+        for pair in pairs
+        for words in pair.also_differ
+    ]
+
+
+def _places(comparison: "ManyRuns") -> "Table":
     """One row a task, one column a run: the headline score and its place."""
     from rich.table import Table
 
-    names = list(dict.fromkeys(name for pair in found.pairs for name in (pair.first, pair.second)))
+    names = list(dict.fromkeys(name for pair in comparison.pairs for name in (pair.first, pair.second)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("task", overflow="fold")
     for name in names:
         table.add_column(cell(name), justify="right", overflow="fold")
-    for ranking in found.rankings:
-        shown = {run.run: f"{_shown(ranking.key, run.score)} ({run.place})" for run in ranking.runs}
+    for ranking in comparison.rankings:
+        shown = {run.run: f"{spec(ranking.key).shown(run.score)} ({run.place})" for run in ranking.runs}
         table.add_row(cell(ranking.title), *(shown.get(name, "") for name in names))
     return table
 
 
-def _say_many(found: "ManyRuns") -> None:
-    from rich import box
-    from rich.table import Table
-
-    for ranking in found.rankings:
-        table = Table(title=cell(ranking.title), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
-        table.add_column("place", justify="right", no_wrap=True)
-        table.add_column("run", overflow="fold")
-        table.add_column(ranking.score, justify="right", no_wrap=True)
+def _print_rankings(comparison: "ManyRuns") -> None:
+    for ranking in comparison.rankings:
+        table = scores_table(ranking.title, "place, run", (ranking.score,))
         for run in ranking.runs:
             tied = "=" if sum(other.place == run.place for other in ranking.runs) > 1 else ""
-            table.add_row(f"{run.place}{tied}", cell(run.run), _shown(ranking.key, run.score))
+            table.add_row(cell(f"{run.place}{tied} {run.run}"), spec(ranking.key).shown(run.score))
         console().print(table)
-    if found.rankings:
-        counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in found.rankings}))
-        _say(
-            "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
-            f"over {counts} pairs)"
-        )
-    for task in found.unranked:
-        _say(f"not ranked: {task.title}: {task.reason}")
-    for pair in found.pairs:
-        if pair.differences:
-            console().print(_table(pair, is_adjusted=True))
-    _say_settings(found.pairs)
-    _say_synthetic(found.pairs)
-    _say(f"p (Holm): Holm-adjusted over the {len(found.pairs)} pairs of runs, for each score by itself")
-    _say(_FLIPS)
-    _say_methods(found.pairs)
-    for pair in found.pairs:
-        _say_notes(pair.differences)
-        for refused in pair.refused:
-            reasons = "; ".join(refused.reasons)
-            _say(f"not compared: {pair.first} with {pair.second}: {refused.title}: {reasons}")
-        if pair.only_in_one:
-            _say(f"only in one of {pair.first} and {pair.second}: {', '.join(pair.only_in_one)}")
+    if comparison.rankings:
+        counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in comparison.rankings}))
+        line = "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
+        print_note(console(), f"{line}over {counts} pairs)")
+    for task in comparison.unranked:
+        print_note(console(), f"not ranked: {task.title}: {task.reason}")
 
 
-def _say_two(found: "Comparison", out: Path | None) -> None:
-    from eyechart.evaluators.comparison.verdicts import verdicts
-
-    if found.differences:
-        console().print(_table(found))
-        for verdict in verdicts(found):
-            _say(verdict.text)
-        _say_settings([found])
-        _say_synthetic([found])
-        if sum(one.has_test for one in found.differences) > 1:
-            _say("p: each score by itself; of 20 equal scores, one has p < 0.05 by chance")
-        _say(_FLIPS)
-    _say_methods([found])
-    _say_notes(found.differences)
-    if out is None and any(one.only_first or one.only_second for one in found.differences):
-        _say("To list the items that flipped, use --out FILE.csv.")
-    if found.only_in_one:
-        _say(f"only in one run: {', '.join(found.only_in_one)}")
-    for refused in found.refused:
-        _say(f"not compared: {refused.title}: {'; '.join(refused.reasons)}")
-
-
-def _table(found: "Comparison", *, is_adjusted: bool = False) -> "Table":
+def _table(comparison: "Comparison", *, is_adjusted: bool) -> "Table":
     from eyechart.evaluators.comparison.differences import shown_p, signed
-    from eyechart.evaluators.runs.console import add_heading, add_scores, scores_table
-    from eyechart.metrics.scores import spec
 
     columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)" if is_adjusted else "p", "flips", "n")
-    table = scores_table(f"A: {found.first}; B: {found.second}", "score", columns)
-    task = ""
-    for one in found.differences:
-        if one.title != task:
-            task = one.title
-            add_heading(table, task)
-        flips = f"{len(one.only_first):,} / {len(one.only_second):,}" if one.test in _COUNTING else ""
+    table = scores_table(f"A: {comparison.first}; B: {comparison.second}", "score", columns)
+    title = ""
+    for test in comparison.differences:
+        if test.title != title:
+            title = test.title
+            add_heading(table, title)
+        ends = [signed(test.key, end).removesuffix(" points") for end in test.difference_ci95 if math.isfinite(end)]
+        shown = spec(test.key).shown
         add_scores(
             table,
-            one.score,
-            f"{spec(one.key).shown(one.first)}\n{spec(one.key).shown(one.second)}",
-            f"{signed(one.key, one.difference)}\n{_interval(one)}",
-            f"{shown_p(one.p_value)}\n{shown_p(one.p_holm)}" if is_adjusted else shown_p(one.p_value),
-            flips,
-            f"{one.n:,}",
+            test.score,
+            f"{shown(test.first)}\n{shown(test.second)}",
+            f"{signed(test.key, test.difference)}\n{' to '.join(ends) if len(ends) > 1 else ''}",
+            f"{shown_p(test.p_value)}\n{shown_p(test.p_holm)}" if is_adjusted else shown_p(test.p_value),
+            f"{len(test.only_first):,} / {len(test.only_second):,}" if test.test in _COUNTING else "",
+            f"{test.n:,}",
         )
     return table
-
-
-def _say_methods(pairs: "Sequence[Comparison]") -> None:
-    from eyechart.evaluators.comparison.verdicts import method_notes
-
-    for note in method_notes([one for pair in pairs for one in pair.differences]):
-        _say(note.text)
-
-
-def _say_notes(differences: "Sequence[Difference]") -> None:
-    """Print each note once, with all scores of the task that it applies to."""
-    scores: dict[tuple[str, str], list[str]] = {}
-    for one in differences:
-        if one.note:
-            scores.setdefault((one.title, one.note), []).append(one.score)
-    for (place, note), names in scores.items():
-        _say(f"{place}: {' and '.join(names)}: {note}")
-
-
-def _say_settings(pairs: "Sequence[Comparison]") -> None:
-    """Name what differs between the runs of each pair in addition to the model."""
-    for pair in pairs:
-        for words in pair.also_differ:
-            _say(f"{pair.first} and {pair.second} also differ in {words}, which can change scores.")
-
-
-def _say_synthetic(pairs: "Sequence[Comparison]") -> None:
-    from eyechart.evaluators.comparison.verdicts import synthetic_note
-
-    if note := synthetic_note(pairs):
-        _say(note.text)
-
-
-def _say(text: str) -> None:
-    print_note(console(), text)
-
-
-def _shown(key: str, value: float) -> str:
-    from eyechart.metrics.scores import spec
-
-    return spec(key).shown(value)
-
-
-def _interval(one: "Difference") -> str:
-    from eyechart.evaluators.comparison.differences import signed
-
-    if not all(map(math.isfinite, one.difference_ci95)):
-        return ""
-    return " to ".join(signed(one.key, end).removesuffix(" points") for end in one.difference_ci95)

@@ -7,8 +7,9 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import DataArgs, data_arguments
+from eyechart.evaluators.commands.arguments import DATA_DIR_HELP, DataArgs, data_arguments
 from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import checked, say
 
 
@@ -19,45 +20,28 @@ def _complete_dataset(incomplete: str) -> list[str]:
     return [name for name in list_datasets() if name.startswith(incomplete)]
 
 
+_RIGHTS_HELP = "Also export private answers and texts, and images that the authors share only on request."
+_BENCHMARK_HELP = """Also write eval.yaml. The Hub then shows a leaderboard, once Hugging Face has listed the
+framework and the repository. Not with --mini."""
+
 app = typer.Typer(add_completion=False)
 
 
 @app.command(cls=Command)
 def export(
     dataset: Annotated[str, typer.Argument(autocompletion=_complete_dataset, help="Dataset, for example llvisionqa.")],
-    out: Annotated[Path, typer.Option(help="Folder to write. It must not exist or must be empty.")],
-    config: Annotated[
-        list[str] | None, typer.Option(help="Configuration to export (default: all). Repeatable.")
-    ] = None,
-    data_dir: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[CONFIG=]PATH",
-            help="Folder of the release. Without it, the official release is downloaded if possible. Repeatable.",
-        ),
-    ] = None,
-    mini: Annotated[bool, typer.Option("--mini", help="Export the synthetic demo data.")] = False,
+    out: Annotated[Path, cli_option("Folder to write. It must not exist or must be empty.")],
+    config: Annotated[Texts, cli_option("Configuration to export (default: all). Repeatable.")] = None,
+    data_dir: Annotated[Texts, cli_option(DATA_DIR_HELP, metavar="[CONFIG=]PATH")] = None,
+    mini: Annotated[bool, cli_option("Export the synthetic demo data.", "--mini")] = False,
     data_arg: DataArgs = None,
     push_to_hub: Annotated[
-        str | None, typer.Option(metavar="REPO", help="Upload to this dataset repository on the Hub. Not with --mini.")
+        str | None, cli_option("Upload to this dataset repository on the Hub. Not with --mini.", metavar="REPO")
     ] = None,
-    public: Annotated[bool, typer.Option("--public", help="Make a new repository public instead of private.")] = False,
-    i_have_the_rights: Annotated[
-        bool,
-        typer.Option(
-            "--i-have-the-rights",
-            help="Also export private answers and texts, and images that the authors share only on request.",
-        ),
-    ] = False,
-    benchmark: Annotated[
-        bool,
-        typer.Option(
-            "--benchmark",
-            help="Also write eval.yaml. The Hub then shows a leaderboard, once Hugging Face has listed the framework "
-            "and the repository. Not with --mini.",
-        ),
-    ] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out malformed rows, and list them.")] = False,
+    public: Annotated[bool, cli_option("Make a new repository public instead of private.", "--public")] = False,
+    i_have_the_rights: Annotated[bool, cli_option(_RIGHTS_HELP, "--i-have-the-rights")] = False,
+    benchmark: Annotated[bool, cli_option(_BENCHMARK_HELP, "--benchmark")] = False,
+    skip_bad: Annotated[bool, cli_option("Leave out malformed rows, and list them.", "--skip-bad")] = False,
 ) -> None:
     """Write a dataset as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
 

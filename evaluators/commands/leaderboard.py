@@ -10,10 +10,14 @@ import typer
 
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.commands.command import Command, Group
+from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import checked, say
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
+
+_DATA_HELP = """Folder of a release, to check predictions against (default: releases downloaded before).
+Repeatable."""
 
 app = typer.Typer(
     cls=Group,
@@ -31,28 +35,17 @@ def leaderboard() -> None:
 @app.command(cls=Command)
 def build(
     entries: Annotated[Path, typer.Argument(help="Folder with the folders of finished runs, one for each entry.")],
-    out: Annotated[Path, typer.Option("--out", "--output", help="Folder to write the Space to.")] = Path(
+    out: Annotated[Path, cli_option("Folder to write the Space to.", "--out", "--output")] = Path(
         "eyechart_leaderboard"
     ),
-    data_dir: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[DATASET=]PATH",
-            help="Folder of a release, to check predictions against (default: releases downloaded before). Repeatable.",
-        ),
-    ] = None,
+    data_dir: Annotated[Texts, cli_option(_DATA_HELP, metavar="[DATASET=]PATH")] = None,
     tasks: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Task file (.yaml or .py) whose tasks get boards of their own. A .py file is executed. Repeatable.",
-        ),
+        cli_option("Task file whose tasks get their own boards; a .py file is executed. Repeatable.", metavar="FILE"),
     ] = None,
     outcome_file: Annotated[
         Path | None,
-        typer.Option(
-            "--outcome", help="File for the list of rejected and replaced entries (default: <out>_outcome.json)."
-        ),
+        cli_option("File for the list of rejected and replaced entries (default: <out>_outcome.json).", "--outcome"),
     ] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
@@ -63,11 +56,11 @@ def build(
         from eyechart.hub_cards.leaderboard.build import build as build_space
         from eyechart.hub_cards.leaderboard.own_boards import own_boards
 
-        own = own_boards(tasks or [])
-        datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *own)))
+        user_boards = own_boards(tasks or [])
+        datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards)))
         folders = parse_data_dirs(data_dir or [], datasets)
         try:
-            return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, own)
+            return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
         except OSError as error:
             raise unwritable(f"the Space in '{out}'", error) from error
 
@@ -104,13 +97,13 @@ def _write_outcome(file: Path, outcome: "Outcome") -> None:
     report: dict[str, Any] = {
         "rejected": list(map(asdict, outcome.rejected)),
         "replaced": list(map(asdict, outcome.replaced)),
+        "not_recomputed": [
+            {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
+            for row in outcome.accepted
+            if row.check.unchecked
+        ],
+        "to_look_at": outcome.notes,
     }
-    report["not_recomputed"] = [
-        {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
-        for row in outcome.accepted
-        if row.check.unchecked
-    ]
-    report["to_look_at"] = outcome.notes
     try:
         write_whole(file, json.dumps(report, indent=2) + "\n")
     except OSError as error:

@@ -9,6 +9,7 @@ import typer
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.evaluators.commands.command import Command
+from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import checked, say
 
@@ -16,47 +17,37 @@ if TYPE_CHECKING:
     from eyechart.hub_cards.model_card.publication import Change
 
 
+_DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
+dataset also go into .eval_results. Repeatable."""
+
 app = typer.Typer(add_completion=False)
 
 
 @app.command(cls=Command)
 def publish(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs of one model.")],
-    model_repo: Annotated[str, typer.Option(metavar="ID", help="The model's repository on the Hub.")],
-    task: Annotated[list[str] | None, typer.Option(help="Publish only this task. Repeatable.")] = None,
-    dataset_repo: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DATASET=ID[@REVISION]",
-            help="Benchmark repository of a dataset, made with `eyechart export --benchmark`. Results on that dataset "
-            "also go into .eval_results. Repeatable.",
-        ),
-    ] = None,
+    model_repo: Annotated[str, cli_option("The model's repository on the Hub.", metavar="ID")],
+    task: Annotated[Texts, cli_option("Publish only this task. Repeatable.")] = None,
+    dataset_repo: Annotated[Texts, cli_option(_DATASET_REPO_HELP, metavar="DATASET=ID[@REVISION]")] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the run's report or logs, which the results link to.")
+        str | None, cli_option("Address of the run's report or logs, which the results link to.", metavar="URL")
     ] = None,
     card: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Local copy of the model's card, to use instead of the card on the Hub."),
+        Path | None, cli_option("Local copy of the model's card, in place of the one on the Hub.", metavar="FILE")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the changed files to this folder.")] = None,
-    push: Annotated[
-        bool, typer.Option("--push", help="Write to the Hub. Without it, only show what would change.")
-    ] = False,
+    out: Annotated[Path | None, cli_option("Write the changed files to this folder.", metavar="FOLDER")] = None,
+    push: Annotated[bool, cli_option("Write to the Hub. Without it, only show what would change.", "--push")] = False,
     create_pr: Annotated[
-        bool,
-        typer.Option("--create-pr", help="With --push: open a pull request instead of committing to the main branch."),
+        bool, cli_option("With --push: open a pull request; do not commit to the main branch.", "--create-pr")
     ] = False,
     same_model: Annotated[
-        bool,
-        typer.Option("--same-model", help="Confirm that the repository contains the run's model under another name."),
+        bool, cli_option("Confirm that the repository has the run's model under another name.", "--same-model")
     ] = False,
     allow_left_out: Annotated[
-        bool, typer.Option("--allow-left-out", help="Publish even if rows were left out; the card says how many.")
+        bool, cli_option("Publish even if rows were left out; the card says how many.", "--allow-left-out")
     ] = False,
     data_name: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Publish the data as your own, not a benchmark's, under this name."),
+        str, cli_option("Publish the data as your own, not a benchmark's, under this name.", metavar="NAME")
     ] = "",
 ) -> None:
     """Add results to a model's card and repository on the Hub. Only shows the changes, unless --push is given.
@@ -80,26 +71,24 @@ def publish(
         files, revision = _files(model_repo, card)
         return changes(published, model_repo, files), revision, gaps(published)
 
-    found, revision, missing = checked(prepare)
-    for change in found:
+    changed, revision, missing = checked(prepare)
+    for change in changed:
         print(printable(change.diff()), end="")
     for line in missing:
         say(line)
-    if not found:
-        print("Nothing to change: the repository already contains these results")
+    if not changed:
+        say("Nothing to change: the repository already contains these results")
         return
+    from eyechart.hub_cards.model_card.publication import push_changes, write_changes
+
     if out is not None:
-        from eyechart.hub_cards.model_card.publication import write_changes
-
-        checked(lambda: write_changes(found, out))
-        say(f"Written to {out}: {', '.join(change.path for change in found)}")
+        checked(lambda: write_changes(changed, out))
+        say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push:
-        from eyechart.hub_cards.model_card.publication import push_changes
-
-        address = checked(lambda: push_changes(model_repo, found, parent=revision, create_pr=create_pr))
+        address = checked(lambda: push_changes(model_repo, changed, parent=revision, create_pr=create_pr))
         say(f"Published: {address}")
     elif out is None:
-        print("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
+        say("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
 
 
 def _files(repo: str, card: Path | None) -> tuple[dict[str, str], str]:

@@ -17,7 +17,6 @@ from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, par
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import (
     TaskOptions,
-    Texts,
     complete_task,
     judge_arguments,
     meaning,
@@ -27,7 +26,7 @@ from eyechart.evaluators.commands.arguments import (
 from eyechart.evaluators.commands.command import Command, with_options
 from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan, model_folders
 from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
-from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option, scoring_option
+from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.runs.console import checked, console, print_line
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.command import Command, Group
+from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import cell, checked, console, say
 
 app = typer.Typer(
@@ -34,11 +35,11 @@ def info() -> None:
         for column in ("answers", "size", "first", "last"):
             table.add_column(column, justify="right", no_wrap=True)
         for model in models:
-            table.add_row(
-                cell(model.name), f"{model.answers:,}", _size(model.bytes), _date(model.first), _date(model.last)
-            )
-        answers = sum(model.answers for model in models)
-        say(f"{default_path()}: {_answers(answers)}, {_size(size)} on disk, undamaged")
+            days = [
+                f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" for seconds in (model.first, model.last)
+            ]
+            table.add_row(cell(model.name), f"{model.answers:,}", _size(model.bytes), *days)
+        say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {_size(size)} on disk, undamaged")
         if models:
             console().print(table)
 
@@ -47,18 +48,14 @@ def info() -> None:
 
 @app.command(cls=Command)
 def prune(
-    model: Annotated[
-        str | None, typer.Option(help="Remove the answers of this model, as named by `store info`.")
-    ] = None,
+    model: Annotated[str | None, cli_option("Remove the answers of this model, as named by `store info`.")] = None,
     older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", min=0, help="Remove answers stored more than DAYS days ago.")
+        float | None, cli_option("Remove answers stored more than DAYS days ago.", metavar="DAYS", min=0)
     ] = None,
     unreadable: Annotated[
-        bool, typer.Option("--unreadable", help="Remove only the answers that cannot be read, from a damaged store.")
+        bool, cli_option("Remove only the unreadable answers of a damaged store.", "--unreadable")
     ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Remove all answers. Also works if the store is damaged or the disk is full.")
-    ] = False,
+    everything: Annotated[bool, cli_option("Remove all answers; works if the store is damaged too.", "--all")] = False,
 ) -> None:
     """Remove stored answers; later runs ask for them again. With two conditions, both must be met."""
     from eyechart.evaluators.requests.store import ResponseStore, clear
@@ -92,7 +89,3 @@ def _answers(count: int) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
-
-
-def _date(seconds: float) -> str:
-    return f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

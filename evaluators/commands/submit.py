@@ -48,13 +48,18 @@ def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
             f"{folder} has no answer files: its reference answers are public, or its benchmarks have no answer "
             "files. Run a task with --split test whose answers are private"
         )
-    counts = [_checked_count(run, key) for key in keys]
+    counts = {key: _checked_count(run, key) for key in keys}
     lines = []
-    for key, count in zip(keys, counts, strict=True):
-        place = Path(key.task) / key.dataset
-        target = (out or run.folder / "answer_files") / place
-        _copy([run.folder / place / name for name in run.tasks[key].files], target)
-        lines.append(f"{key.title}: {count:,} answers in {', '.join(str(target / n) for n in run.tasks[key].files)}")
+    for key, count in counts.items():
+        target = (out or run.folder / "answer_files") / key.task / key.dataset
+        files = [target / name for name in run.tasks[key].files]
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            for file in files:
+                write_whole(file, (run.folder / key.task / key.dataset / file.name).read_bytes())
+        except OSError as error:
+            raise unwritable(f"--out {target}", error) from error
+        lines.append(f"{key.title}: {count:,} answers in {', '.join(map(str, files))}")
         lines += [note for note in [find_dataset(key.dataset).answers_note] if note]
     return lines
 
@@ -64,45 +69,30 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
     from eyechart.evaluators.backends.predictions.formats import read_predictions
     from eyechart.evaluators.protocols.choice.circular_eval import OPEN
 
-    result = run.tasks[key]
-    data, limit = result.settings["data"], result.settings.get("limit")
-    if not result.files:
-        raise UsageError(f"{key.title}: no answer file: the answers are public, or the benchmark has no answer file")
-    if data["is_mini"]:
-        raise UsageError(f"{key.title}: the run used synthetic demo data; run without --mini")
-    if result.settings.get("sample") is not None:
-        raise UsageError(f"{key.title}: run used --sample; run again without it (stored answers are reused)")
-    if limit is not None:
-        raise UsageError(
-            f"{key.title}: run used --limit {limit} of {data['rows']} items; run again without it (stored answers are "
-            "reused)"
-        )
-    answers = run.answers(key)
-    if answers is None:
-        raise UsageError(f"{key.title}: the run has no predictions for this task, or has the task several times")
-    given = [row for row in answers.rows() if row["pass"] != OPEN]
-    missing = len(result.left_out) + sum(bool(row["error"]) for row in given)
-    if missing:
-        raise UsageError(
-            f"{key.title}: {missing} answers are missing; repeat the run (it asks only for missing answers)"
-        )
+    result, answers = run.tasks[key], run.answers(key)
+    data, part = result.settings["data"], result.settings
+    responses = [] if answers is None else [row for row in answers.rows(range(len(answers))) if row["pass"] != OPEN]
+    n_missing = len(result.left_out) + sum(bool(row["error"]) for row in responses)
+    again = "run again without it (stored answers are reused)"
+    problems = {
+        "no answer file: the answers are public, or the benchmark has no answer file": not result.files,
+        "the run used synthetic demo data; run without --mini": data["is_mini"],
+        f"run used --sample; {again}": part.get("sample") is not None,
+        f"run used --limit {part.get('limit')} of {data['rows']} items; {again}": part.get("limit") is not None,
+        "the run has no predictions for this task, or has the task several times": answers is None,
+        f"{n_missing} answers are missing; repeat the run (it asks only for missing answers)": n_missing > 0,
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(f"{key.title}: {problem}")
     for name in result.files:
         path = run.folder / key.task / key.dataset / name
         if not path.is_file():
             raise MissingFileError("missing answer file; repeat the run (stored answers are reused)", path=path)
-        _, found = read_predictions(path)
-        if len(found) != len(given) or len({row["id"] for row in given}) != data["rows"]:
+        _, predictions = read_predictions(path)
+        if len(predictions) != len(responses) or len({row["id"] for row in responses}) != data["rows"]:
             raise UsageError(
-                f"{path} contains {len(found)} answers, but the run has {len(given)} for {data['rows']} items; "
-                "repeat the run"
+                f"{path} contains {len(predictions)} answers, but the run has {len(responses)} for {data['rows']} "
+                "items; repeat the run"
             )
-    return len(given)
-
-
-def _copy(files: list[Path], folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            write_whole(folder / file.name, file.read_bytes())
-    except OSError as error:
-        raise unwritable(f"--out {folder}", error) from error
+    return len(responses)

@@ -1,20 +1,22 @@
 """`eyechart tasks`: list all tasks, or describe one."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.evaluators.commands.arguments import complete_task
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import cell, checked, console, print_line
-from eyechart.metrics.scores import OWN_RANGE
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import DIMENSIONS, OWN_RANGE, specs_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from eyechart.evaluators.tasks.task import Task
 
+
+_NAME_HELP = "Task or task file to describe in full; or several to list, such as q_bench (default: all tasks)."
 
 app = typer.Typer(add_completion=False)
 
@@ -22,46 +24,36 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=Command)
 def list_tasks(
     name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TASK|FILE",
-            autocompletion=complete_task,
-            help="Task or task file to describe in full; or several to list, such as q_bench (default: all tasks).",
-        ),
+        str | None, typer.Argument(metavar="TASK|FILE", autocompletion=complete_task, help=_NAME_HELP)
     ] = None,
 ) -> None:
     """List all tasks, or describe one: its prompts, data, settings and scores."""
     from eyechart.evaluators.tasks import find_tasks
 
-    output = console()
-
     def print_tasks() -> None:
-        found = find_tasks(name or "all")
-        if len(found) > 1:
-            output.print(_table(("task", "description; datasets (splits); metric"), [_row(task) for task in found]))
-        else:
-            _print_task(found[0], output)
+        tasks = find_tasks(name or "all")
+        if len(tasks) == 1:
+            _print_task(tasks[0])
+            return
+        # All but the name is in one column, which can be folded to any width.
+        rows = [
+            (
+                task.name,
+                f"{task.description}\n{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}",
+            )
+            for task in tasks
+        ]
+        _print_table(("task", "description; datasets (splits); metric"), rows)
 
     checked(print_tasks)
 
 
-def _row(task: "Task") -> tuple[str, ...]:
-    """The name, and all else in one column, which can be folded to any width."""
-    data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
-    return task.name, f"{task.description}\n{data}"
-
-
-def _print_task(task: "Task", output: "Console") -> None:
-
+def _print_task(task: "Task") -> None:
     from eyechart.datasets_scripts.common.errors import DataError
     from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
-    from eyechart.evaluators.tasks import headline_of
-    from eyechart.metrics.score_spec import Unit
-    from eyechart.metrics.scores import DIMENSIONS as ALL_DIMENSIONS
-    from eyechart.metrics.scores import specs_of
-    from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS
 
+    output = console()
     lines = [f"[bold]{cell(task.name)}[/bold]  {cell(task.description)}"]
     lines += [cell(line) for line in (task.paper, task.note) if line]
     output.print("\n".join(lines))
@@ -73,66 +65,54 @@ def _print_task(task: "Task", output: "Console") -> None:
         output.print(f"\n[bold]what the model sees[/bold], {cell(setting)}", highlight=False)
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
-    for dataset in task.data.default_datasets:
+    data = task.data
+    for dataset in data.default_datasets:
         print_line(output, f"{dataset}: {how_to_get(task, dataset)}")
-    others = [name for name in task.data.datasets if name not in task.data.default_datasets]
-    if others:
+    if others := [name for name in data.datasets if name not in data.default_datasets]:
         print_line(output, f"also runs on: {', '.join(others)}")
-    config = f"configuration: {task.data.config}; " if task.data.config else ""
-    splits = ", ".join(task.data.splits) or task.data.split or "the only split, or else test"
-    print_line(output, f"{config}splits: {splits}")
-    rows: list[tuple[str, ...]] = [
-        (one.name, one.type, _shown(one.default), one.meaning) for one in list_settings(task.bound())
-    ]
+    config = f"configuration: {data.config}; " if data.config else ""
+    print_line(output, f"{config}splits: {', '.join(data.splits) or data.split or 'the only split, or else test'}")
     output.print("\n[bold]settings[/bold], to change with --set NAME=VALUE")
-    output.print(_table(("setting", "values", "default", "meaning"), rows))
+    settings = [
+        (setting.name, setting.type, "" if setting.default is None else str(setting.default), setting.meaning)
+        for setting in list_settings(task.bound())
+    ]
+    _print_table(("setting", "values", "default", "meaning"), settings)
     output.print(f"\n[bold]scores[/bold] of {task.metric} (* headline score)")
-    specs = [one for one in specs_of(task.metric) if one.unit is not Unit.COUNT]
-    template = getattr(task.protocol, "template", None)
-    other_dimensions = set(ALL_DIMENSIONS).difference(DIMENSIONS[template]) if template else set()
-    specs = [one for one in specs if one.key.partition(".")[0] not in other_dimensions]
-    chosen = headline_of(task)
-    scores: list[tuple[str, ...]] = [
-        (f"{one.key} *" if one.key == chosen.key else one.key, one.label, one.unit.value, _range(one, task), _best(one))
-        for one in specs
-    ]
-    output.print(_table(("score", "label", "unit", "range", "best"), scores))
+    _print_table(("score", "label", "unit", "range", "best"), list(_scores(task)))
     output.print("\n[bold]code[/bold]")
-    for line in _places(task):
-        print_line(output, line)
+    prompt, protocol = task.protocol.prompts[task.protocol.prompt], type(task.protocol)
+    # A prompt from a template has no code.
+    if "<locals>" not in prompt.__qualname__:
+        print_line(output, f"prompt: {prompt.__module__}.{prompt.__qualname__}")
+    print_line(output, f"protocol: {protocol.__module__}.{protocol.__name__}")
+    metric = f"metric: eyechart.metrics.{task.metric}" if task.score is None else f"score: {task.score.__qualname__}"
+    print_line(output, metric)
 
 
-def _places(task: "Task") -> list[str]:
-    """Where the code of prompt, protocol and metric is; a prompt from a template has none."""
-    prompt = task.protocol.prompts[task.protocol.prompt]
-    named = f"{prompt.__module__}.{prompt.__qualname__}"
-    protocol = type(task.protocol)
-    return [
-        *([] if "<locals>" in named else [f"prompt: {named}"]),
-        f"protocol: {protocol.__module__}.{protocol.__name__}",
-        f"metric: eyechart.metrics.{task.metric}" if task.score is None else f"score: {task.score.__qualname__}",
-    ]
+def _scores(task: "Task") -> Iterator[tuple[str, ...]]:
+    """Key, label, unit, range and best end of each score."""
+    from eyechart.evaluators.tasks import headline_of
+    from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS as DIMENSIONS_OF
+
+    template = getattr(task.protocol, "template", None)
+    others = set(DIMENSIONS).difference(DIMENSIONS_OF[template]) if template else set()
+    for spec in specs_of(task.metric):
+        if spec.unit is Unit.COUNT or spec.key.partition(".")[0] in others:
+            continue
+        low, high = spec.limits({OWN_RANGE: task.score_range})
+        values = f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
+        best = {True: "high", False: "low", None: ""}[spec.higher_is_better]
+        mark = " *" if spec.key == headline_of(task).key else ""
+        yield f"{spec.key}{mark}", spec.label, spec.unit.value, values, best
 
 
-def _shown(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _range(spec: Any, task: "Task") -> str:
-    low, high = spec.limits({OWN_RANGE: task.score_range})
-    return f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
-
-
-def _best(spec: Any) -> str:
-    return {True: "high", False: "low", None: ""}[spec.higher_is_better]
-
-
-def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Any:
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
 
     table = Table()
-    for place, column in enumerate(columns):
-        table.add_column(column, no_wrap=place == 0)
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0)
     for row in rows:
         table.add_row(*map(cell, row))
-    return table
+    console().print(table)

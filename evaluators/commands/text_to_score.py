@@ -4,17 +4,16 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.command import Command, Group, with_options
+from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import checked, console, print_line, say
 from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
-
-if TYPE_CHECKING:
-    from eyechart.evaluators.text_to_score.validation import CrossValidation
+from eyechart.metrics.scores import specs_in
 
 app = typer.Typer(
     cls=Group,
@@ -26,13 +25,14 @@ app = typer.Typer(
 Data = Annotated[
     Path, typer.Argument(help="CSV or JSON Lines with id (of the image; may repeat), description and score.")
 ]
+_TEXTS_HELP = "Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
 
 
 @app.command("train", cls=Command)
 @with_options
 def train(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Folder for the regressor. It must not exist or must be empty.")],
+    out: Annotated[Path, cli_option("Folder for the regressor. It must not exist or must be empty.")],
     settings: TrainingSettings,
 ) -> None:
     """Train a regressor on scored descriptions, and save it."""
@@ -52,19 +52,12 @@ def train(
 @app.command(cls=Command)
 def apply(
     regressor: Annotated[Path, typer.Argument(help="Folder that `text-to-score train` wrote.")],
-    texts: Annotated[
-        Path,
-        typer.Argument(
-            help="Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="CSV file to write, for `eyechart score TASK --predictions`.")],
-    task: Annotated[str | None, typer.Option(help="Task whose answers to use, if the run has several tasks.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Texts per forward pass.")] = 32,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out empty texts, and list them.")] = False,
-    cpu_only: Annotated[
-        bool, typer.Option("--cpu-only", help="Use the CPU even if an accelerator is available.")
-    ] = False,
+    texts: Annotated[Path, typer.Argument(help=_TEXTS_HELP)],
+    out: Annotated[Path, cli_option("CSV file to write, for `eyechart score TASK --predictions`.")],
+    task: Annotated[str | None, cli_option("Task whose answers to use, if the run has several tasks.")] = None,
+    batch_size: Annotated[int, cli_option("Texts per forward pass.")] = 32,
+    skip_bad: Annotated[bool, cli_option("Leave out empty texts, and list them.", "--skip-bad")] = False,
+    cpu_only: Annotated[bool, cli_option("Use the CPU even if an accelerator is available.", "--cpu-only")] = False,
 ) -> None:
     """Turn descriptions into scores."""
 
@@ -73,25 +66,25 @@ def apply(
         from eyechart.evaluators.text_to_score.files import make_parent, read_texts, write_scores
         from eyechart.evaluators.text_to_score.regressor import TextToScore
 
-        found = read_texts(texts, task)
-        if found.empty and not skip_bad:
-            reason = (
-                f"{len(found.empty)} texts are empty, the first with id '{found.empty[0]}'; --skip-bad leaves them out"
-            )
+        read = read_texts(texts, task)
+        if read.empty and not skip_bad:
+            first = read.empty[0]
+            reason = f"{len(read.empty)} texts are empty, the first with id '{first}'; --skip-bad leaves them out"
             raise BadAnnotationError(reason, path=texts)
         make_parent(out)
         with _warnings_shown():
-            scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(found.texts, batch_size=batch_size)
-        write_scores(out, found.ids, scores.tolist())
-        for name in found.empty:
-            _tell(f"left out: id '{name}': the text is empty")
-        task_run = known_task(found.task or "")
-        if task_run is not None and task_run.after:
-            _tell(
-                f"the questions of {task_run.name} state what {task_run.after[0]} asks for, so these scores do not "
-                "measure what the model saw"
+            scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(read.texts, batch_size=batch_size)
+        write_scores(out, read.ids, scores.tolist())
+        messages = [f"left out: id '{name}': the text is empty" for name in read.empty]
+        source = known_task(read.task or "")
+        if source is not None and source.after:
+            messages.append(
+                f"the questions of {source.name} state what {source.after[0]} asks for, so these scores do not measure "
+                "what the model saw"
             )
-        return len(found.ids)
+        for message in messages:
+            print_line(console(stderr=True), message)
+        return len(read.ids)
 
     say(f"{checked(work)} scores are in {out}")
 
@@ -102,15 +95,13 @@ def validate(
     data: Data,
     settings: TrainingSettings,
     folds: Annotated[
-        int, typer.Option(help="Number of folds; each is predicted by a regressor trained on the others.")
+        int, cli_option("Number of folds; each is predicted by a regressor trained on the others.")
     ] = DEFAULT_FOLDS,
-    out: Annotated[
-        Path | None, typer.Option(help="JSON file to write, with scores, settings and all predictions.")
-    ] = None,
+    out: Annotated[Path | None, cli_option("JSON file to write, with scores, settings and all predictions.")] = None,
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""
 
-    def work() -> "CrossValidation":
+    def work() -> dict[str, Any]:
         from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
         from eyechart.evaluators.text_to_score.validation import cross_validate
 
@@ -118,24 +109,19 @@ def validate(
         if out is not None:
             make_parent(out)
         with _warnings_shown():
-            found = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
+            validation = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
         if out is not None:
-            write_validation(out, pairs, found)
-        return found
+            write_validation(out, pairs, validation)
+        return validation.scores
 
-    _print_table(checked(work).scores)
-
-
-def _print_table(scores: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from eyechart.metrics.scores import specs_in
-
+    scores = checked(work)
     table, specs = Table(), [spec for spec in specs_in(scores) if spec.correlation]
     for column in ("fold", "n", *(spec.label for spec in specs)):
         table.add_column(column, justify="right")
-    folds = sorted(scores["by_fold"].items(), key=lambda item: int(item[0]))
-    for fold, part in (*folds, ("all", scores)):
+    by_fold = sorted(scores["by_fold"].items(), key=lambda fold: int(fold[0]))
+    for fold, part in (*by_fold, ("all", scores)):
         table.add_row(fold, str(part["n"]), *(spec.shown(spec.value(part)) for spec in specs))
     console().print(table)
 
@@ -151,8 +137,4 @@ def _warnings_shown() -> Iterator[None]:
         warnings.simplefilter("default")
         yield
     for text in dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)):
-        _tell(f"warning: {text}")
-
-
-def _tell(text: str) -> None:
-    print_line(console(stderr=True), text)
+        print_line(console(stderr=True), f"warning: {text}")

@@ -56,15 +56,9 @@ class LoadedData:
 
     def describe(self) -> dict[str, Any]:
         """What a result records about its data."""
-        about = {
-            "source": self.source,
-            "config": self.config,
-            "options": self.options,
-            "rows": len(self.dataset),
-            "is_mini": self.is_mini,
-        }
-        revision = self.revision
-        return {**about, "revision": revision} if revision else about
+        about = {"source": self.source, "config": self.config, "options": self.options, "rows": len(self.dataset)}
+        revision = {"revision": self.revision} if self.revision else {}
+        return {**about, "is_mini": self.is_mini, **revision}
 
     @property
     def revision(self) -> str:
@@ -76,8 +70,8 @@ class LoadedData:
         if not repo or os.path.isabs(repo):
             return ""
         folder = Path(constants.HF_HUB_CACHE, f"datasets--{repo.replace('/', '--')}", "snapshots")
-        found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        return found[0] if len(found) == 1 else ""
+        commits = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        return commits[0] if len(commits) == 1 else ""
 
     @property
     def is_mini(self) -> bool:
@@ -135,21 +129,23 @@ def _load(task: Task, request: DataRequest) -> LoadedData:
         return LoadedData(loaded, dataset or data, split, data)
     name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
     name, split = task.choose_data(name, split, in_folder=data_dir is not None)
-    folder = mini.release(name) if is_mini else None if data_dir is None else Path(data_dir)
+    options, folder, source = dict(request.options), None, OFFICIAL
+    if is_mini:
+        folder, source = mini.release(name), MINI
+    elif data_dir is not None:
+        folder, source = Path(data_dir), _full_path(data_dir)
     rows = datasets_scripts.load_dataset(
         name,
         config,
         split=split,
         data_dir=folder,
-        options=dict(request.options),
+        options=options,
         skip_missing=request.skip_missing,
         skip_bad=request.skip_bad,
         images=request.images,
     )
-    left_out = datasets_scripts.left_out(rows)
-    options = datasets_scripts.options_in_force(name, config, dict(request.options))
-    source = MINI if is_mini else OFFICIAL if data_dir is None else _full_path(data_dir)
-    return LoadedData(rows, name, str(rows.split), source, left_out, config, options)
+    options = datasets_scripts.options_in_force(name, config, options)
+    return LoadedData(rows, name, str(rows.split), source, datasets_scripts.left_out(rows), config, options)
 
 
 def _folder_given(task: Task, data: str) -> tuple[str | None, str] | None:
@@ -175,29 +171,29 @@ def without_progress_bars() -> Iterator[None]:
 
 def _full_path(given: str | Path) -> str:
     """The absolute path of a file or folder, so that a report finds it from anywhere; a dataset id unchanged."""
-    found = os.path.abspath(os.path.expanduser(given))
-    return found if os.path.exists(found) else str(given)
+    path = os.path.abspath(os.path.expanduser(given))
+    return path if os.path.exists(path) else str(given)
 
 
 def _load_own(task: Task, request: DataRequest) -> LoadedData:
-    own, path = task.data, _full_path(request.data_dir or task.data.path or "")
+    data, path = task.data, _full_path(request.data_dir or task.data.path or "")
+    needed = (*task.protocol.columns, *task.groups, task.cluster)
     rows = load_own(
         path,
         task.protocol.kind,
-        columns=own.columns,
-        image_dir=own.images,
-        config=own.config,
+        columns=data.columns,
+        image_dir=data.images,
+        config=data.config,
         split=request.split,
-        needs=[name for name in (*task.protocol.columns, *task.groups, task.cluster) if name and name not in _MADE],
+        needs=[name for name in needed if name and name not in _MADE],
         needed_by=task.name,
         skip_missing=request.skip_missing,
         skip_bad=request.skip_bad,
         images=request.images,
     )
-    left_out = datasets_scripts.left_out(rows)
     split = str(rows.split)
-    options = {**own_options(task, split), "image_dir": own.images}
-    return LoadedData(rows, own.datasets[0], split, path, left_out, own.config, options)
+    options = {**own_options(task, split), "image_dir": data.images}
+    return LoadedData(rows, data.datasets[0], split, path, datasets_scripts.left_out(rows), data.config, options)
 
 
 def own_options(task: Task, split: str) -> dict[str, Any]:
@@ -207,19 +203,18 @@ def own_options(task: Task, split: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EncodedImage:
-    """One image of a dataset, read only on demand, so that a list of rows contains no pixels."""
+    """One image of a dataset in Arrow format, read only on demand, so that a list of rows contains no pixels."""
 
     table: datasets.Dataset
-    """The dataset in Arrow format, its images in one column of structs."""
     column: str
     row: int
-    place: int | None
+    number: int | None
     """Index within the row if the column contains several images."""
 
     def read(self) -> Mapping[str, Any]:
         """The encoded image as `{"bytes", "path"}`."""
         value = self.table[self.row][self.column][0].as_py()
-        return value if self.place is None else value[self.place]
+        return value if self.number is None else value[self.number]
 
     @property
     def path(self) -> str | None:
@@ -229,29 +224,23 @@ class EncodedImage:
 
 
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:
-    """The rows as plain dicts, images as `EncodedImage`; the backend decodes them and handles errors.
-
-    Args:
-        dataset: The data.
-        limit: Only the first N rows.
-    """
+    """The first `limit` rows as plain dicts, images as `EncodedImage`; the backend decodes them and handles errors."""
     if limit is not None:
         dataset = dataset.select(range(min(limit, len(dataset))))
-    single = [name for name, feature in dataset.features.items() if isinstance(feature, datasets.Image)]
-    several = [name for name, feature in dataset.features.items() if _holds_images(feature)]
-    rows = dataset.remove_columns([*single, *several]).to_list() if len(dataset) else []
+    columns = [name for name, feature in dataset.features.items() if _has_images(feature)]
+    rows = dataset.remove_columns(columns).to_list() if len(dataset) else []
     table = dataset.with_format("arrow")
     for index, row in enumerate(rows):
-        for name in single:
+        for name in columns:
             row[name] = EncodedImage(table, name, index, None)
-        for name in several:
-            images = table[index][name][0]
-            count = len(images) if images.is_valid else 0
-            row[name] = [EncodedImage(table, name, index, place) for place in range(count)]
+            if not isinstance(dataset.features[name], datasets.Image):
+                images = table[index][name][0]
+                count = len(images) if images.is_valid else 0
+                row[name] = [EncodedImage(table, name, index, number) for number in range(count)]
     return rows
 
 
-def _holds_images(feature: Any) -> bool:
-    """Whether a column contains lists of images, in any notation of the `datasets` versions."""
-    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+def _has_images(feature: Any) -> bool:
+    """Whether a column contains images or lists of images, in any notation of the `datasets` versions."""
+    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
     return isinstance(inner, datasets.Image)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from eyechart.metrics.scoring.judging.replies import Judge
 
 Images = Literal["load", "skip"]
+Texts = list[str] | None
 
 
 def cli_option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:

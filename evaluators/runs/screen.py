@@ -63,8 +63,7 @@ def _cells(result: TaskResult) -> tuple[str, ...]:
     best = best_in_paper(result.task, result.dataset, result.split, spec)
     interval = ""
     if bounds and all(map(math.isfinite, bounds)):
-        # Beside a minus sign, a dash could not be read.
-        interval = ("\N{EN DASH}" if bounds[0] >= 0 else " to ").join(map(spec.number, bounds))
+        interval = _dashed(" to ".join(map(spec.number, bounds)))
     return (
         spec.label,
         spec.shown(spec.value(scores)),
@@ -76,11 +75,19 @@ def _cells(result: TaskResult) -> tuple[str, ...]:
     )
 
 
+def _dashed(interval: str) -> str:
+    """An interval with a dash, which could not be read beside a minus sign."""
+    return interval if interval.startswith("-") else interval.replace(" to ", "\N{EN DASH}")
+
+
 def _parts(result: TaskResult, results: Sequence[TaskResult]) -> list[tuple[str, ...]]:
     """What stands below the only headline: the datasets of an average, or the other scores and groups."""
     if result.dataset == AVERAGE:
         return [(f"  {part.dataset}", *_cells(part)) for part in results if part.dataset != AVERAGE]
-    rows = [(name, "", *numbers) for name, *numbers in further_rows(result)]
+    rows = [
+        (name, "", value, _dashed(interval), chance.removesuffix(" %"), "", n)
+        for name, value, interval, chance, n in further_rows(result)
+    ]
     if len(rows) <= _MOST_PARTS:
         return rows
     return [*rows[: _MOST_PARTS - 1], (f"  {len(rows) - _MOST_PARTS + 1} more in the report",)]

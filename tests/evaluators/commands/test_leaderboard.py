@@ -87,7 +87,7 @@ def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
     assert run.exit_code == 0, run.output
     done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
     assert done.exit_code == 1
-    for reason in ("run on synthetic demo data; ", "run used --limit 4; ", "scored on 4 items (scores.n); "):
+    for reason in ("synthetic demo data", "run used --limit 4; ", "scored on 4 items (scores.n); "):
         assert reason in done.output
     assert "settings.prompt_id" not in done.output
 
