@@ -45,23 +45,17 @@ __all__ = [
     "register",
 ]
 
-_PROTOCOLS = "eyechart.evaluators.protocols"
 _MODULES = {
-    "IMAGE": "eyechart.evaluators.requests.types",
-    "CircularEval": _PROTOCOLS,
-    "Description": _PROTOCOLS,
-    "EndpointOptions": "eyechart.evaluators.backends.endpoint.options",
-    "Evaluator": "eyechart.evaluators.evaluation.evaluator",
-    "MultipleChoice": _PROTOCOLS,
-    "OpenAIBackend": "eyechart.evaluators.backends.endpoint.backend",
-    "PairedComparison": _PROTOCOLS,
-    "PredictionsFileBackend": "eyechart.evaluators.backends.predictions.backend",
-    "QualityAssessment": _PROTOCOLS,
-    "SelfAwareness": _PROTOCOLS,
-    "Task": "eyechart.evaluators.tasks.task",
-    "TaskData": "eyechart.evaluators.tasks.task",
-    "register": "eyechart.evaluators.evaluation.evaluator",
+    "IMAGE": "requests.types",
+    "EndpointOptions": "backends.endpoint.options",
+    "Evaluator": "evaluation.evaluator",
+    "OpenAIBackend": "backends.endpoint.backend",
+    "PredictionsFileBackend": "backends.predictions.backend",
+    "Task": "tasks.task",
+    "TaskData": "tasks.task",
+    "register": "evaluation.evaluator",
 }
+"""The modules of the public names; the others are protocols."""
 
 
 def list_tasks() -> list[str]:
@@ -104,8 +98,8 @@ def evaluator(
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
+    if name in __all__:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'protocols')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

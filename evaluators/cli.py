@@ -49,7 +49,7 @@ class Commands(Group):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands."""
-        listed = Group(name=self.name, commands=self.commands, params=self.params, help=self.help)
+        listed = Group(name=self.name, commands=dict(self.commands), params=self.params, help=self.help)
         listed.format_help(ctx, formatter)
 
 

@@ -179,7 +179,7 @@ def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> 
         if name not in known:
             raise unknown_name("argument", name, known, f"of {option}")
         owner, field_name = known[name]
-        (annotation,) = (field.type for field in fields(owner) if field.name == field_name)
+        annotation: Any = next(field.type for field in fields(owner) if field.name == field_name)
         value = _json_or_text(f"{option} {name}", text) if text[:1] in ("{", "[") else text
         try:
             parsed[owner][field_name] = TypeAdapter(annotation).validate_python(value)

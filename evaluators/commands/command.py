@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -46,11 +45,17 @@ class Command(TyperCommand):
                 ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors become a one-line message and an exit code."""
+        return checked(lambda: super(Command, self).invoke(ctx))
+
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command in which each parameter of a dataclass becomes one option for each of its annotated fields."""
     signature = inspect.signature(command)
-    owners = {name: about.annotation for name, about in signature.parameters.items() if is_dataclass(about.annotation)}
+    owners: dict[str, Any] = {
+        name: about.annotation for name, about in signature.parameters.items() if is_dataclass(about.annotation)
+    }
     options = {
         name: [field for field in fields(owner) if get_origin(field.type) is Annotated]
         for name, owner in owners.items()
@@ -66,7 +71,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         for name, owner in owners.items():
             given = {field.name: values.pop(field.name) for field in options[name]}
-            values[name] = checked(partial(owner, **given))
+            values[name] = owner(**given)
         command(**values)
 
     run.__doc__ = command.__doc__

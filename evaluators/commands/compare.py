@@ -10,7 +10,7 @@ import typer
 
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import add_heading, add_scores, cell, checked, console, print_note, scores_table
+from eyechart.evaluators.runs.console import add_heading, add_scores, cell, console, print_note, scores_table
 from eyechart.metrics.scores import spec
 
 if TYPE_CHECKING:
@@ -44,16 +44,12 @@ def compare(
     each task's headline score; runs share a place unless a test finds a difference. The exit code is 1 if a task cannot
     be compared.
     """
+    from eyechart.evaluators.comparison.compare import write_comparison
 
-    def work() -> "Comparison | ManyRuns":
-        from eyechart.evaluators.comparison.compare import write_comparison
-
-        comparison = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
-        if out is not None:
-            write_comparison(comparison, out)
-        return comparison
-
-    if not _show(checked(work), out):
+    comparison = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
+    if out is not None:
+        write_comparison(comparison, out)
+    if not _show(comparison, out):
         raise typer.Exit(1)
 
 

@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DATA_DIR_HELP, DataArgs, data_arguments
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import checked, say
+from eyechart.evaluators.runs.console import say
 
 
 def _complete_dataset(incomplete: str) -> list[str]:
@@ -44,45 +44,38 @@ def export(
     skip_bad: Annotated[bool, cli_option("Leave out malformed rows, and list them.", "--skip-bad")] = False,
 ) -> None:
     """Write a dataset as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
+    from eyechart.datasets_scripts import hub
+    from eyechart.datasets_scripts.export import export as export_dataset
+    from eyechart.datasets_scripts.mini import is_release, release
+    from eyechart.evaluators.runs.plan import parse_data_dirs
+    from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
+    from eyechart.hub_cards.model_card.benchmark import write_benchmark
 
-    def write() -> tuple[Path, str]:
-        from eyechart.datasets_scripts.export import export as export_dataset
-        from eyechart.datasets_scripts.mini import is_release, release
-        from eyechart.evaluators.runs.plan import parse_data_dirs
-        from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
-        from eyechart.hub_cards.model_card.benchmark import write_benchmark
-
-        if mini and data_dir:
-            raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
-        if public and push_to_hub is None:
-            raise UsageError("--public has no effect without --push-to-hub")
-        arguments = data_arguments(data_arg)
-        configs = config or find_dataset(dataset).configs
-        # Made first: if that fails, nothing is exported.
-        contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
-        folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
-        is_mini = any(map(is_release, folders.values()))
-        if is_mini:
-            for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
-                if value:
-                    raise UsageError(f"{name} is not for synthetic demo data; leave out --mini")
-        written = export_dataset(
-            dataset,
-            config,
-            out=out,
-            data_dir=folders.get("", folders or None),
-            i_have_the_rights=i_have_the_rights,
-            skip_bad=skip_bad,
-            **arguments,
-        )
-        if contents is not None:
-            write_benchmark(written, contents)
-        source = "synthetic demo data" if is_mini else ", ".join(folders.values())
-        return written, source or "the official release"
-
-    folder, source = checked(write)
+    if mini and data_dir:
+        raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
+    if public and push_to_hub is None:
+        raise UsageError("--public has no effect without --push-to-hub")
+    arguments = data_arguments(data_arg)
+    configs = config or find_dataset(dataset).configs
+    # Made first: if that fails, nothing is exported.
+    contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
+    folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
+    is_mini = any(map(is_release, folders.values()))
+    for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
+        if is_mini and value:
+            raise UsageError(f"{name} is not for synthetic demo data; leave out --mini")
+    folder = export_dataset(
+        dataset,
+        config,
+        out=out,
+        data_dir=folders.get("", folders or None),
+        i_have_the_rights=i_have_the_rights,
+        skip_bad=skip_bad,
+        **arguments,
+    )
+    if contents is not None:
+        write_benchmark(folder, contents)
+    source = "synthetic demo data" if is_mini else ", ".join(folders.values()) or "the official release"
     say(f"Exported {source} to {folder}")
     if push_to_hub is not None:
-        from eyechart.datasets_scripts import hub
-
-        say(f"Uploaded to {checked(lambda: hub.push_to_hub(folder, push_to_hub, public=public))}")
+        say(f"Uploaded to {hub.push_to_hub(folder, push_to_hub, public=public)}")

@@ -11,7 +11,7 @@ import typer
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import checked, say
+from eyechart.evaluators.runs.console import say
 
 if TYPE_CHECKING:
     from eyechart.hub_cards.leaderboard.build import Outcome
@@ -49,25 +49,20 @@ def build(
     ] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
+    from eyechart.evaluators.runs.plan import parse_data_dirs
+    from eyechart.hub_cards.leaderboard.boards import BOARDS
+    from eyechart.hub_cards.leaderboard.build import build as build_space
+    from eyechart.hub_cards.leaderboard.own_boards import own_boards
 
-    def run() -> "Outcome":
-        from eyechart.evaluators.runs.plan import parse_data_dirs
-        from eyechart.hub_cards.leaderboard.boards import BOARDS
-        from eyechart.hub_cards.leaderboard.build import build as build_space
-        from eyechart.hub_cards.leaderboard.own_boards import own_boards
-
-        user_boards = own_boards(tasks or [])
-        datasets = tuple(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards)))
-        folders = parse_data_dirs(data_dir or [], datasets)
-        try:
-            return build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
-        except OSError as error:
-            raise unwritable(f"the Space in '{out}'", error) from error
-
-    outcome = checked(run)
+    user_boards = own_boards(tasks or [])
+    folders = parse_data_dirs(data_dir or [], list(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards))))
+    try:
+        outcome = build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
+    except OSError as error:
+        raise unwritable(f"the Space in '{out}'", error) from error
     _print(outcome)
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
-    checked(lambda: _write_outcome(file, outcome))
+    _write_outcome(file, outcome)
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")

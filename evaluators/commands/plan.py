@@ -8,7 +8,7 @@ import typer
 
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import add_heading, add_scores, checked, console, print_note, scores_table
+from eyechart.evaluators.runs.console import add_heading, add_scores, console, print_note, scores_table
 from eyechart.metrics.scores import spec
 
 app = typer.Typer(add_completion=False)
@@ -38,7 +38,7 @@ def plan(
     """
     from eyechart.evaluators.comparison.planning import Goal, plan_runs
 
-    plans = checked(lambda: plan_runs(runs, task or [], Goal(difference, n, power, models, seed), allow or []))
+    plans = plan_runs(runs, task or [], Goal(difference, n, power, models, seed), allow or [])
     is_observed = any(plan.needed_ci95 for plan in plans.plans)
     table = scores_table(
         f"What a paired test at the 5 % level can detect with power {100 * power:g} %",

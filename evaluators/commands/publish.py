@@ -11,10 +11,10 @@ from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.runs.console import checked, say
+from eyechart.evaluators.runs.console import say
 
 if TYPE_CHECKING:
-    from eyechart.hub_cards.model_card.publication import Change
+    pass
 
 
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
@@ -54,24 +54,19 @@ def publish(
 
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
+    from eyechart.hub_cards.model_card.publication import changes, gaps, push_changes, write_changes
+    from eyechart.hub_cards.model_card.selection import Consent, select
 
-    def prepare() -> tuple["list[Change]", str, list[str]]:
-        from eyechart.hub_cards.model_card.publication import changes, gaps
-        from eyechart.hub_cards.model_card.selection import Consent, select
-
-        if push and card is not None:
-            raise UsageError("--card names a local copy, but --push changes the card on the Hub; leave out one")
-        if create_pr and not push:
-            raise UsageError("--create-pr has no effect without --push")
-        if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
-            raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
-        repos = _data_repos(dataset_repo or [])
-        consent = Consent(allow_left_out, data_name.strip(), same_model, repos, source)
-        published = select(runs, model_repo, task or [], consent)
-        files, revision = _files(model_repo, card)
-        return changes(published, model_repo, files), revision, gaps(published)
-
-    changed, revision, missing = checked(prepare)
+    if push and card is not None:
+        raise UsageError("--card names a local copy, but --push changes the card on the Hub; leave out one")
+    if create_pr and not push:
+        raise UsageError("--create-pr has no effect without --push")
+    if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
+        raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
+    consent = Consent(allow_left_out, data_name.strip(), same_model, _data_repos(dataset_repo or []), source)
+    published = select(runs, model_repo, task or [], consent)
+    files, revision = _files(model_repo, card)
+    changed, missing = changes(published, model_repo, files), gaps(published)
     for change in changed:
         print(printable(change.diff()), end="")
     for line in missing:
@@ -79,14 +74,11 @@ def publish(
     if not changed:
         say("Nothing to change: the repository already contains these results")
         return
-    from eyechart.hub_cards.model_card.publication import push_changes, write_changes
-
     if out is not None:
-        checked(lambda: write_changes(changed, out))
+        write_changes(changed, out)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push:
-        address = checked(lambda: push_changes(model_repo, changed, parent=revision, create_pr=create_pr))
-        say(f"Published: {address}")
+        say(f"Published: {push_changes(model_repo, changed, parent=revision, create_pr=create_pr)}")
     elif out is None:
         say("Nothing was written. Use --push to write to the Hub, or --out FOLDER to write to disk.")
 

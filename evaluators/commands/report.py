@@ -7,7 +7,7 @@ import typer
 
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.report import SAMPLES, SEVERAL_FOLDER, write_report
-from eyechart.evaluators.runs.console import checked, say
+from eyechart.evaluators.runs.console import say
 
 app = typer.Typer(add_completion=False)
 
@@ -28,13 +28,12 @@ def report(
         typer.Option(help="Name to show for a run instead of the model's name. Give it once for each run, in order."),
     ] = None,
     samples: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Show at most N samples of each task, incorrect ones first."),
+        int, typer.Option(min=0, metavar="N", help="Show at most N samples of each task, incorrect ones first.")
     ] = SAMPLES,
     files: Annotated[
         bool, typer.Option("--files/--no-files", help="Also write figures and tables as files, to report_files.")
     ] = True,
 ) -> None:
     """Make report.html from finished runs, with figures and tables laid out as in the papers."""
-    page = checked(lambda: write_report(runs, out, samples=samples, files=files, names=name or []))
+    page = write_report(runs, out, samples=samples, files=files, names=name or [])
     say(f"The report is in {page}")

@@ -24,7 +24,7 @@ from eyechart.evaluators.commands.arguments import (
     parse_arguments,
 )
 from eyechart.evaluators.commands.command import Command, with_options
-from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan, model_folders
+from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
 from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.runs.console import checked, console, print_line
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.requests.types import Backend
-    from eyechart.evaluators.runs.plan import TaskRun
 
 _model = partial(cli_option, panel="Model")
 _server = partial(cli_option, panel="Model on a server")
@@ -65,6 +64,14 @@ class PromptStyle(Enum):
     EYECHART = "eyechart"
     VLMEVALKIT = "vlmevalkit"
     LMMS_EVAL = "lmms-eval"
+
+
+_STYLES: dict[PromptStyle | None, str | None] = {
+    None: None,
+    **{style: style.value for style in PromptStyle},
+    PromptStyle.EYECHART: "default",
+}
+"""The protocols' names for the prompts of the styles."""
 
 
 class RunCommand(Command):
@@ -236,24 +243,19 @@ def run(
     from eyechart.evaluators.backends import resolve_backend
     from eyechart.evaluators.runs.plan import check_blind
 
-    def plan_run() -> "list[TaskRun]":
-        style = None if prompt_style is None else prompt_style.value
-        short = {
-            "--prompt-style": ("prompt", "default" if style == "eyechart" else style),
-            "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
-            "--blind": ("blind", blind or None),
-        }
-        # A model that the user names never runs on synthetic data unless --mini asks for them.
-        is_mini = asked.model is None and asked.base_url is None
-        plan = task_options.plan(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
-        if blind:
-            check_blind(plan)
-        return plan
-
-    plan = checked(plan_run)
-    folders = model_folders(task_options.out or default_folder(), asked.models)
-    judge = checked(task_options.judge_options)
-    server, options, chat = checked(lambda: asked.read(folders[0]))
+    short = {
+        "--prompt-style": ("prompt", _STYLES[prompt_style]),
+        "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
+        "--blind": ("blind", blind or None),
+    }
+    # A model that the user names never runs on synthetic data unless --mini asks for them.
+    is_mini = asked.model is None and asked.base_url is None
+    plan = task_options.plan(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
+    if blind:
+        check_blind(plan)
+    folders = result_folders(task_options.out, asked.models)
+    judge = task_options.judge_options()
+    server, options, chat = asked.read(folders[0])
 
     def make_backend(model: str | None, device: str | None) -> "Backend":
         if not isinstance(options, EndpointOptions):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
-from eyechart.evaluators.runs.console import checked, console, print_line
+from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -83,7 +83,7 @@ def execute_plan(
     from eyechart.evaluators.runs.plan import check_judging
     from eyechart.evaluators.runs.run import RunOutput, execute
 
-    def check(store: "ResponseStore | None") -> None:
+    def check() -> None:
         for run in models:
             run.check(store)
         if judge is not None:
@@ -91,9 +91,15 @@ def execute_plan(
         check_inputs(plan)
         make_folder(models[0].folder)
 
-    def finish() -> bool:
-        check_data(plan)
-        check_judging(plan, judge is not None)
+    def run_model(run: ModelRun) -> bool:
+        asked = None if judge is None else EndpointJudge(judge, store, processes)
+        output = RunOutput(run.folder, run.name, request, options.verbose)
+        device = None if processes is None else processes.device
+        return execute(plan, lambda: run.make_backend(device), output, store, processes, asked)
+
+    check_data(plan)
+    check_judging(plan, judge is not None)
+    try:
         with contextlib.ExitStack() as stack:
             processes = join_processes()
             if processes is not None:
@@ -101,23 +107,19 @@ def execute_plan(
             # Opened first, so that a damaged store is reported before a model is loaded.
             store = None if options.no_store else stack.enter_context(_open_store())
             if processes is None:
-                check(store)
+                check()
             else:
-                processes.together(lambda: check(store) if processes.is_main else None)
-
-            def run_model(run: ModelRun) -> bool:
-                asked = None if judge is None else EndpointJudge(judge, store, processes)
-                output = RunOutput(run.folder, run.name, request, options.verbose)
-                device = None if processes is None else processes.device
-                return execute(plan, lambda: run.make_backend(device), output, store, processes, asked)
-
-            return _run_each(models, run_model, processes)
-
-    try:
-        is_done = checked(finish)
+                processes.together(lambda: check() if processes.is_main else None)
+            is_done = _run_each(models, run_model, processes)
     except KeyboardInterrupt as error:
-        text = _interrupted([run.folder for run in models], is_stored=not options.no_store)
-        print_line(console(stderr=True), text, "yellow")
+        finished = [str(run.folder) for run in models if (run.folder / "results.json").exists()]
+        results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
+        again = (
+            "--no-store keeps no answers: the same command asks for all of them again."
+            if options.no_store
+            else "All answers so far are stored. Run the same command again to resume."
+        )
+        print_line(console(stderr=True), f"\neyechart: interrupted.{results} {again}", "yellow")
         raise typer.Exit(_INTERRUPTED) from error
     raise typer.Exit(0 if is_done else 1)
 
@@ -179,18 +181,6 @@ def _check_server(
         print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
 
 
-def _interrupted(folders: Sequence[Path], *, is_stored: bool) -> str:
-    """What is left of a run that Ctrl-C ended, and how to resume it."""
-    finished = [str(folder) for folder in folders if (folder / "results.json").exists()]
-    results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
-    again = (
-        "All answers so far are stored. Run the same command again to resume: it asks only for missing answers."
-        if is_stored
-        else "--no-store keeps no answers: the same command asks for all of them again."
-    )
-    return f"\neyechart: interrupted.{results} {again}"
-
-
 def _open_store() -> "ResponseStore":
     from eyechart.evaluators.requests.store import ResponseStore, default_path, network_drive
 
@@ -204,13 +194,9 @@ def _open_store() -> "ResponseStore":
     return ResponseStore.open(path)
 
 
-def default_folder() -> Path:
-    """The folder for the results of a run that begins now, if none is given."""
-    return Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-
-
-def model_folders(folder: Path, models: Sequence[str | None]) -> list[Path]:
-    """The folder of each model's results: `folder` for a single model, otherwise one in it, named after the model."""
+def result_folders(out: Path | None, models: Sequence[str | None]) -> list[Path]:
+    """The folder of each model's results: `out` for a single model, otherwise one in it, named after the model."""
+    folder = out or Path("eyechart_runs") / datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     if len(models) == 1:
         return [folder]
     names = [re.sub(r"[^\w.-]+", "_", Path(str(model)).name).strip("._") or "model" for model in models]

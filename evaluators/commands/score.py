@@ -9,13 +9,11 @@ import typer
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
 from eyechart.evaluators.commands.command import Command, with_options
-from eyechart.evaluators.commands.running import ModelRun, announce, default_folder, execute_plan
+from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
-from eyechart.evaluators.runs.console import checked
 
 if TYPE_CHECKING:
     from eyechart.evaluators.requests.types import Backend
-    from eyechart.evaluators.runs.plan import TaskRun
 
 app = typer.Typer(add_completion=False)
 
@@ -46,12 +44,9 @@ def score(
     announce(model or str(predictions))
     from eyechart.evaluators.tasks import find_task
 
-    def plan_scoring() -> "list[TaskRun]":
-        find_task(task)
-        return task_options.plan([task], replace(data, images="skip"), how)
-
-    plan = checked(plan_scoring)
-    judge = checked(task_options.judge_options)
+    find_task(task)
+    plan = task_options.plan([task], replace(data, images="skip"), how)
+    judge = task_options.judge_options()
 
     def backend(_: str | None) -> "Backend":
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
@@ -66,4 +61,4 @@ def score(
 
     # Answers in a file are not stored again, only those of a judge.
     options = replace(task_options, no_store=task_options.no_store or judge is None)
-    execute_plan(plan, [ModelRun(backend, options.out or default_folder())], judge, options)
+    execute_plan(plan, [ModelRun(backend, result_folders(options.out, [model])[0])], judge, options)

@@ -1,7 +1,6 @@
 """`eyechart store`: show the contents of the response store, or prune it."""
 
 import datetime
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.evaluation.options import cli_option
-from eyechart.evaluators.runs.console import cell, checked, console, say
+from eyechart.evaluators.runs.console import cell, console, say
 
 app = typer.Typer(
     cls=Group,
@@ -26,24 +25,19 @@ def info() -> None:
 
     from eyechart.evaluators.requests.store import ResponseStore, default_path
 
-    def read() -> None:
-        with ResponseStore.open() as store:
-            store.check()
-            models, size = store.models(), store.size()
-        table = Table()
-        table.add_column("model")
-        for column in ("answers", "size", "first", "last"):
-            table.add_column(column, justify="right", no_wrap=True)
-        for model in models:
-            days = [
-                f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" for seconds in (model.first, model.last)
-            ]
-            table.add_row(cell(model.name), f"{model.answers:,}", _size(model.bytes), *days)
-        say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {_size(size)} on disk, undamaged")
-        if models:
-            console().print(table)
-
-    checked(read)
+    with ResponseStore.open() as store:
+        store.check()
+        models, size = store.models(), store.size()
+    say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {_size(size)} on disk, undamaged")
+    table = Table()
+    table.add_column("model")
+    for column in ("answers", "size", "first", "last"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for model in models:
+        days = [f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" for seconds in (model.first, model.last)]
+        table.add_row(cell(model.name), f"{model.answers:,}", _size(model.bytes), *days)
+    if models:
+        console().print(table)
 
 
 @app.command(cls=Command)
@@ -60,27 +54,19 @@ def prune(
     """Remove stored answers; later runs ask for them again. With two conditions, both must be met."""
     from eyechart.evaluators.requests.store import ResponseStore, clear
 
-    def remove() -> Mapping[str, int]:
-        if everything + unreadable + (model is not None or older_than is not None) != 1:
-            raise UsageError(
-                "choose what to remove: --all; or --unreadable; or --model NAME, --older-than DAYS or both"
-            )
-        if everything:
-            return clear()
-        with ResponseStore.open() as store:
-            if unreadable:
-                return {"unreadable": store.remove_unreadable()}
-            return store.prune(model=model, older_than=older_than)
-
-    def compact() -> int:
-        with ResponseStore.open() as store:
-            store.compact()
-        return store.size()
-
-    removed = checked(remove)
+    if everything + unreadable + (model is not None or older_than is not None) != 1:
+        raise UsageError("choose what to remove: --all; or --unreadable; or --model NAME, --older-than DAYS or both")
+    if everything:
+        removed = clear()
+    with ResponseStore.open() as store:
+        if unreadable:
+            removed = {"unreadable": store.remove_unreadable()}
+        elif not everything:
+            removed = store.prune(model=model, older_than=older_than)
+        store.compact()
     for name, count in removed.items():
         say(f"{name}: {_answers(count)} removed")
-    print(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(checked(compact))}")
+    say(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(store.size())}")
 
 
 def _answers(count: int) -> str:

@@ -9,7 +9,7 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import checked, say
+from eyechart.evaluators.runs.console import say
 
 if TYPE_CHECKING:
     from eyechart.evaluators.results.finished_runs import Run, TaskKey
@@ -23,8 +23,7 @@ def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     task: Annotated[list[str] | None, typer.Option(help="Collect only the files of this task. Repeatable.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "--output", help="Folder for the files (default: RUN/answer_files)."),
+        Path | None, typer.Option("--out", "--output", help="Folder for the files (default: RUN/answer_files).")
     ] = None,
 ) -> None:
     """Collect a run's answer files. A benchmark's authors score them if its answers are private. Nothing is sent.
@@ -32,7 +31,7 @@ def submit(
     Incomplete runs, runs on part of the data and runs on synthetic demo data are refused. MMBench's server closed on
     31 March 2026. The test answers of MMBench 1.1 are public, so runs on them are scored here.
     """
-    for line in checked(lambda: _collect(run, task or [], out)):
+    for line in _collect(run, task or [], out):
         say(line)
 
 
@@ -71,7 +70,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
 
     result, answers = run.tasks[key], run.answers(key)
     data, part = result.settings["data"], result.settings
-    responses = [] if answers is None else [row for row in answers.rows(range(len(answers))) if row["pass"] != OPEN]
+    responses = [] if answers is None else [row for row in answers.rows() if row["pass"] != OPEN]
     n_missing = len(result.left_out) + sum(bool(row["error"]) for row in responses)
     again = "run again without it (stored answers are reused)"
     problems = {

@@ -8,7 +8,7 @@ import typer
 
 from eyechart.evaluators.commands.arguments import complete_task
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import cell, checked, console, print_line
+from eyechart.evaluators.runs.console import cell, console, print_line
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import DIMENSIONS, OWN_RANGE, specs_of
 
@@ -30,22 +30,16 @@ def list_tasks(
     """List all tasks, or describe one: its prompts, data, settings and scores."""
     from eyechart.evaluators.tasks import find_tasks
 
-    def print_tasks() -> None:
-        tasks = find_tasks(name or "all")
-        if len(tasks) == 1:
-            _print_task(tasks[0])
-            return
+    tasks = find_tasks(name or "all")
+    if len(tasks) == 1:
+        _print_task(tasks[0])
+        return
+    rows = []
+    for task in tasks:
         # All but the name is in one column, which can be folded to any width.
-        rows = [
-            (
-                task.name,
-                f"{task.description}\n{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}",
-            )
-            for task in tasks
-        ]
-        _print_table(("task", "description; datasets (splits); metric"), rows)
-
-    checked(print_tasks)
+        data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
+        rows.append((task.name, f"{task.description}\n{data}"))
+    _print_table(("task", "description; datasets (splits); metric"), rows)
 
 
 def _print_task(task: "Task") -> None:

@@ -4,14 +4,14 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.command import Command, Group, with_options
 from eyechart.evaluators.evaluation.options import cli_option
-from eyechart.evaluators.runs.console import checked, console, print_line, say
+from eyechart.evaluators.runs.console import console, print_line, say
 from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
 from eyechart.metrics.scores import specs_in
 
@@ -36,17 +36,13 @@ def train(
     settings: TrainingSettings,
 ) -> None:
     """Train a regressor on scored descriptions, and save it."""
+    from eyechart.evaluators.text_to_score.files import read_pairs
+    from eyechart.evaluators.text_to_score.regressor import train as train_regressor
 
-    def work() -> int:
-        from eyechart.evaluators.text_to_score.files import read_pairs
-        from eyechart.evaluators.text_to_score.regressor import train as train_regressor
-
-        pairs = read_pairs(data)
-        with _warnings_shown():
-            train_regressor(pairs.descriptions, pairs.scores, settings, out)
-        return len(pairs.ids)
-
-    say(f"Trained on {checked(work)} descriptions; the regressor is in {out}")
+    pairs = read_pairs(data)
+    with _warnings_shown():
+        train_regressor(pairs.descriptions, pairs.scores, settings, out)
+    say(f"Trained on {len(pairs.ids)} descriptions; the regressor is in {out}")
 
 
 @app.command(cls=Command)
@@ -60,33 +56,28 @@ def apply(
     cpu_only: Annotated[bool, cli_option("Use the CPU even if an accelerator is available.", "--cpu-only")] = False,
 ) -> None:
     """Turn descriptions into scores."""
+    from eyechart.evaluators.tasks import known_task
+    from eyechart.evaluators.text_to_score.files import make_parent, read_texts, write_scores
+    from eyechart.evaluators.text_to_score.regressor import TextToScore
 
-    def work() -> int:
-        from eyechart.evaluators.tasks import known_task
-        from eyechart.evaluators.text_to_score.files import make_parent, read_texts, write_scores
-        from eyechart.evaluators.text_to_score.regressor import TextToScore
-
-        read = read_texts(texts, task)
-        if read.empty and not skip_bad:
-            first = read.empty[0]
-            reason = f"{len(read.empty)} texts are empty, the first with id '{first}'; --skip-bad leaves them out"
-            raise BadAnnotationError(reason, path=texts)
-        make_parent(out)
-        with _warnings_shown():
-            scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(read.texts, batch_size=batch_size)
-        write_scores(out, read.ids, scores.tolist())
-        messages = [f"left out: id '{name}': the text is empty" for name in read.empty]
-        source = known_task(read.task or "")
-        if source is not None and source.after:
-            messages.append(
-                f"the questions of {source.name} state what {source.after[0]} asks for, so these scores do not measure "
-                "what the model saw"
-            )
-        for message in messages:
-            print_line(console(stderr=True), message)
-        return len(read.ids)
-
-    say(f"{checked(work)} scores are in {out}")
+    read = read_texts(texts, task)
+    if read.empty and not skip_bad:
+        reason = f"{len(read.empty)} texts are empty, the first with id '{read.empty[0]}'; --skip-bad leaves them out"
+        raise BadAnnotationError(reason, path=texts)
+    make_parent(out)
+    with _warnings_shown():
+        scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(read.texts, batch_size=batch_size)
+    write_scores(out, read.ids, scores.tolist())
+    messages = [f"left out: id '{name}': the text is empty" for name in read.empty]
+    source = known_task(read.task or "")
+    if source is not None and source.after:
+        messages.append(
+            f"the questions of {source.name} state what {source.after[0]} asks for, so these scores do not measure "
+            "what the model saw"
+        )
+    for message in messages:
+        print_line(console(stderr=True), message)
+    say(f"{len(read.ids)} scores are in {out}")
 
 
 @app.command("validate", cls=Command)
@@ -100,23 +91,19 @@ def validate(
     out: Annotated[Path | None, cli_option("JSON file to write, with scores, settings and all predictions.")] = None,
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""
-
-    def work() -> dict[str, Any]:
-        from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
-        from eyechart.evaluators.text_to_score.validation import cross_validate
-
-        pairs = read_pairs(data)
-        if out is not None:
-            make_parent(out)
-        with _warnings_shown():
-            validation = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
-        if out is not None:
-            write_validation(out, pairs, validation)
-        return validation.scores
-
     from rich.table import Table
 
-    scores = checked(work)
+    from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
+    from eyechart.evaluators.text_to_score.validation import cross_validate
+
+    pairs = read_pairs(data)
+    if out is not None:
+        make_parent(out)
+    with _warnings_shown():
+        validation = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
+    if out is not None:
+        write_validation(out, pairs, validation)
+    scores = validation.scores
     table, specs = Table(), [spec for spec in specs_in(scores) if spec.correlation]
     for column in ("fold", "n", *(spec.label for spec in specs)):
         table.add_column(column, justify="right")

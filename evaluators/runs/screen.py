@@ -84,7 +84,7 @@ def _parts(result: TaskResult, results: Sequence[TaskResult]) -> list[tuple[str,
     """What stands below the only headline: the datasets of an average, or the other scores and groups."""
     if result.dataset == AVERAGE:
         return [(f"  {part.dataset}", *_cells(part)) for part in results if part.dataset != AVERAGE]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (name, "", value, _dashed(interval), chance.removesuffix(" %"), "", n)
         for name, value, interval, chance, n in further_rows(result)
     ]

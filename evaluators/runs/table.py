@@ -19,7 +19,7 @@ _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 """Variants that the user requests by a setting; the table shows them below the scores."""
 
 _Parts = dict[str, Mapping[str, Any]]
-_Rows = Iterator[tuple[str, str, str, str, str]]
+_Rows = Iterator[tuple[str, ...]]
 
 
 def print_everything(output: Console, results: Sequence[TaskResult]) -> None:
@@ -69,7 +69,7 @@ def interval_lines(results: Sequence[TaskResult]) -> list[str]:
     whole = [
         (result.task, scores)
         for result in scored
-        for scores in (result.scores, result.diagnostics.get("repeats", {}).get("choices", {}), _gain(result))
+        for scores in (result.scores or {}, result.diagnostics.get("repeats", {}).get("choices", {}), _gain(result))
     ]
     groups = [(result.task, {**_asked_for(result), **_groups(result)}) for result in scored]
     notes = [*interval_notes(whole, groups), plain_interval_note(whole, groups)]

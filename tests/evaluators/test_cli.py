@@ -190,10 +190,7 @@ def test_a_bad_image_is_named_or_left_out_listed_and_counted(photographs_folder,
     assert "1 item left out" in done.output
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [("{name},good", "'good'"), ("{name},nan", "nan"), ("{name},", "mos")],
-)
+@pytest.mark.parametrize(("line", "reason"), [("{name},good", "'good'"), ("{name},nan", "nan"), ("{name},", "mos")])
 def test_a_bad_row_is_named_or_left_out(photographs_folder, tmp_path, line, reason):
     folder, names = photographs_folder
     lines = (folder / "mos.csv").read_text().splitlines()

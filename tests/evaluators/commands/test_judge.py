@@ -97,11 +97,7 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
             "--judge has no effect on tasks that use no judge: q_bench/assessment;",
         ),
         (["q_bench/perception"], ("--judge", "x", "--set", "inference=closed-set"), "--judge has no effect"),
-        (
-            ["q_bench/perception"],
-            ("--set", "rounds=3"),
-            "rounds=3 has no effect on q_bench/perception without --judge",
-        ),
+        (["q_bench/perception"], ("--set", "rounds=3"), "rounds=3 has no effect on q_bench/perception without --judge"),
         (
             ["two_afc/coarse", "mmbench/en"],
             ("--set", "rounds=3"),

@@ -1,12 +1,10 @@
 """Results files of 10 MB, with 60,000 groups: each command that reads results ends within seconds, and well."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from eyechart.evaluators.cli import app
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
 
 pytestmark = pytest.mark.slow
@@ -29,34 +27,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(*arguments: Any, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
-
-
 def test_a_report_leaves_out_what_cannot_be_read(run: Path, tmp_path: Path) -> None:
-    call("report", run, "--out", tmp_path)
+    invoke("report", run, "--out", tmp_path, code=0)
     page = (tmp_path / "report.html").read_text()
     # So many groups fit no chart.
     assert "50.00" in page and "kind 59999" not in page and len(page) < 1e6
 
 
-def test_a_comparison(run: Path, tmp_path: Path) -> None:
+def test_other_commands_say_what_is_wrong(run: Path, tmp_path: Path) -> None:
     second = write(tmp_path / "second", [evaluated(items=[], settings={"protocol": "multiple_choice"})])
-    assert "no predictions, so" in call("compare", run, second, code=1)
-
-
-def test_publishing(run: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# A model\n")
-    output = call("publish", run, "--model-repo", MODEL, "--card", tmp_path / "README.md", code=2)
-    assert "cannot be published" in output and len(output) < 1e4
-
-
-def test_collecting_answer_files(run: Path) -> None:
-    assert "no answer files: its reference answers are public" in " ".join(call("submit", run, code=2).split())
-
-
-def test_the_leaderboard(run: Path, tmp_path: Path) -> None:
-    output = call("leaderboard", "build", run, "--out", tmp_path / "space", code=1)
-    assert "this board requires" in output and len(output) < 1e4
+    for arguments, code, expected in (
+        (("compare", run, second), 1, "no predictions, so"),
+        (("publish", run, "--model-repo", MODEL, "--card", tmp_path / "README.md"), 2, "cannot be published"),
+        (("submit", run), 2, "no answer files: its reference answers are public"),
+        (("leaderboard", "build", run, "--out", tmp_path / "space"), 1, "this board requires"),
+    ):
+        shown = " ".join(invoke(*arguments, code=code).output.split())
+        assert expected in shown and len(shown) < 1e4, arguments

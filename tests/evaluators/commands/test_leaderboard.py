@@ -94,10 +94,7 @@ def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
-    [
-        (("build", "nowhere"), 1, "not a folder"),
-        (("build", ".", "--data-dir", "spaqq=x"), 2, "did you mean 'spaq'"),
-    ],
+    [(("build", "nowhere"), 1, "not a folder"), (("build", ".", "--data-dir", "spaqq=x"), 2, "did you mean 'spaq'")],
 )
 def test_wrong_usage(arguments, code, reason):
     done = invoke(*arguments)

@@ -4,31 +4,28 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.data import check_data, check_mini
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks.q_bench import DATABASES
+from tests.evaluators.command_line import invoke
 
 NAMED = ("--model", "acme/vlm")
 SERVER = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
 BY_HAND = ("spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k")
 
 
-def invoke(*arguments, code=2):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return done.output
+def run(*arguments, code=2):
+    return invoke(*arguments, code=code).output
 
 
 @pytest.mark.parametrize("model", [NAMED, SERVER], ids=lambda given: given[0])
 def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
-    shown = invoke("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
+    shown = run("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
     assert f"5 datasets cannot be downloaded, and --data-dir does not name the folder: {', '.join(BY_HAND)}\n" in shown
     for name in BY_HAND:
         how = by_hand(name)
@@ -41,7 +38,7 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
 
 
 def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
-    shown = invoke("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
+    shown = run("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
     assert "1 dataset cannot be downloaded, and --data-dir does not name the folder: aesbench\n" in shown
     assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
 
@@ -83,33 +80,25 @@ def test_a_folder_is_never_taken_for_synthetic_data():
     check_mini(plan)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("run", *NAMED),
-        ("run",),
-        ("score", "--predictions", "answers.jsonl"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("command", [("run", *NAMED), ("run",), ("score", "--predictions", "answers.jsonl")], ids=str)
 def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path):
     name, *more = command
-    shown = invoke(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
+    shown = run(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
     assert "--mini has no effect, as --data-dir names a folder for llvisionqa" in shown
 
 
 def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
     shutil.copy(Path(__file__).parents[3] / "docs/examples/pairs.yaml", tmp_path)
-    shown = invoke("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
+    shown = run("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
     assert "my_pairs.jsonl: the file does not exist" in shown and not (tmp_path / "out").exists()
-    shown = invoke("run", tmp_path / "pairs.yaml", "--mini")
+    shown = run("run", tmp_path / "pairs.yaml", "--mini")
     assert "--mini has no effect, as my_pairs has no synthetic demo data" in shown
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
     answers = tmp_path / "answers.jsonl"
     answers.write_text('{"id": "dev-1.jpg", "text": "A"}\n')
-    shown = invoke("score", "q_bench/perception", "--predictions", answers, "--out", tmp_path / "out", code=1)
+    shown = run("score", "q_bench/perception", "--predictions", answers, "--out", tmp_path / "out", code=1)
     assert "Download these files from https://huggingface.co/datasets/teowu/LLVisionQA-QBench" in shown
     assert "images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json" in shown and "data_dir" in shown
     (failed,) = read_results(tmp_path / "out").failed
@@ -118,5 +107,5 @@ def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp
 
 def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
     (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
-    shown = invoke("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
+    shown = run("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
     assert "5 datasets cannot be downloaded" in shown

@@ -131,16 +131,8 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
             "The source is the official release, downloaded from the authors' address.",
             f"{ROWS} rows ({ROWS} of 1,495 official items)",
         ),
-        "mini": (
-            "synthetic demo data",
-            "The source is eyechart's synthetic demo data",
-            "180 rows",
-        ),
-        "folder": (
-            str(folder),
-            "The source is a local copy of the release.",
-            "180 rows (180 of 1,495 official items)",
-        ),
+        "mini": ("synthetic demo data", "The source is eyechart's synthetic demo data", "180 rows"),
+        "folder": (str(folder), "The source is a local copy of the release.", "180 rows (180 of 1,495 official items)"),
     }[what]
     assert f"Exported {shown} to {out}\n" in done.output
     card = (out / "README.md").read_text(encoding="utf-8")

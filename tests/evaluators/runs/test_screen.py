@@ -1,4 +1,4 @@
-"""The screen at the end of a run: headline scores, notes, verdict."""
+"""The progress of a run, and the screen at its end: headline scores, notes, verdict."""
 
 import io
 
@@ -7,6 +7,7 @@ from rich.console import Console
 
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
+from eyechart.evaluators.runs.progress import RunProgress
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.metrics.scoring.choices.replies import UNREAD
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item
@@ -122,3 +123,31 @@ def test_a_task_without_score_counts_its_items():
 def test_ratings_that_cannot_be_parsed_come_first_although_there_is_no_score():
     lines = screen([evaluated("q_bench/assessment", "koniq10k", scores=None, diagnostics={"unread": 8, "replies": 8})])
     assert lines[0].startswith("q_bench/assessment: 8 of 8 replies could not be parsed:")
+
+
+def test_without_a_terminal_there_is_a_line_a_minute_with_the_time_left_over_all_tasks():
+    now, to = [0.0], io.StringIO()
+    progress = RunProgress(Console(file=to, width=140), [100, None, 300], lambda: now[0])
+    # An unknown task counts as the mean of the others.
+    assert progress.total == 600
+    with progress:
+        progress.begin(0, "a")
+        for seconds, done in ((30, 20), (60, 50), (90, 70), (120, 100)):
+            now[0] = float(seconds)
+            progress.update(done, 100)
+        progress.finish()
+        progress.begin(1, "b")
+        now[0] = 180.0
+        progress.update(20, 20)
+    # 50 of 600 answers took a minute, 100 two, and 120 of the 420 that are expected then three.
+    assert to.getvalue().splitlines() == [
+        "a: 50 of 600 answers of all tasks, about 11 min left",
+        "a: 100 of 600 answers of all tasks, about 10 min left",
+        "b: 120 of 420 answers of all tasks, about 8 min left",
+    ]
+
+
+def test_a_failed_task_is_no_longer_expected():
+    progress = RunProgress(Console(file=io.StringIO()), [100, 300])
+    progress.finish()
+    assert progress.total == 300

@@ -69,10 +69,7 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
             },
             "mmbench (dev, all 1,176 official items of an earlier release)",
         ),
-        (
-            {"task": "mmbench/en_v11", "dataset": "mmbench", "data": {"config": "en_v11"}},
-            "mmbench (dev)",
-        ),
+        ({"task": "mmbench/en_v11", "dataset": "mmbench", "data": {"config": "en_v11"}}, "mmbench (dev)"),
         (
             {
                 "task": "two_afc/fine_mos",
