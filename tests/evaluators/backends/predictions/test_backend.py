@@ -95,13 +95,13 @@ def test_one_file_for_several_data_sets(tmp_path, photographs, suffix):
     names = [f"{subset}_{i}.jpg" for subset in "ab" for i in range(40)]
     path = tmp_path / f"scores.{suffix}"
     if suffix == "csv":
-        path.write_text("image,score\n" + "".join(f"{name},{place % 40}\n" for place, name in enumerate(names)))
+        path.write_text("image,score\n" + "".join(f"{name},{n % 40}\n" for n, name in enumerate(names)))
     else:
-        write(tmp_path, *({"id": name, "score": place % 40} for place, name in enumerate(names))).rename(path)
+        write(tmp_path, *({"id": name, "score": n % 40} for n, name in enumerate(names))).rename(path)
     backend = PredictionsFileBackend(path)
     for subset in ("b", "a"):
-        own = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
-        found = evaluator("q_bench/assessment").run(backend, LoadedData(own, subset, "test", "given"))
-        assert found.scores["srcc"] == pytest.approx(1.0)
-        assert found.settings["model"]["predictions_unused"] == 40
-        assert sum(found.settings["model"]["matched_by"].values()) == 40
+        data = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
+        result = evaluator("q_bench/assessment").run(backend, LoadedData(data, subset, "test", "given"))
+        assert result.scores["srcc"] == pytest.approx(1.0)
+        assert result.settings["model"]["predictions_unused"] == 40
+        assert sum(result.settings["model"]["matched_by"].values()) == 40

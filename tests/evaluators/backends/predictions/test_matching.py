@@ -18,13 +18,13 @@ def question(id, text, options=YES_NO):
 
 def file_of(folder, rows, first=0, keep=None):
     """Each row answered with its own id, numbered in the order of `rows`, written in another."""
-    written = [vlmevalkit_row(row, first + place, row["id"]) for place, row in enumerate(rows)]
-    written = [row for place, row in enumerate(written) if keep is None or place in keep]
+    written = [vlmevalkit_row(row, first + index, row["id"]) for index, row in enumerate(rows)]
+    written = [row for index, row in enumerate(written) if keep is None or index in keep]
     random.Random(0).shuffle(written)
     return write_tsv(folder / "model_Q-Bench1_VAL.tsv", written)
 
 
-def found(path, rows):
+def matched(path, rows):
     """The answers, None for each that is missing, and the settings."""
     backend = PredictionsFileBackend(path)
     responses = list(backend.answer([ask(row) for row in rows]))
@@ -43,14 +43,14 @@ SAME = [
 
 @pytest.mark.parametrize("first", [0, 1, 100])
 def test_questions_about_several_images_are_told_by_their_place(tmp_path, first):
-    texts, settings = found(file_of(tmp_path, SAME, first), SAME)
+    texts, settings = matched(file_of(tmp_path, SAME, first), SAME)
     assert texts == [row["id"] for row in SAME]
     assert settings["matched_by"] == {"question and options": 2, "position": 3}
 
 
 def test_part_of_the_data_and_part_of_the_file(tmp_path):
-    assert found(file_of(tmp_path, SAME), SAME[:3])[0] == ["dev-a.png", "dev-b.png", "dev-c.png"]
-    texts, settings = found(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
+    assert matched(file_of(tmp_path, SAME), SAME[:3])[0] == ["dev-a.png", "dev-b.png", "dev-c.png"]
+    texts, settings = matched(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
     assert texts == ["dev-a.png", "dev-b.png", None, "dev-d.png", None]
     assert settings["predictions_unused"] == 0
 
@@ -64,7 +64,7 @@ def test_what_is_asked_later_is_found_as_well(tmp_path):
 
 def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
     backend = PredictionsFileBackend(file_of(tmp_path, SAME))
-    responses = list(backend.answer([ask(SAME[place]) for place in (3, 4, 1)]))
+    responses = list(backend.answer([ask(SAME[index]) for index in (3, 4, 1)]))
     assert [response.text for response in responses] == ["dev-d.png", None, "dev-b.png"]
     assert isinstance(responses[1].error, MissingPredictionError)
     assert "but several items match" in str(responses[1].error)
@@ -72,10 +72,10 @@ def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
 
 def test_another_split_is_not_taken_for_this_one(tmp_path):
     """Of ten questions, four are asked of other images in the other split."""
-    asked = [question(f"dev-{place}.png", f"Is it like {place}?") for place in range(10)]
-    other = [question(f"test-{place}.png", f"Is it like {place}?") for place in (*range(4), *range(10, 16))]
+    asked = [question(f"dev-{n}.png", f"Is it like {n}?") for n in range(10)]
+    other = [question(f"test-{n}.png", f"Is it like {n}?") for n in (*range(4), *range(10, 16))]
     path = file_of(tmp_path, other)
-    texts, settings = found(path, asked)
+    texts, settings = matched(path, asked)
     assert texts == [None] * 10
     assert settings["predictions_unused"] == 10
     (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
@@ -90,7 +90,7 @@ def test_ids_of_another_split_say_what_the_file_has(tmp_path):
 
 def test_the_longer_of_two_questions_is_meant(tmp_path):
     rows = [question("dev-a.png", "Is it sharp?"), question("dev-b.png", "At the edges: Is it sharp?")]
-    assert found(file_of(tmp_path, rows), rows)[0] == ["dev-a.png", "dev-b.png"]
+    assert matched(file_of(tmp_path, rows), rows)[0] == ["dev-a.png", "dev-b.png"]
 
 
 def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
@@ -103,10 +103,10 @@ def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
 
 def test_image_names_are_names(tmp_path):
     rows = [
-        vlmevalkit_row(row, 10 - place, row["id"]) | {"image_path": f"images/{row['id'][4:]}"}
-        for place, row in enumerate(SAME)
+        vlmevalkit_row(row, 10 - index, row["id"]) | {"image_path": f"images/{row['id'][4:]}"}
+        for index, row in enumerate(SAME)
     ]
-    texts, settings = found(write_tsv(tmp_path / "a.tsv", rows), SAME)
+    texts, settings = matched(write_tsv(tmp_path / "a.tsv", rows), SAME)
     assert texts == [row["id"] for row in SAME]
     assert settings["matched_by"] == {"names": 5}
 
@@ -114,14 +114,14 @@ def test_image_names_are_names(tmp_path):
 def test_names_of_another_numbering_do_not_count(tmp_path):
     """The ids count from one and the file from zero, so that two neighbours of the same question seem to fit."""
     texts = ["Is it sharp?", "Is it dark?", "Is it dark?", "Is it noisy?", "Is it bright?", "Is it real?"]
-    rows = [question(f"dev-{place}", text) for place, text in enumerate(texts, 1)]
-    texts, settings = found(file_of(tmp_path, rows), rows)
+    rows = [question(f"dev-{n}", text) for n, text in enumerate(texts, 1)]
+    texts, settings = matched(file_of(tmp_path, rows), rows)
     assert texts == [row["id"] for row in rows]
     assert settings["matched_by"] == {"question and options": 4, "position": 2}
 
 
 def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
-    rows = [vlmevalkit_row(SAME[0], place, "A") | {"image_path": "a.png"} for place in (1, 2)]
+    rows = [vlmevalkit_row(SAME[0], index, "A") | {"image_path": "a.png"} for index in (1, 2)]
     backend = PredictionsFileBackend(write_tsv(tmp_path / "a.tsv", rows))
     with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'dev-a\.png', which row 2 matches"):
         list(backend.answer([ask(SAME[0])]))
@@ -130,7 +130,7 @@ def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
 def test_our_own_files_are_read_by_id_first(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "a.png", "text": "A"}\n{"id": "dev-a.png", "text": "B"}\n', "utf-8")
-    texts, settings = found(path, SAME[:2])
+    texts, settings = matched(path, SAME[:2])
     assert texts == ["B", None]
     assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 1}, 1)
 
@@ -142,7 +142,7 @@ def own_file(folder, *ids):
 
 
 def test_our_own_files_may_name_items_by_their_image(tmp_path):
-    texts, settings = found(own_file(tmp_path, "b.png", "dev-a.png", "test-c.png"), SAME)
+    texts, settings = matched(own_file(tmp_path, "b.png", "dev-a.png", "test-c.png"), SAME)
     assert texts == ["dev-a.png", "b.png", None, None, None]
     assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 2}, 1)
 
@@ -153,13 +153,13 @@ def test_an_image_name_that_two_items_share_names_neither(tmp_path):
         question("y/a.png", "Is it sharp?"),
         question("y/b.png", "Is it dark?"),
     ]
-    texts, _ = found(own_file(tmp_path, "a.png", "b.png"), rows)
+    texts, _ = matched(own_file(tmp_path, "a.png", "b.png"), rows)
     assert texts == [None, None, "b.png"]
 
 
 def test_a_bare_number_is_no_image_name(tmp_path):
-    rows = [question(f"dev-{place}", "Is it sharp?") for place in (1, 2)]
-    texts, _ = found(own_file(tmp_path, "1", "2"), rows)
+    rows = [question(f"dev-{n}", "Is it sharp?") for n in (1, 2)]
+    texts, _ = matched(own_file(tmp_path, "1", "2"), rows)
     assert texts == [None, None]
 
 
@@ -174,7 +174,7 @@ def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path
         for row in json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text("utf-8"))
     ]
     keep = set(random.Random(1).sample(range(len(rows)), int(share * len(rows))))
-    texts, _ = found(file_of(tmp_path, rows, first, keep), rows)
+    texts, _ = matched(file_of(tmp_path, rows, first, keep), rows)
     wrong = [(text, row["id"]) for text, row in zip(texts, rows, strict=True) if text not in (None, row["id"])]
     assert wrong == []
     assert sum(text is not None for text in texts) >= at_least
@@ -189,4 +189,4 @@ def test_the_other_split_of_q_bench_is_not_taken_for_this_one(reference, tmp_pat
         ]
         for split in ("dev", "test")
     )
-    assert set(found(file_of(tmp_path, dev), test)[0]) == {None}
+    assert set(matched(file_of(tmp_path, dev), test)[0]) == {None}
