@@ -39,17 +39,6 @@ def answers(**changes: str) -> dict[str, Any]:
     return {name: choices(marks, model=name) for name, marks in (RIGHT | changes).items()}
 
 
-def test_they_are_those_of_compare(tmp_path: Path) -> None:
-    rows = board_rows(tmp_path, "q_bench/perception", answers())
-    found = paired_tests(rows).p_values
-    pairs = [("good", "also"), ("good", "poor"), ("also", "poor")]
-    raw = [compare(tmp_path / one, tmp_path / other).differences[0].p_value for one, other in pairs]
-    assert [found[0, 1], found[0, 2], found[1, 2]] == pytest.approx(holm(raw))
-    assert np.array_equal(found, found.T, equal_nan=True)
-    scores = [[0.9, 0.83, 0.94], [0.88, 0.8, 0.93], [0.4, 0.31, 0.5]]
-    assert ranks_of([value for value, *_ in scores], rows[0].board.main, found) == [1, 1, 3]
-
-
 def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tmp_path: Path) -> None:
     # Ten more items right, and none wrong that the other has right: intervals of 80 and 90 of 100 overlap.
     rows = board_rows(tmp_path, "q_bench/perception", answers(also="1" * 80 + "0" * 20, poor="1" * 79 + "0" * 21))
@@ -63,17 +52,6 @@ def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tm
 def test_entries_without_answers_have_no_test(tmp_path: Path) -> None:
     found = paired_tests(board_rows(tmp_path, "q_bench/perception", answers(), without=("also",))).p_values
     assert np.isnan(found[1]).all() and np.isnan(found[:, 1]).all() and found[0, 2] < 1e-9
-
-
-def test_correlations_by_a_paired_bootstrap(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    human = np.arange(80.0)
-    runs = {
-        name: qualities(np.column_stack([human + rng.normal(0, noise, 80), np.zeros(80)]).tolist(), human, model=name)
-        for name, noise in (("good", 5), ("also", 6), ("poor", 300))
-    }
-    found = paired_tests(board_rows(tmp_path, "q_bench/assessment/koniq10k", runs)).p_values
-    assert found[0, 2] < 0.01 and found[1, 2] < 0.01 and found[0, 1] > 0.05
 
 
 def noisy(**noise: float) -> dict[str, Any]:
@@ -144,15 +122,21 @@ def texts(found: PairedTests) -> list[list[str]]:
     return [[text for _, text in notes] for notes in found.notes]
 
 
-def images(n: int = 100, of: int = 1) -> list[str]:
+def images(of: int = 1) -> list[str]:
     """Each image with this many questions."""
-    return [f"image {place // of}" for place in range(n)]
+    return [f"image {index // of}" for index in range(100)]
+
+
+def with_images(**changes: Any) -> dict[str, Any]:
+    """The models of `RIGHT` on questions with an image each, some items of one of them changed."""
+    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
+    items = runs["also"].items
+    items[-1] = replace(items[-1], **changes)
+    return runs
 
 
 def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path) -> None:
-    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    runs["also"].items[-1] = replace(runs["also"].items[-1], id="renamed")
-    rows = board_rows(tmp_path, "q_bench/perception", runs)
+    rows = board_rows(tmp_path, "q_bench/perception", with_images(id="renamed"))
     found = paired_tests(rows)
     raw = [
         compare(tmp_path / one, tmp_path / other, common=True).differences[0].p_value
@@ -164,19 +148,15 @@ def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path)
     assert written_board(rows, tmp_path / "out")[0]["test_notes"]
 
 
-def test_entries_on_other_items_have_no_paired_test(tmp_path: Path) -> None:
-    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    runs["also"].items[:2] = [replace(item, id=f"other {item.id}") for item in runs["also"].items[:2]]
-    found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
+def test_entries_on_other_items_or_with_other_answers_have_no_paired_test(tmp_path: Path) -> None:
+    runs = with_images(id="renamed")
+    runs["also"].items[0] = replace(runs["also"].items[0], id="other")
+    found = paired_tests(board_rows(tmp_path / "items", "q_bench/perception", runs))
     # These results have no interval either.
     assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
     assert texts(found)[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
-
-
-def test_another_right_answer_is_said_and_keeps_from_a_paired_test(tmp_path: Path) -> None:
-    runs = {name: choices(marks, images(), model=name) for name, marks in RIGHT.items()}
-    runs["also"].items[-1] = replace(runs["also"].items[-1], answer="B", label="Fair")
-    found = paired_tests(board_rows(tmp_path, "q_bench/perception", runs))
+    runs = with_images(answer="B", label="Fair")
+    found = paired_tests(board_rows(tmp_path / "answers", "q_bench/perception", runs))
     assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
     words = "reference differs from {} for 1 item(s): compared by intervals"
     assert texts(found) == [[words.format(names)] for names in ("also", "good, poor", "also")]
