@@ -53,7 +53,6 @@ CIRCULAR = {
     "n_vanilla": 1164,
 }
 QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
-PRIVATE = {"is_private": True, "dataset": "llvisionqa", "split": "dev", "items": 3, "advice": ""}
 LEFT_OUT = {"id": "x", "path": None, "reason": "no image"}
 LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org/run")
 
@@ -210,8 +209,8 @@ def test_a_sample_is_in_the_cards_table_alone(publish: Publish) -> None:
     assert "LLVisionQA (Q-Bench), sample of 300 from 1,495 (dev) | accuracy | 75.00 %" in made.card.text
 
 
-def with_model(**model: Any) -> Any:
-    return evaluated(settings={"model": {"name": MODEL, **model}})
+def with_model(repeats: int | None = None, **model: Any) -> Any:
+    return evaluated(settings={"model": {"name": MODEL, **model}, **({"repeats": repeats} if repeats else {})})
 
 
 SERVED = {"backend": "openai", "served": ["else.gguf"]}
@@ -224,37 +223,27 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
     [
         (with_model(backend="predictions_file"), "precomputed predictions; eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
-        (with_model(decoding="sampling", sampling=SAMPLING), "sampled at temperature 0.7, top"),
+        (with_model(5, decoding="sampling", sampling=SAMPLING), "at temperature 0.7, top_p 0.9, first of 5 repeats;"),
         (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "items left out: 1"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
         (evaluated(scores={**ACCURACY, "accuracy_ci95": None}), "accuracy | 75.00 % | | 25.00 %"),
     ],
 )
-def test_a_card_says_how_a_result_was_made(publish: Publish, result: Any, shown: str) -> None:
-    text = " ".join(publish([result], "--allow-left-out").card.text.split())
-    assert shown in text and "nan" not in text
-
-
-def test_entries_say_that_replies_are_sampled(publish: Publish) -> None:
-    drawn = with_model(decoding="sampling", sampling=SAMPLING)
-    drawn.settings["repeats"] = 5
-    (entry,) = publish([drawn], *LINKED).entries
-    assert "sampled at temperature 0.7, top_p 0.9, first of 5 repeats;" in entry.notes
-
-
-def test_a_dry_run_writes_nothing(hub: StandIn, run: Path) -> None:
-    hub.make(MODEL, {"README.md": CARD.encode()})
-    shown = call(run, "--model-repo", MODEL)
-    assert "Nothing was written. Use --push to write to the Hub" in shown and "--- a/README.md" in shown
-    assert hub.repos[MODEL]["files"] == {"README.md": CARD.encode()} and not hub.repos[MODEL]["commits"]
+def test_card_and_entries_say_how_a_result_was_made(publish: Publish, result: Any, shown: str) -> None:
+    made = publish([result], "--allow-left-out", *LINKED)
+    text = " ".join([made.card.text.replace("\\_", "_"), made.entries[0].notes or ""])
+    assert shown in " ".join(text.split()) and "nan" not in text
 
 
 def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> None:
-    hub.make(MODEL, {"README.md": CARD.encode(), "weights.bin": b"1"})
-    base = hub.revision(MODEL)
+    files = {"README.md": CARD.encode(), "weights.bin": b"1"}
+    hub.make(MODEL, files)
+    base, repo = hub.revision(MODEL), hub.repos[MODEL]
+    shown = call(run, "--model-repo", MODEL)
+    assert "Nothing was written. Use --push to write to the Hub" in shown and "--- a/README.md" in shown
+    assert repo["files"] == files and not repo["commits"]
     shown = call(run, "--model-repo", MODEL, "--push", "--dataset-repo", "llvisionqa=me/qa")
-    repo = hub.repos[MODEL]
     assert f"Published: {hub.address}/{MODEL}/commit/1" in shown
     assert repo["commits"] == ["Evaluation results from eyechart"] and repo["parents"] == [base]
     assert sorted(repo["files"]) == [ENTRIES, "README.md", "weights.bin"]
@@ -295,16 +284,20 @@ def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> No
         assert hub.repos[MODEL]["files"] == {"README.md": content}
 
 
+SYNTHETIC = "the data are synthetic demo data, or the settings do not say"
+PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev", items=3, advice="")
+
+
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
-        (evaluated(data={"is_mini": True}), "the data are synthetic demo data"),
-        (evaluated(data={"is_mini": "no"}), "the data are synthetic demo data"),
-        (evaluated(data={"source": str(mini.release("llvisionqa"))}), "the data are synthetic demo data"),
-        (evaluated(settings={"data": {}}, data={"is_mini": None}), "the data are synthetic demo data, or the settings"),
+        (evaluated(data={"is_mini": True}), SYNTHETIC),
+        (evaluated(data={"is_mini": "no"}), SYNTHETIC),
+        (evaluated(data={"source": str(mini.release("llvisionqa"))}), SYNTHETIC),
+        (evaluated(settings={"data": {}}, data={"is_mini": None}), SYNTHETIC),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
         (evaluated(settings={"blind": True}), "the questions were asked without the images; repeat the run without"),
-        (evaluated(scores=None, notes=[note("private", **PRIVATE)]), "no score: The answers of llvisionqa (dev) are p"),
+        (evaluated(scores=None, notes=[PRIVATE_NOTE]), "no score: The answers of llvisionqa (dev) are private"),
         (evaluated(scores={}), "no score: the answers of this split are private"),
         (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
@@ -320,27 +313,23 @@ def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) 
     shown = publish([result, mmbench()], code=2).shown
     assert f"1 of 2 results cannot be published: q_bench/perception on llvisionqa (dev): {reason}" in shown
     assert "To publish the others: --task mmbench/en" in shown
-    publish([result, mmbench()], "--task", "mmbench/en")
 
 
 def test_a_refusal_gives_all_reasons_at_once(publish: Publish) -> None:
     results = [evaluated(left_out=[LEFT_OUT], scores={**ACCURACY, "n": 6})]
+    publish([*results, mmbench()], "--task", "mmbench/en")
     shown = publish(results, "--model-repo", "acme/other", code=2).shown
     assert all(option in shown for option in ("--same-model", "--allow-left-out", "--data-name NAME"))
     options = ("--same-model", "--allow-left-out", "--data-name", "six photos")
     publish(results, "--model-repo", "acme/other", *options)
 
 
-def test_of_a_split_that_was_released_twice_the_present_release_is_published(publish: Publish) -> None:
+def test_the_present_release_and_all_images_of_an_average_count(publish: Publish) -> None:
     assert "| 1,164 |" in publish([mmbench()]).card.text
     shown = publish([mmbench(scores={"n_questions": 1176})], code=2).shown
     assert "the result is on 1,176 items of an earlier release, but mmbench (dev) has 1,164. Run" in shown
     # A board decides in the same way.
     assert [board.items for board in BOARDS if board.name == "mmbench/en"] == [1164]
-
-
-def test_an_average_is_of_all_images_of_its_databases(publish: Publish) -> None:
-    publish(databases())
     shown = publish(databases(missing=12), code=2).shown
     assert "the result is on 81,272 items, but average (test) has 81,284" in shown
 
