@@ -16,8 +16,8 @@ import pytest
 from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
 from eyechart.datasets_scripts.common.files.archives import unpack
 from tests.datasets_scripts.common.files.test_archives import FILES, WRITERS, contents, special, write_tar, write_zip
-from tests.faults.disk import full_disk
 from tests.faults.fault import fault, rows
+from tests.faults.helpers import full_disk
 
 pytestmark = pytest.mark.datasets36
 REFUSED = "the archive is refused; no unpacked files remain"

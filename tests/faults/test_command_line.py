@@ -1,4 +1,4 @@
-"""Command line: invalid arguments and files, its environment, and untrusted text on the terminal."""
+"""Command line: invalid, empty and untrusted arguments and files, its environment, and text on the terminal."""
 
 import io
 import os
@@ -8,17 +8,17 @@ import sys
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.cli import app
+from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import evaluator, tiny_vlm
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.hub_cards.model_card.card import merged_card
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item, write
 from tests.faults.fault import fault, rows
 
@@ -29,8 +29,9 @@ TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {opti
 NESTED = "[" * 100_000
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def field(value):
+    """A field in the requests to a server."""
+    return [*SERVER, "--model-arg", f'extra_body={{"a": {value}}}']
 
 
 def refused(done, message):
@@ -67,21 +68,9 @@ def refused(done, message):
         ("a judge timeout of 1e300 s", ["run", "--judge", "j", "--judge-arg", "timeout=1e300"], "timeout=1e+300 is no"),
         ("nested values for a data option", [*PERCEPTION, "--data-arg", f"a={NESTED}"], "nested too deeply"),
         ("nested fields for the server", [*SERVER, "--model-arg", 'extra_body={"a":' + NESTED], "nested too deeply"),
-        (
-            "fields nested 400 deep",
-            [*SERVER, "--model-arg", 'extra_body={"a":' + "[" * 400 + "]" * 400 + "}"],
-            "at most 50",
-        ),
-        (
-            "an infinite number in a field for the server",
-            [*SERVER, "--model-arg", 'extra_body={"a": 1e999}'],
-            "extra_body=",
-        ),
-        (
-            "a lone surrogate in a field for the server",
-            [*SERVER, "--model-arg", 'extra_body={"a": "\\ud800"}'],
-            "extra_body=",
-        ),
+        ("fields nested 400 deep", field("[" * 400 + "]" * 400), "at most 50"),
+        ("an infinite number in a field for the server", field("1e999"), "extra_body="),
+        ("a lone surrogate in a field for the server", field('"\\ud800"'), "extra_body="),
         ("a setting of 5,000 digits", [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "shuffle_seed: "),
         ("an unknown device", [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
         ("an unknown device map", [*PERCEPTION, "--model-arg", "device_map=all"], "unknown device_map 'all'"),
@@ -197,13 +186,8 @@ def test_output_that_nobody_reads():
 
 @fault("the output is closed", "the command completes")
 def test_output_that_is_closed():
-    done = subprocess.run(
-        f"{sys.executable} -c 'from eyechart.evaluators.cli import main; main()' tasks >&-",
-        shell=True,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = f"{sys.executable} -c 'from eyechart.evaluators.cli import main; main()' tasks >&-"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -268,3 +252,51 @@ def test_report(tmp_path):
     text = write_report([folder]).read_text(encoding="utf-8")
     assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(text)
     assert "\\\\u202eA\\nB" in text and "\\u2067caveat" in text
+
+
+EMPTY = "usage error (exit code 2); the message names the option"
+RUN_TASK = ("run", "q_bench/perception")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    rows(
+        EMPTY,
+        ("--data-dir '' would take the current folder", (*RUN_TASK, "--data-dir", ""), None),
+        ("--data-dir= would take the current folder", (*RUN_TASK, "--data-dir="), None),
+        ("--out '' would write into the current folder", (*RUN_TASK, "--mini", "--out", ""), None),
+        ("--model '' would run the bundled model", (*RUN_TASK, "--mini", "--model", ""), None),
+        ("--base-url '' would send all images to OpenAI", (*RUN_TASK, "--base-url", ""), None),
+        ("--system-prompt '' is empty", (*RUN_TASK, "--mini", "--system-prompt", ""), None),
+        ("--judge '' would omit the judge", (*RUN_TASK, "--mini", "--judge", ""), None),
+        ("score --predictions '' would read the current folder", ("score", "t", "--predictions", ""), None),
+        ("report '' would take the current folder for a run", ("report", ""), "an argument"),
+        ("leaderboard build '' would take the current folder", ("leaderboard", "build", ""), "argument"),
+        ("store prune --model '' would remove all answers", ("store", "prune", "--model", ""), "--model"),
+        ("an empty setting", (*RUN_TASK, "--mini", "--set", "blind_run="), "blind_run"),
+        ("an empty data option", ("run", "two_afc/coarse", "--mini", "--data-arg", "mm21_dir="), "mm21_dir=''"),
+        ("--data-dir DATASET= has no path", (*RUN_TASK, "--data-dir", "llvisionqa="), "--data-dir llvisionqa='' is"),
+    ),
+)
+def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = invoke(*arguments)
+    named = named or next(argument for argument in arguments[::-1] if argument.startswith("--")).rstrip("=")
+    assert done.exit_code == 2 and named in done.output
+    assert any(word in done.output for word in ("empty", "=''", "found ''"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "load",
+    rows(
+        "a UsageError that names the argument",
+        ("load_dataset gets data_dir=''", lambda: load_dataset("llvisionqa", data_dir="")),
+        ("compute gets model=''", lambda: evaluator("q_bench/perception").compute("")),
+        ("compute gets data=''", lambda: evaluator("q_bench/perception").compute(len, data="")),
+    ),
+)
+def test_an_empty_argument_in_python(load, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"(data|data_dir|model)='' is empty; give one, or leave it out"):
+        load()

@@ -15,8 +15,8 @@ import pytest
 from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
 from eyechart.evaluators.requests.keys import RequestKeys
 from eyechart.evaluators.requests.store import ResponseStore
-from tests.faults.disk import writing
 from tests.faults.fault import fault, rows
+from tests.faults.helpers import writing
 
 SCRIPT = Path(__file__).resolve().parents[1] / "evaluators" / "backends" / "logging_model.py"
 MODEL = runpy.run_path(str(SCRIPT))

@@ -5,19 +5,18 @@ import logging
 import traceback
 
 import pytest
-from typer.testing import CliRunner
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.types import Request
+from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion, refusal
 from tests.faults.fault import fault, rows
-from tests.faults.server_answers import body
+from tests.faults.helpers import body
 
 KEY = "sk-this-is-the-secret-key"
 REFUSED = "it is refused before anything is sent, and is not shown"
@@ -64,7 +63,7 @@ def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch
     message = {"content": f"B. {KEY}", "reasoning_content": f"It is {KEY}."}
     script.say(spelled({"choices": [{"message": message, "finish_reason": KEY}], "model": KEY}))
     options = ["--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", "2"]
-    done = CliRunner().invoke(app, ["run", "q_bench/perception", *options, "--out", str(tmp_path / "out")])
+    done = invoke("run", "q_bench/perception", *options, "--out", str(tmp_path / "out"))
     assert done.exit_code == 0 and len(script.bodies) == 2, done.output
     files = [*(tmp_path / "out").rglob("*"), *responses.default_path().parent.glob("responses*")]
     written = b"".join(file.read_bytes() for file in files if file.is_file()) + done.output.encode()

@@ -16,8 +16,8 @@ from eyechart.hub_cards.leaderboard import entries
 from eyechart.hub_cards.leaderboard.build import PAGE, build
 from eyechart.hub_cards.leaderboard.entries import Links
 from eyechart.metrics.scoring.choices.reading import extraction_shares
-from tests.faults.disk import contents, full_disk
 from tests.faults.fault import fault, rows
+from tests.faults.helpers import contents, full_disk
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on, results_file
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)

@@ -1,4 +1,4 @@
-"""Outputs: files that cannot be written, or only in part."""
+"""Outputs: files that cannot be written, or only in part, and drives that they are on."""
 
 import json
 import os
@@ -6,21 +6,22 @@ import shutil
 import stat
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.whole import write_whole
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.requests import store
+from eyechart.evaluators.requests.store import network_drive
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_task import evaluation
 from tests.evaluators.report.conftest import PERCEPTION
-from tests.faults.disk import contents, full_disk
 from tests.faults.fault import fault, rows
+from tests.faults.helpers import contents, full_disk
 
 RESULTS = 40_000
 """Enough bytes for the results of a small run, but not for its report."""
@@ -34,7 +35,7 @@ def score(tmp_path_factory):
     answers = zip(rows["id"], rows["answer"], strict=True)
     file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))
     command = ["score", "q_bench/perception", "--mini", "--predictions", str(file), "--limit", "3", "--no-store"]
-    return lambda out: CliRunner().invoke(app, [*command, "--out", str(out)])
+    return lambda out: invoke(*command, "--out", str(out))
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_former_report(run):
     write_report([run])
     before = contents(run)
     with full_disk(RESULTS):
-        done = CliRunner().invoke(app, ["report", str(run)])
+        done = invoke("report", str(run))
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     after = contents(run)
     changed = [name for name in before if after.get(name) != before[name]]
@@ -118,9 +119,7 @@ def test_comparison(run, tmp_path):
     shutil.copytree(run, tmp_path / "other")
     (tmp_path / "a.json").write_text("former")
     with full_disk(100):
-        done = CliRunner().invoke(
-            app, ["compare", str(run), str(tmp_path / "other"), "--out", str(tmp_path / "a.json")]
-        )
+        done = invoke("compare", run, tmp_path / "other", "--out", tmp_path / "a.json")
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert (tmp_path / "a.json").read_text() == "former"
 
@@ -151,6 +150,56 @@ def test_predictions_in_the_way(score, tmp_path):
 def test_export(tmp_path):
     mini.release("llvisionqa")
     with full_disk(3000):
-        done = CliRunner().invoke(app, ["export", "llvisionqa", "--mini", "--out", str(tmp_path / "out")])
+        done = invoke("export", "llvisionqa", "--mini", "--out", str(tmp_path / "out"))
     assert (done.exit_code, done.stderr.count("\n"), list(tmp_path.iterdir())) == (1, 1, [])
     assert done.stderr.startswith("eyechart: a file cannot be written: File too large; free disk space")
+
+
+MOUNTS = """\
+sysfs /sys sysfs rw,nosuid 0 0
+/dev/sda1 / ext4 rw,relatime 0 0
+server:/export /home nfs4 rw,vers=4.2 0 0
+/dev/sdb1 /home/me/scratch xfs rw 0 0
+//share/data /mnt/team\\040data cifs rw 0 0
+user@host: /mnt/far fuse.sshfs rw 0 0
+tmpfs /mnt/far/quick tmpfs rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        *rows(
+            "no warning",
+            ("the store on a local disk", "/var/cache/eyechart", ""),
+            ("a local disk mounted inside an NFS folder", "/home/me/scratch/eyechart", ""),
+            ("a folder whose name starts with the name of a network drive", "/home-of-me", ""),
+            ("an in-memory file system mounted inside a network drive", "/mnt/far/quick/eyechart", ""),
+        ),
+        *rows("a warning that names NFS", ("the store in a home folder on NFS", "/home/me/.cache/eyechart", "nfs4")),
+        *rows("a warning", ("a network drive with a space in its mount point", "/mnt/team data/eyechart", "cifs")),
+    ],
+)
+def test_stored_answers_on_network_drives(tmp_path, monkeypatch, folder, kind):
+    (tmp_path / "mounts").write_text(MOUNTS)
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
+    assert network_drive(folder) == kind
+
+
+@fault("a system that does not list its mounted file systems", "no warning")
+def test_no_list_of_file_systems(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "none")
+    assert network_drive(tmp_path) == ""
+
+
+@fault("a run with the store on a network drive", "it warns before it starts and says what to do")
+def test_a_run_says_so(tmp_path, monkeypatch):
+    (tmp_path / "mounts").write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
+    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+    arguments = ["run", "aes_bench/assessment", "--mini", "--limit", "1", "--out", str(tmp_path / "run")]
+    done = invoke(*arguments)
+    assert done.exit_code == 0
+    before, warning, _ = done.output.partition("are on a network drive (nfs)")
+    assert warning and "1 answers" not in before
+    assert "Set EYECHART_HOME to a local folder." in " ".join(done.output.split())

@@ -8,13 +8,12 @@ from html import unescape
 import pyarrow
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
 
@@ -123,7 +122,7 @@ def test_results_that_never_end(tmp_path, make):
     file = write(tmp_path) / "results.json"
     file.unlink()
     make(file)
-    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    done = invoke("report", str(tmp_path))
     assert done.exit_code == 1
     assert "it is a folder, a pipe or a device; expected a regular file" in done.output
 
@@ -132,7 +131,7 @@ def test_results_that_never_end(tmp_path, make):
 def test_later_version(tmp_path):
     file = write(tmp_path) / "results.json"
     file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
-    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    done = invoke("report", str(tmp_path))
     assert done.exit_code == 1
     assert "its schema is 2" in done.output and "Traceback" not in done.output
 

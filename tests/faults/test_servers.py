@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import itertools
 import json
+import math
 import socket
 import threading
 import time
@@ -11,7 +12,7 @@ import time
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint import client
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.types import Request
@@ -19,7 +20,7 @@ from eyechart.metrics.scoring.choices.replies import why_unread
 from tests.evaluators.providers import NO_TEMPERATURE
 from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.fault import fault, rows
-from tests.faults.server_answers import GOOD, body, scored
+from tests.faults.helpers import GOOD, assert_error, body, scored
 
 
 def torn(request):
@@ -76,8 +77,7 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
     response, model = ask(**timeout)
     assert isinstance(response.error, EndpointError)
     assert response.error.args and response.text is None
-    with pytest.raises(EndpointError, match=reason):
-        raise response.error
+    assert_error(response, reason)
     # On a busy machine the server may get to a request after the client gave it up.
     end = time.monotonic() + 60
     while len(script.attempts) < 2 and time.monotonic() < end:
@@ -118,8 +118,7 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
 def test_what_stays_is_an_error_of_the_item_at_once(script, ask, fault, reason):
     script.say(fault)
     response, _ = ask()
-    with pytest.raises(EndpointError, match=reason):
-        raise response.error
+    assert_error(response, reason)
     assert len(script.bodies) == 1
 
 
@@ -203,8 +202,7 @@ def test_what_is_no_log_probability_is_an_error_of_the_item(script, backend, sto
     text = json.dumps(scored((" good", "X"), (" poor", "Y"))).replace('"X"', str(good)).replace('"Y"', str(poor))
     script.say(body(text))
     (response,) = StoredBackend(backend(), store).answer([Request("x", ("Rate.",), (), words=("good", "poor"))])
-    with pytest.raises(EndpointError, match=reason):
-        raise response.error
+    assert_error(response, reason)
     assert not store.models()
 
 
@@ -228,8 +226,7 @@ def test_a_head_that_never_ends(backend):
         threading.Thread(target=drip_head, args=(server,), daemon=True).start()
         model = backend(base_url=f"http://127.0.0.1:{server.getsockname()[1]}/v1", timeout=0.6, max_retries=0)
         (response,) = model.answer([Request("x", ("What?",), ())])
-        with pytest.raises(EndpointError, match=r"did not answer within 0\.6 s"):
-            raise response.error
+        assert_error(response, r"did not answer within 0\.6 s")
 
 
 def drip_head(server):
@@ -239,3 +236,69 @@ def drip_head(server):
         for byte in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 600:
             connection.sendall(bytes([byte]))
             time.sleep(0.1)
+
+
+def prompt_of(*tokens):
+    """A server's response for a prompt with these tokens: (id, log-probability)."""
+    places = [None, *({str(token): {"logprob": value}, "9": {"logprob": -0.1}} for token, value in tokens)]
+    return {"choices": [{"message": {"content": "x"}}], "prompt_logprobs": places}
+
+
+def said(*tokens):
+    """A server's reply with these tokens: (text, log-probability)."""
+    places = [{"token": token, "logprob": value} for token, value in tokens]
+    content = [{**place, "top_logprobs": [place]} for place in places]
+    message = {"content": "".join(token for token, _ in tokens)}
+    return {"choices": [{"message": message, "logprobs": {"content": content}}]}
+
+
+# What shows that a server goes on: a reply, and its rest.
+GOES_ON = (said(("A", -0.1), (" blur", -0.2)), said((" blur", -0.2)))
+BEFORE = ((1, -1.0), (2, -2.0))
+
+
+OF_TEXT = "the item has an error that gives the reason"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        *rows(
+            "only the tokens of the text count",
+            ("a server adds more likely tokens to a text's", prompt_of(*BEFORE, (3, -0.5), (4, -0.25)), None),
+        ),
+        *rows(
+            "the run stops and gives the reason",
+            (
+                "a server merges a text with the prompt",
+                prompt_of((1, -1.0), (5, -2.0), (3, -0.5)),
+                "cannot be separated",
+            ),
+            ("a server returns no tokens for a text", prompt_of(*BEFORE), "cannot be separated"),
+            ("a server stops returning prompt_logprobs", said(), "returns no prompt_logprobs"),
+        ),
+        *rows(
+            OF_TEXT,
+            (
+                "a server returns a probability of 0 for a text",
+                prompt_of(*BEFORE, (3, -9999.0)),
+                "a probability of 0",
+            ),
+            ("a log-probability of a text is NaN", prompt_of(*BEFORE, (3, math.nan)), "log-probability is nan"),
+            ("a log-probability of a text is positive", prompt_of(*BEFORE, (3, 0.5)), "log-probability is 0.5"),
+        ),
+    ],
+)
+def test_what_gives_no_loss_is_an_error_of_the_item_or_of_all(script, backend, answer, error):
+    model = backend(concurrency=1)
+    script.say(*GOES_ON, prompt_of(*BEFORE), answer)
+    request = Request("0", ("?",), (), prefill="#Answer:", continuations=("Blurry",))
+    if error is None:
+        (response,) = model.answer([request])
+        assert [(loss.total, loss.tokens) for loss in response.losses] == [(0.75, 2)]
+    elif "separated" in error or "returns no" in error:
+        with pytest.raises(ModelError, match=error):
+            list(model.answer([request]))
+    else:
+        (response,) = model.answer([request])
+        assert_error(response, error)

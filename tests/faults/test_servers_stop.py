@@ -12,7 +12,7 @@ from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.providers import NO_TEMPERATURE
 from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.fault import fault, rows
-from tests.faults.server_answers import GOOD, scored
+from tests.faults.helpers import GOOD, scored
 
 STOPS = "one request is sent, and the run stops with the reason and the option that helps, if there is one"
 FIVE = "after five requests the run stops, and the error names the option that helps"

@@ -8,15 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import StoreError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Request, Response
+from tests.evaluators.command_line import invoke
 from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, rows
 
@@ -379,10 +378,10 @@ def test_the_command_that_removes_what_cannot_be_read():
     fill(responses.default_path(), 3)
     with ResponseStore.open() as store:
         store._connection.execute("UPDATE responses SET value = x'7b', model = x'00' WHERE key = ?", keys(1))
-    done = CliRunner().invoke(app, ["store", "info"])
+    done = invoke("store", "info")
     assert done.exit_code == 1 and "eyechart store prune --unreadable" in done.output
-    assert "1 answer removed" in CliRunner().invoke(app, ["store", "prune", "--unreadable"]).output
-    assert "2 answers" in CliRunner().invoke(app, ["store", "info"]).output
+    assert "1 answer removed" in invoke("store", "prune", "--unreadable").output
+    assert "2 answers" in invoke("store", "info").output
 
 
 @fault("a store with an edited row is cleared by `eyechart store prune --all`", "all answers are removed")

@@ -1,11 +1,16 @@
-"""Simulates a full disk, and processes that are killed while they write."""
+"""What several families need: a full disk, killed processes, answers of servers, and checks of errors."""
 
+import re
 import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from werkzeug import Response
+
+from eyechart.datasets_scripts.common.errors import EndpointError
 
 _WRITER = """
 import sys, time
@@ -55,3 +60,21 @@ def writing(kind: str, target: Path) -> Iterator[subprocess.Popen[str]]:
             yield child
         finally:
             child.kill()
+
+
+GOOD = {"choices": [{"message": {"content": " B. "}}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+
+
+def body(content, status=200):
+    return Response(content, status, content_type="application/json")
+
+
+def scored(*likeliest):
+    top = [{"token": token, "logprob": value} for token, value in likeliest]
+    return {"choices": [{"message": {"content": ""}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}]}
+
+
+def assert_error(response, reason):
+    """The item has an error of the server with this reason."""
+    assert isinstance(response.error, EndpointError)
+    assert re.search(reason, str(response.error)), response.error
