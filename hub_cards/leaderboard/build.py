@@ -23,37 +23,32 @@ PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rejected result, or a rejected entry."""
+    """A rejected result; `task` and `dataset` are "" if the entire entry, a folder, is rejected."""
 
     entry: str
-    """Its folder."""
     task: str = ""
-    """"" if the entire entry is rejected; then `dataset` is "" too."""
     dataset: str = ""
     reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A result that a newer one of the same model replaced."""
+    """A result that a newer one of the same model, in the entry `by`, replaced."""
 
     model: str
     board: str
     entry: str
     by: str
-    """The entry of the newer result."""
 
 
 @dataclass
 class Outcome:
-    """What was accepted, replaced and rejected."""
+    """What was accepted, replaced and rejected, and each row's notes on how its items differ from those of others."""
 
     accepted: list[BoardRow] = field(default_factory=list)
-    """The rows of the boards."""
     replaced: list[Replacement] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Each row's notes on how its items differ from those of other entries, with board and model."""
 
 
 def build(

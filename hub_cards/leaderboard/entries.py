@@ -168,26 +168,21 @@ def _check_unpacked_size(path: Path) -> None:
     """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size."""
     from pyarrow import ArrowException, parquet
 
+    size = 0
     try:
         with parquet.ParquetFile(path) as file:
             leaves = [file.schema.column(index) for index in range(len(file.schema))]
-            # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
-            groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-            size = sum(group.total_byte_size + 8 * len(leaves) * group.num_rows for group in groups)
         if any(leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" for leaf in leaves):
             raise BadResultsError("a column has fixed-length texts; expected strings", path=path)
-        if size <= MAX_UNPACKED_BYTES:
-            # The stated sizes may be wrong, and count a shared text only once; here shared texts stay packed.
-            texts, size = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"], 0
-            with parquet.ParquetFile(path, read_dictionary=texts) as file:
-                for batch in file.iter_batches(4096, use_threads=False):
-                    size += sum(map(_size, batch.columns))
-                    if size > MAX_UNPACKED_BYTES:
-                        break
+        # The sizes in the footer may be wrong, and count a shared text only once; here shared texts stay packed.
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
+            for batch in file.iter_batches(4096, use_threads=False):
+                size += sum(map(_size, batch.columns))
+                if size > MAX_UNPACKED_BYTES:
+                    raise BadResultsError(f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes", path=path)
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
-    if size > MAX_UNPACKED_BYTES:
-        raise BadResultsError(f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry", path=path)
 
 
 def _size(values: "Array") -> int:

@@ -195,15 +195,13 @@ def _listed(models: Sequence[str]) -> str:
     return ", ".join(models[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _unpaired(one: BoardRow, other: BoardRow) -> float:
-    """The p-value of the difference of two models from their intervals, as if on independent items; nan without them.
-
-    It is conservative for models that are correct on the same items, so withholding predictions gives no advantage.
-    """
-    (a, *first), (b, *second) = (row.board.main.of(row.result.scores or {}) for row in (one, other))
-    if any(not is_number(end) for end in (*first, *second)):
+def _unpaired(first: BoardRow, second: BoardRow) -> float:
+    """The p-value of the difference from the models' intervals, as if on independent items; nan without them."""
+    rows = [row.board.main.of(row.result.scores or {}) for row in (first, second)]
+    if any(not is_number(value) for row in rows for value in row):
         return math.nan
-    # The lower half of the better model's interval faces the upper half of the worse model's.
-    (better, low), (worse, high) = ((a, first[0]), (b, second[1])) if a >= b else ((b, second[0]), (a, first[1]))
+    # The lower half of the better model's interval faces the upper half of the worse model's. This is conservative for
+    # models that are correct on the same items, so withholding predictions gives no advantage.
+    (worse, _, high), (better, low, _) = sorted(rows)
     deviation = math.hypot(better - low, high - worse) / NORMAL
     return float(2 * ndtr(-(better - worse) / deviation)) if deviation > 0 else math.nan
