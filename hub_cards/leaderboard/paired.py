@@ -96,9 +96,8 @@ def _entries(rows: Sequence[BoardRow]) -> list[Parts]:
 def _parts(row: BoardRow) -> Parts:
     """A row's items: one part, or for an average one part for each database."""
     result, run, key = row.result, row.entry.run, row.board.main.score.key
-    datasets = [name.dataset for name in run.tasks if name.task == result.task and name.dataset != AVERAGE]
-    names = sorted(datasets) if result.dataset == AVERAGE else [result.dataset]
-    keys = [next(name for name in run.tasks if name[:2] == (result.task, dataset)) for dataset in names]
+    same = [name for name in run.tasks if (name.task, name.split) == (result.task, result.split)]
+    keys = sorted(name for name in same if name.dataset != AVERAGE and result.dataset in (name.dataset, AVERAGE))
     try:
         parts = {"/".join((*name[:3], key)): items_of(run, name) for name in keys}
     except DataError:

@@ -40,7 +40,7 @@ class Outcomes:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found: dict[tuple[str, str, str], str] = {}
+        self.outcomes: dict[tuple[str, str, str], str] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
@@ -54,20 +54,20 @@ class Outcomes:
         for name, value in report.user_properties:
             if name == "fault":
                 family, done, expected = value
-                before = self.found.get((family, done, expected), "passed")
+                before = self.outcomes.get((family, done, expected), "passed")
                 now = {"passed": "passed", "skipped": "skipped here", "failed": "**failed**"}[report.outcome]
-                self.found[family, done, expected] = before if now == "passed" else now
+                self.outcomes[family, done, expected] = before if now == "passed" else now
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if not hasattr(session.config, "workerinput"):
-            self.path.write_text(table(self.found), encoding="utf-8")
+            self.path.write_text(table(self.outcomes), encoding="utf-8")
 
 
-def table(found: Mapping[tuple[str, str, str], str]) -> str:
+def table(outcomes: Mapping[tuple[str, str, str], str]) -> str:
     """The list as a document, with one table per family."""
-    parts = [HEAD.format(count=len(found))]
-    for family in sorted({family for family, _, _ in found}):
-        rows = sorted((done, expected, outcome) for (of, done, expected), outcome in found.items() if of == family)
+    parts = [HEAD.format(count=len(outcomes))]
+    for family in sorted({family for family, _, _ in outcomes}):
+        rows = sorted((done, expected, outcome) for (of, done, expected), outcome in outcomes.items() if of == family)
         lines = [f"| {_cell(done)} | {_cell(expected)} | {outcome} |" for done, expected, outcome in rows]
         parts.append(
             "\n".join([f"\n## {family}\n", "| fault | expected behaviour | outcome |", "|---|---|---|", *lines, ""])

@@ -227,8 +227,8 @@ SHOWN = "it is shown as plain text, with control characters escaped"
 def test_terminal(text, shown):
     to = io.StringIO()
     console = Console(file=to, width=240, force_terminal=True, color_system=None)
-    found = evaluated(model=text, scores=ACCURACY | {"by_concern": {text: ACCURACY}})
-    print_screen(console, [found], [FailedTask(task=text, dataset=text, error=text)])
+    result = evaluated(model=text, scores=ACCURACY | {"by_concern": {text: ACCURACY}})
+    print_screen(console, [result], [FailedTask(task=text, dataset=text, error=text)])
     lines = [line.rstrip() for line in to.getvalue().splitlines()]
     assert lines[0].startswith(f"{shown} on llvisionqa")
     assert any(line.startswith(f"  {shown} ") for line in lines)

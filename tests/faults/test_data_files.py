@@ -72,8 +72,8 @@ def book(*lines, change=lambda text: text):
     for cells in lines:
         workbook.active.append(cells)
     workbook.save(file)
-    with zipfile.ZipFile(file) as whole:
-        parts = {name: whole.read(name).decode() for name in whole.namelist()}
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed:
         for name, text in parts.items():
             changed.writestr(name, change(text) if name.endswith("sheet1.xml") else text)

@@ -107,12 +107,12 @@ def finish(child):
 
 def lines(folder, out):
     """The requested ids and the answered ids, in order."""
-    found = {"asked": [], "got": []}
+    logged = {"asked": [], "got": []}
     path = folder / f"{out}.log"
     for line in path.read_text().splitlines() if path.exists() else ():
         what, _, id = line.partition(" ")
-        found[what].append(id)
-    return found
+        logged[what].append(id)
+    return logged
 
 
 def stored(folder, copy):
@@ -126,9 +126,9 @@ def stored(folder, copy):
     ids = {request.id: key for request, key in zip(requests, keys, strict=True)}
     with ResponseStore.open(copy / "responses.sqlite") as store:
         store.check()
-        found = store.get(ids.values())
+        logged = store.get(ids.values())
     shutil.rmtree(copy)
-    return {id for id, key in ids.items() if key in found}
+    return {id for id, key in ids.items() if key in logged}
 
 
 @pytest.mark.slow

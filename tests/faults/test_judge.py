@@ -46,9 +46,9 @@ def score(judge, n=4):
 )
 def test_a_permanent_fault_ends_the_scoring(script, judge, answer, error, reason):
     script.say(answer)
-    gone = EndpointJudge(JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0)))
+    unreachable = EndpointJudge(JudgeOptions("judge", EndpointOptions("http://127.0.0.1:9/v1", max_retries=0)))
     with pytest.raises(error, match=f"the judge 'judge' cannot be asked: .*{reason}"):
-        score(judge() if answer else gone)
+        score(judge() if answer else unreachable)
 
 
 @fault(
@@ -56,9 +56,9 @@ def test_a_permanent_fault_ends_the_scoring(script, judge, answer, error, reason
 )
 def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
     script.say(refusal(401))
-    whole = judge()
+    shared = judge()
     for _ in range(2):
-        task = whole.for_task()
+        task = shared.for_task()
         for _ in range(2):
             with pytest.raises(ModelError, match="answered 401"):
                 task.ask_all(CONVERSATIONS, 1)
@@ -75,9 +75,9 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
     with pytest.warns(LostRoundsWarning, match="gave no reply in 15 rounds; the first reason: .*gone"):
         replies = asked.ask_all(CONVERSATIONS, 5)
     assert replies == [["Score: 2"] * 5] * 3 + [[None] * 5] * 3 and len(script.bodies) == 4
-    told = asked.settings()
-    assert (told["lost_rounds"], told["incomplete"], told["replies"]) == (15, True, 15)
-    assert "cannot be asked" in told["reason"] and "answered 401: gone" in told["reason"]
+    settings = asked.settings()
+    assert (settings["lost_rounds"], settings["incomplete"], settings["replies"]) == (15, True, 15)
+    assert "cannot be asked" in settings["reason"] and "answered 401: gone" in settings["reason"]
     with pytest.warns(LostRoundsWarning):
         assert asked.ask_all(CONVERSATIONS[3:], 5) == [[None] * 5] * 3
     assert len(script.bodies) == 4, "what has stopped is not tried again in this task"
@@ -165,9 +165,9 @@ def caveats(judge, questions):
 def test_unfinished_reasoning(script, judge, questions):
     script.say(always("<think>Let me see"))
     done, text = caveats(judge(max_tokens=32), questions)
-    told = done.settings["judge"]
-    assert not done.complete and told["incomplete"] and told["lost_rounds"] == 0
-    assert told["reason"] == "no usable reply in any round for 6 of the texts put to the judge"
+    settings = done.settings["judge"]
+    assert not done.complete and settings["incomplete"] and settings["lost_rounds"] == 0
+    assert settings["reason"] == "no usable reply in any round for 6 of the texts put to the judge"
     assert (
         "The judge judge gave no usable reply in 30 of 30 rounds (30 cut off). A judge that reasons first needs" in text
     )
@@ -244,8 +244,8 @@ def test_counts_of_tokens_that_cannot_be_true(script, judge, usage):
     with pytest.warns(LostRoundsWarning, match="might exceed the limit"):
         asked.ask_all(conversations, 4)
     assert len(script.bodies) == 3
-    told = asked.settings()
-    assert (told["cost"], told["requests_without_usage"]) == (3 * (100 + 4 * 16), 3)
+    settings = asked.settings()
+    assert (settings["cost"], settings["requests_without_usage"]) == (3 * (100 + 4 * 16), 3)
 
 
 @fault("a judge's server reports the tokens of the reply and of the reasoning", "they are counted as reported")

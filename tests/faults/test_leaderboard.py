@@ -50,7 +50,7 @@ def file(content):
     return lambda folder: hand_in(folder, "bad", []).write_text(content, encoding="latin-1")
 
 
-def one(**changes):
+def task(**changes):
     """The text of a results file of one task, with some fields changed."""
     return json.dumps(results_file([result_on(PERCEPTION, "a", 0.4) | changes]))
 
@@ -101,12 +101,12 @@ def sparse(path):
         ("results with 100,000 nested lists", file("[" * 100_000), "cannot be read as results"),
         ("a result without fields", file('{"schema": 1, "environment": {}, "tasks": [{}]}'), "field required"),
         ("results without a task", file(json.dumps(results_file([]))), "no finished task in it"),
-        ("an unknown task with a name of 10,000 characters", file(one(task="x" * 10_000)), "no board for the task"),
-        ("a dataset without a board for its task", file(one(dataset="spaq")), "no board for the task"),
-        ("NaN as the headline score", file(one().replace("0.4,", "NaN,")), "the ranking score, is missing"),
-        ("1e999 as the headline score", file(one().replace("0.4,", "1e999,")), "the ranking score, is missing"),
-        ("a negative accuracy", file(one().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
-        ("a lone surrogate in a name", file(one(model="a\ud800")), "cannot be read as results"),
+        ("an unknown task with a name of 10,000 characters", file(task(task="x" * 10_000)), "no board for the task"),
+        ("a dataset without a board for its task", file(task(dataset="spaq")), "no board for the task"),
+        ("NaN as the headline score", file(task().replace("0.4,", "NaN,")), "the ranking score, is missing"),
+        ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the ranking score, is missing"),
+        ("a negative accuracy", file(task().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
+        ("a lone surrogate in a name", file(task(model="a\ud800")), "cannot be read as results"),
         ("a run with a date in year 1, east of Greenwich", started("0001-01-01T00:00:00+14:00"), "expected a time"),
         ("a run without a start time", started(None), "is None; expected a time with time zone"),
         ("a run with an invalid start time", started("yesterday"), "environment.started is 'yesterday'"),
@@ -147,8 +147,8 @@ def sparse(path):
 )
 def test_rejected(folder, models, make, reason):
     make(folder)
-    found, rejected = models()
-    assert (found, list(rejected)) == ({"org/good"}, ["bad"]) and reason in rejected["bad"]
+    accepted, rejected = models()
+    assert (accepted, list(rejected)) == ({"org/good"}, ["bad"]) and reason in rejected["bad"]
     assert rejected["bad"].isascii() and rejected["bad"].isprintable() and len(rejected["bad"]) < 2000
 
 
@@ -161,8 +161,8 @@ def test_names_as_text(folder, models, tmp_path):
         "org/..",
         "a'\"`&",
     ]
-    for place, name in enumerate(names):
-        hand_in(folder, f"{place}", [result_on(PERCEPTION, name)])
+    for number, name in enumerate(names):
+        hand_in(folder, f"{number}", [result_on(PERCEPTION, name)])
     assert models() == ({"org/good", *names}, {})
     board = json.loads((tmp_path / "space" / "results" / "boards" / "q_bench-perception.json").read_text())
     assert all(not {"model_url", "is_on_hub"} & row.keys() for row in board["rows"] if row["model"] != "org/good")
@@ -194,8 +194,8 @@ def test_addresses_in_plain_form():
 def test_huge_results(folder, models, monkeypatch):
     monkeypatch.setattr(entries, "MAX_BYTES", 20_000)
     hand_in(folder, "huge", [result_on(PERCEPTION, "a") | {"note": "x" * 20_000}])
-    found, rejected = models()
-    assert found == {"org/good"} and "at most 20,000 are allowed in an entry" in rejected["huge"]
+    accepted, rejected = models()
+    assert accepted == {"org/good"} and "at most 20,000 are allowed in an entry" in rejected["huge"]
 
 
 @fault("an entry is 1,500 nested folders", "it is skipped; other entries are kept")
@@ -269,7 +269,7 @@ LONG = "x" * 50_000
 
 def distinct(path):
     """Texts whose size the footer declares."""
-    texts = [f"{place}{LONG}" for place in range(600)]
+    texts = [f"{number}{LONG}" for number in range(600)]
     parquet.write_table(pyarrow.table({"text": texts}), path, compression="zstd", use_dictionary=False)
 
 
@@ -325,8 +325,8 @@ def test_predictions_that_unpack_to_more(folder, models, monkeypatch, write, rea
     monkeypatch.setattr(entries, "MAX_UNPACKED_BYTES", 20_000_000)
     predictions(write)(folder)
     assert (folder / "bad" / "predictions.parquet").stat().st_size < 2_000_000
-    found, rejected = models()
-    assert found == {"org/good"} and reason in rejected["bad"]
+    accepted, rejected = models()
+    assert accepted == {"org/good"} and reason in rejected["bad"]
 
 
 DAMAGE = """
@@ -351,9 +351,9 @@ for _ in range(300):
 
 @fault("300 prediction files with two corrupted bytes each", "each is read or refused; the process never crashes")
 def test_bytes_that_changed(tmp_path):
-    place = hand_in(tmp_path, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet")
+    file = hand_in(tmp_path, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet")
     names = ("task", "dataset", "split", "id", "pass", "text")
-    parquet.write_table(pyarrow.table({name: [name] * 50 for name in names}), place)
+    parquet.write_table(pyarrow.table({name: [name] * 50 for name in names}), file)
     # In a process of its own: pyarrow may end it.
-    done = subprocess.run([sys.executable, "-c", DAMAGE, place.parent], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", DAMAGE, file.parent], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -53,22 +53,22 @@ def scores(predicted, opinions):
 )
 def test_scores_at_the_ends_of_the_range_of_numbers(of_predictions, of_opinions):
     predicted, opinions = PREDICTED / np.abs(PREDICTED).max(), OPINIONS / np.abs(OPINIONS).max()
-    usual, found = scores(predicted, opinions), scores(predicted * of_predictions, opinions * of_opinions)
+    usual, scored = scores(predicted, opinions), scores(predicted * of_predictions, opinions * of_opinions)
     for name in ("srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95"):
-        assert found[name] == pytest.approx(usual[name], abs=1e-6)
-    assert found["rmse_fitted"] / of_opinions == pytest.approx(usual["rmse_fitted"], rel=1e-6)
+        assert scored[name] == pytest.approx(usual[name], abs=1e-6)
+    assert scored["rmse_fitted"] / of_opinions == pytest.approx(usual["rmse_fitted"], rel=1e-6)
 
 
 @fault("one of forty predicted scores is 1e308", "correlations and intervals are defined")
 def test_one_score_is_enormous():
-    found = scores(np.append(PREDICTED[1:], 1e308), OPINIONS)
-    assert all(map(math.isfinite, [found["srcc"], found["plcc"], *found["srcc_ci95"], *found["plcc_ci95"]]))
+    scored = scores(np.append(PREDICTED[1:], 1e308), OPINIONS)
+    assert all(map(math.isfinite, [scored["srcc"], scored["plcc"], *scored["srcc_ci95"], *scored["plcc_ci95"]]))
 
 
 @fault("opinion scores near 1e15 differ by less than the rounding error", "the fit and its interval are defined")
 def test_scores_that_differ_by_little():
-    found = scores(1e15 + np.round(3 * PREDICTED), OPINIONS)
-    assert found["plcc"] > 0.8 and math.isfinite(found["rmse_fitted"]) and math.isfinite(found["plcc_ci95"][0])
+    scored = scores(1e15 + np.round(3 * PREDICTED), OPINIONS)
+    assert scored["plcc"] > 0.8 and math.isfinite(scored["rmse_fitted"]) and math.isfinite(scored["plcc_ci95"][0])
 
 
 @fault("opinion scores of a pair are 1e308 and -1e308", "the first image counts as better; no overflow occurs")
@@ -93,9 +93,9 @@ UNDEFINED = "the scores are nan, and a warning says why"
 def test_scores_that_are_undefined(predicted, opinions, reason):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = scores(predicted, opinions)
-    assert {one.category for one in caught} == {UndefinedScoreWarning} and reason in str(caught[0].message)
-    assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
+        scored = scores(predicted, opinions)
+    assert {warning.category for warning in caught} == {UndefinedScoreWarning} and reason in str(caught[0].message)
+    assert all(math.isnan(scored[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
 
 
 NAMES_ROW = "it is refused; the message names the argument and the row"

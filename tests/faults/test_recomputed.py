@@ -11,7 +11,7 @@ from tests.faults.fault import rows
 from tests.hub_cards.test_recomputing import PERCEPTION, WHOLE, changed, checks, evaluated, put, swap_answer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-KINDS = [one for one in WHOLE if one[1] in ("llvisionqa", "lldescribe", "spaq", "two_afc")]
+KINDS = [text for text in WHOLE if text[1] in ("llvisionqa", "lldescribe", "spaq", "two_afc")]
 NAMED = "the reason names the score and the recomputed value"
 UNSCORED = "the result is rejected because its predictions cannot be scored"
 MARKED = "the reason names the item and the recomputed value"
@@ -35,9 +35,9 @@ def mark_right(rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def four_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with one task for each kind of data."""
-    return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*one) for one in KINDS])
+    return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*text) for text in KINDS])
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *rows(MARKED, ("a wrong reply is marked as right", None, mark_right, "item 'dev-mini")),
     ],
 )
-def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: str) -> None:
-    (check,) = checks(changed(whole, tmp_path / "run", results, rows), task=PERCEPTION).values()
+def test_changed(four_tasks: Path, tmp_path: Path, results: Any, rows: Any, reason: str) -> None:
+    (check,) = checks(changed(four_tasks, tmp_path / "run", results, rows), task=PERCEPTION).values()
     discrepancies = check.discrepancies
-    assert any(reason in one for one in discrepancies), discrepancies
-    assert all(len(one) < 400 for one in discrepancies) and len(discrepancies) <= 6
+    assert any(reason in text for text in discrepancies), discrepancies
+    assert all(len(text) < 400 for text in discrepancies) and len(discrepancies) <= 6
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_changed(whole: Path, tmp_path: Path, results: Any, rows: Any, reason: s
         ("changed images of a pair", "two_afc/fine_mos", "first_id", "x", "has images or opinion scores"),
     ),
 )
-def test_other_items(whole: Path, tmp_path: Path, task: str, column: str, value: Any, reason: str) -> None:
+def test_other_items(four_tasks: Path, tmp_path: Path, task: str, column: str, value: Any, reason: str) -> None:
     def change(rows: list[dict[str, Any]]) -> None:
         next(row for row in rows if row["task"] == task)[column] = value
 
     folders = {name: str(mini.release(name)) for _, name in KINDS}
-    (check,) = checks(changed(whole, tmp_path / "run", None, change), folders, task).values()
-    assert any(reason in one for one in check.discrepancies), check
+    (check,) = checks(changed(four_tasks, tmp_path / "run", None, change), folders, task).values()
+    assert any(reason in text for text in check.discrepancies), check

@@ -247,7 +247,7 @@ def prompt_of(*tokens):
 def said(*tokens):
     """A server's reply with these tokens: (text, log-probability)."""
     places = [{"token": token, "logprob": value} for token, value in tokens]
-    content = [{**place, "top_logprobs": [place]} for place in places]
+    content = [{**entry, "top_logprobs": [entry]} for entry in places]
     message = {"content": "".join(token for token, _ in tokens)}
     return {"choices": [{"message": message, "logprobs": {"content": content}}]}
 

@@ -367,10 +367,10 @@ def test_an_answer_that_is_empty(path):
 
     with ResponseStore.open(path) as store:
         backend = StoredBackend(Known(answer), store)
-        assert [found.text for found in backend.answer([Request("x", ("?",), ())])] == ["B"]
+        assert [response.text for response in backend.answer([Request("x", ("?",), ())])] == ["B"]
         store._connection.execute("UPDATE responses SET value = '{}'")
-        (found,) = backend.answer([Request("x", ("?",), ())])
-        assert (found.text, found.stored) == ("B", False)
+        (response,) = backend.answer([Request("x", ("?",), ())])
+        assert (response.text, response.stored) == ("B", False)
 
 
 @fault("answers in edited rows are removed with `eyechart store prune --unreadable`", "the other answers are kept")

@@ -94,10 +94,10 @@ def test_replaced_weights_are_another_model(weights, name, change, fingerprint):
 def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
     folder, _ = weights()
     before = files_digest(folder)
-    (kept,) = (tmp_path / "home" / "file_digests").iterdir()
-    whole = kept.read_text()
-    kept.write_text(whole[:-1])
-    assert files_digest(folder) == before and kept.read_text() == whole
+    (cached,) = (tmp_path / "home" / "file_digests").iterdir()
+    content = cached.read_text()
+    cached.write_text(content[:-1])
+    assert files_digest(folder) == before and cached.read_text() == content
 
 
 @fault(
@@ -117,9 +117,9 @@ def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
     digest = hashlib.file_digest
 
     def changing(opened, algorithm):
-        found = digest(opened, algorithm)
+        digest_now = digest(opened, algorithm)
         overwrite(file)
-        return found
+        return digest_now
 
     monkeypatch.setattr(hashlib, "file_digest", changing)
     before = files_digest(folder)

@@ -83,10 +83,10 @@ def test_a_data_set(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DATASET_CARDS, ids=name)
 def test_a_data_set_says_since_when_what_is_public_and_from_where(path: Path) -> None:
-    told = path.read_text(encoding="utf-8").partition("### What is public\n")[2].partition("### ")[0]
-    assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|release date unknown", told) and "https://" in told
+    section = path.read_text(encoding="utf-8").partition("### What is public\n")[2].partition("### ")[0]
+    assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|release date unknown", section) and "https://" in section
     private = set(DATASETS[path.stem].private)
-    assert not private or "private" in told or "No file with answers" in told
+    assert not private or "private" in section or "No file with answers" in section
 
 
 @pytest.mark.parametrize("path", SPACES, ids=name)

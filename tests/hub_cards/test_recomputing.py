@@ -53,24 +53,24 @@ def rate(messages: Any, words: Any) -> dict[str, float]:
 
 
 def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
-    own = evaluator(task)
+    bound = evaluator(task)
     request = DataRequest(dataset=dataset, data_dir=mini.release(dataset), limit=limit)
-    loaded = load_data(own.definition, request)
-    answer = rate if own.protocol.output_type is OutputType.LOGITS else say
-    return own.run(FunctionBackend(answer), loaded)
+    loaded = load_data(bound.definition, request)
+    answer = rate if bound.protocol.output_type is OutputType.LOGITS else say
+    return bound.run(FunctionBackend(answer), loaded)
 
 
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
-    made = [evaluated(task.name, name, 12) for task in TASKS for name in task.data.default_datasets]
-    return write(tmp_path_factory.mktemp("every") / "run", with_averages(made))
+    results = [evaluated(task.name, name, 12) for task in TASKS for name in task.data.default_datasets]
+    return write(tmp_path_factory.mktemp("every") / "run", with_averages(results))
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one task of each kind on all its data."""
-    return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*one) for one in WHOLE])
+    return write(tmp_path_factory.mktemp("whole") / "run", [evaluated(*names) for names in WHOLE])
 
 
 def checks(run: Path, data_dirs: dict[str, str] | None = None, task: str = "") -> dict[str, Check]:
@@ -113,39 +113,39 @@ def swap_answer(rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.slow
 def test_every_score_of_a_genuine_run_is_computed_again(every_task: Path) -> None:
-    found = checks(every_task)
-    assert {name.split()[0] for name in found} == {task.name for task in TASKS}
-    assert "q_bench/assessment average" in found and len(found) == len(TASKS) + len(DATABASES)
-    assert {name: check for name, check in found.items() if check != Check()} == {}
+    outcomes = checks(every_task)
+    assert {name.split()[0] for name in outcomes} == {task.name for task in TASKS}
+    assert "q_bench/assessment average" in outcomes and len(outcomes) == len(TASKS) + len(DATABASES)
+    assert {name: check for name, check in outcomes.items() if check != Check()} == {}
 
 
-def test_a_release_at_hand_is_compared_with(whole: Path) -> None:
+def test_a_release_at_hand_is_compared_with(six_tasks: Path) -> None:
     folders = {name: str(mini.release(name)) for _, name in WHOLE}
-    assert set(checks(whole, folders).values()) == {Check(release=True)}
-    assert checks(whole, {"": folders["spaq"]} | folders) == checks(whole, folders)
+    assert set(checks(six_tasks, folders).values()) == {Check(release=True)}
+    assert checks(six_tasks, {"": folders["spaq"]} | folders) == checks(six_tasks, folders)
     with pytest.raises(UsageError, match=r"--data-dir llvisionqa=.* does not contain the release"):
-        checks(whole, {"": folders["spaq"]})
+        checks(six_tasks, {"": folders["spaq"]})
 
 
-def test_without_predictions_nothing_is_computed(whole: Path, tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text((whole / "results.json").read_text())
+def test_without_predictions_nothing_is_computed(six_tasks: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text((six_tasks / "results.json").read_text())
     assert set(checks(tmp_path).values()) == {Check(unchecked=NO_PREDICTIONS)}
 
 
-def test_a_judges_scores_are_taken_as_stored(whole: Path, tmp_path: Path) -> None:
+def test_a_judges_scores_are_taken_as_stored(six_tasks: Path, tmp_path: Path) -> None:
     def name_judge(task: dict[str, Any]) -> None:
         task["settings"]["judge"] = {"name": "some-judge"}
         task["scores"]["judge"] = "some-judge"
 
-    (check,) = checks(changed(whole, tmp_path / "run", name_judge), task=PERCEPTION).values()
+    (check,) = checks(changed(six_tasks, tmp_path / "run", name_judge), task=PERCEPTION).values()
     assert check.unchecked == JUDGED
 
 
 @pytest.mark.parametrize(
     "change", [lambda scores: scores.pop("fit_parameters"), lambda scores: scores.update(fit_parameters=[1.0] * 4)]
 )
-def test_parameters_of_a_fit_are_no_score(whole: Path, tmp_path: Path, change: Change) -> None:
-    run = changed(whole, tmp_path / "run")
+def test_parameters_of_a_fit_are_no_score(six_tasks: Path, tmp_path: Path, change: Change) -> None:
+    run = changed(six_tasks, tmp_path / "run")
     content = json.loads((run / "results.json").read_text())
     (assessment,) = [task for task in content["tasks"] if task["task"] == "q_bench/assessment"]
     assert len(assessment["scores"]["fit_parameters"]) == 4

@@ -79,16 +79,16 @@ def without_intervals(value: Any) -> Any:
     """Scores, overall and by group, without what depends on which questions share an image: intervals, and chance."""
     if isinstance(value, dict):
         dependent = ("intervals", "spread_by_chance")
-        kept = {key: entry for key, entry in value.items() if key not in dependent and not key.endswith("_ci95")}
-        return {key: without_intervals(entry) for key, entry in kept.items()}
+        independent = {key: entry for key, entry in value.items() if key not in dependent and not key.endswith("_ci95")}
+        return {key: without_intervals(entry) for key, entry in independent.items()}
     return value
 
 
 def reply(messages: list[dict[str, Any]]) -> str:
     """Replies that name an option or not, the same whenever the same is asked."""
-    place = hashlib.sha256(json.dumps(messages, default=lambda _: "image").encode()).digest()[0]
+    number = hashlib.sha256(json.dumps(messages, default=lambda _: "image").encode()).digest()[0]
     known = ("A", "B", "The answer is A.", "C", "I cannot tell: Ü", "", "=It is dark and blurry, of poor quality.")
-    return known[place % len(known)]
+    return known[number % len(known)]
 
 
 def evaluated(task: str, release: Path, limit: int | None = None, **settings: Any) -> TaskResult:
@@ -97,8 +97,8 @@ def evaluated(task: str, release: Path, limit: int | None = None, **settings: An
     return bound.run(bound.prepare_pipeline(reply), loaded)
 
 
-def write(folder: Path, made: TaskResult) -> Path:
-    write_run(folder, collect([made], [], "2026-11-21T10:00:00+00:00"), [made])
+def write(folder: Path, result: TaskResult) -> Path:
+    write_run(folder, collect([result], [], "2026-11-21T10:00:00+00:00"), [result])
     return folder
 
 

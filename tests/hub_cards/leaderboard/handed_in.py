@@ -38,8 +38,8 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         scores |= {name: round(score, 6) for name in AVERAGED_SCORES}
     if board.dataset == AVERAGE:
         names = board.settings["databases"][0]
-        own = {name: result_on(board_named(f"{board.name}/{name}"), model, score)["scores"] for name in names}
-        scores |= mean_scores(own)
+        databases = {name: result_on(board_named(f"{board.name}/{name}"), model, score)["scores"] for name in names}
+        scores |= mean_scores(databases)
     settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
     for name, allowed in board.settings.items():
         put(settings, tuple(name.split(".")), allowed[0])

@@ -19,8 +19,8 @@ def enlarge(
     row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "unchecked"}
     key = "cells" if "cells" in row else "values"
     rows, parts = [], []
-    for place in range(models):
-        name = f"organisation-{place % 40:02}/vision-language-{place:03}-instruct"
+    for index in range(models):
+        name = f"organisation-{index % 40:02}/vision-language-{index:03}-instruct"
         # Of a score in percent, as self-awareness is, the overview says where it ends.
         ends = [column.get("high", 1.0) for column in view["columns"]]
         about = {"license": "cc-by-nc-4.0", "parameters": 8_292_166_656}

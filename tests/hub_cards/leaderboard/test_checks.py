@@ -66,8 +66,8 @@ def test_what_does_not_fit_is_named_with_what_would(board, keys, value, reason):
     result = result_on(board, "some/model")
     put(result, tuple(keys.split(".")), value)
     reasons = reasons_for(board, result)
-    assert any(reason in one for one in reasons), reasons
-    assert all(len(one) < 400 for one in reasons)
+    assert any(reason in text for text in reasons), reasons
+    assert all(len(text) < 400 for text in reasons)
 
 
 def test_all_reasons_are_given_at_once():

@@ -20,9 +20,9 @@ from eyechart.hub_cards.leaderboard.entries import Links
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PAGE = (resources.files("eyechart.hub_cards") / "leaderboard" / "page" / "index.html").read_text(encoding="utf-8")
-CODE = [html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r"<code>(.*?)</code>", PAGE)]
+CODE = [html.unescape(re.sub("<.*?>", "", code)) for code in re.findall(r"<code>(.*?)</code>", PAGE)]
 RUN, BUILD, SERVE = (
-    shlex.split(re.sub("<.*?>", "", one)) for one in re.findall(r"<pre.*?><code>(.*?)</code></pre>", PAGE)
+    shlex.split(re.sub("<.*?>", "", code)) for code in re.findall(r"<pre.*?><code>(.*?)</code></pre>", PAGE)
 )
 
 
@@ -52,7 +52,7 @@ def test_the_second_command_checks_what_the_first_wrote_and_the_third_shows_it(t
     monkeypatch.chdir(tmp_path)
     entry = RUN[RUN.index("--out") + 1]
     path = hand_in(tmp_path, entry, [result_on(board_named("mmbench/en"), "OWNER/MODEL")])
-    (links,) = [one for one in CODE if one.startswith("{")]
+    (links,) = [code for code in CODE if code.startswith("{")]
     path.with_name("links.json").write_text(links.replace("\N{HORIZONTAL ELLIPSIS}", "example.org/"))
     assert set(json.loads(links)) == set(Links.model_fields)
     assert BUILD[0] == "eyechart"

@@ -24,15 +24,15 @@ from tests.hub_cards.leaderboard.handed_in import board_named, put
 
 
 def board_rows(root: Path, board: str, runs: dict[str, Any], without: tuple[str, ...] = ()) -> list[BoardRow]:
-    found = []
+    paired = []
     for name, run in runs.items():
         folder = write(root / name, run if isinstance(run, list) else [run])
         if name in without:
             (folder / "predictions.parquet").unlink()
         entry = read_entry(folder, root)
         result = entry.run.results.tasks[0]
-        found.append(BoardRow(board_named(board), result, entry, datetime.datetime.now(datetime.UTC), Check()))
-    return found
+        paired.append(BoardRow(board_named(board), result, entry, datetime.datetime.now(datetime.UTC), Check()))
+    return paired
 
 
 def answers(**changes: str) -> dict[str, Any]:
@@ -42,16 +42,16 @@ def answers(**changes: str) -> dict[str, Any]:
 def test_models_with_the_same_mistakes_are_told_apart_where_intervals_overlap(tmp_path: Path) -> None:
     # Ten more items right, and none wrong that the other has right: intervals of 80 and 90 of 100 overlap.
     rows = board_rows(tmp_path, "q_bench/perception", answers(also="1" * 80 + "0" * 20, poor="1" * 79 + "0" * 21))
-    found = paired_tests(rows).p_values
-    assert found[0, 1] == pytest.approx(2 * stats.binomtest(10, 10).pvalue)
+    paired = paired_tests(rows).p_values
+    assert paired[0, 1] == pytest.approx(2 * stats.binomtest(10, 10).pvalue)
     scores = [[0.9, 0.826, 0.945], [0.8, 0.711, 0.867], [0.79, 0.7, 0.858]]
-    assert ranks_of([value for value, *_ in scores], rows[0].board.main, found) == [1, 2, 2]
+    assert ranks_of([value for value, *_ in scores], rows[0].board.main, paired) == [1, 2, 2]
     assert ranks_of([value for value, *_ in scores[:2]], rows[0].board.main) == [1, 2]
 
 
 def test_entries_without_answers_have_no_test(tmp_path: Path) -> None:
-    found = paired_tests(board_rows(tmp_path, "q_bench/perception", answers(), without=("also",))).p_values
-    assert np.isnan(found[1]).all() and np.isnan(found[:, 1]).all() and found[0, 2] < 1e-9
+    paired = paired_tests(board_rows(tmp_path, "q_bench/perception", answers(), without=("also",))).p_values
+    assert np.isnan(paired[1]).all() and np.isnan(paired[:, 1]).all() and paired[0, 2] < 1e-9
 
 
 def noisy(**noise: float) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def noisy(**noise: float) -> dict[str, Any]:
     rng = np.random.default_rng(1)
     human = np.arange(60.0)
     return {
-        name: qualities(np.column_stack([human + rng.normal(0, own, 60), np.zeros(60)]).tolist(), human, model=name)
-        for name, own in noise.items()
+        name: qualities(np.column_stack([human + rng.normal(0, marked, 60), np.zeros(60)]).tolist(), human, model=name)
+        for name, marked in noise.items()
     }
 
 
@@ -84,42 +84,42 @@ def judged(**shares: float) -> dict[str, Any]:
 )
 def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, runs: dict[str, Any]) -> None:
     # A second task of each run, whose tests have no part in this ranking.
-    own = {name: choices("1100", model=name, task="own") for name in runs}
-    made = {name: [run.model_copy(update={"model": name}), own[name]] for name, run in runs.items()}
-    rows = board_rows(tmp_path, board, made)
-    ranking = compare_many([tmp_path / name for name in made]).rankings[0]
+    marked = {name: choices("1100", model=name, task="own") for name in runs}
+    results = {name: [run.model_copy(update={"model": name}), marked[name]] for name, run in runs.items()}
+    rows = board_rows(tmp_path, board, results)
+    ranking = compare_many([tmp_path / name for name in results]).rankings[0]
     for row in rows:
-        (score,) = [one.score for one in ranking.runs if one.run == row.result.model]
+        (score,) = [first.score for first in ranking.runs if first.run == row.result.model]
         put(row.result.scores, row.board.main.name.split("."), score)
     written = {row["model"]: row for row in written_board(rows, tmp_path / "out")}
-    assert {name: row["rank"] for name, row in written.items()} == {one.run: one.place for one in ranking.runs}
+    assert {name: row["rank"] for name, row in written.items()} == {first.run: first.place for first in ranking.runs}
     pairs = len(runs) * (len(runs) - 1) // 2
     assert ranking.tests == pairs and all(row["tests"] == pairs for row in written.values())
     assert paired_tests(rows).p_values[np.triu_indices(len(rows), 1)] == pytest.approx(
-        holm([one.p_value for one in headline_tests(tmp_path, made, ranking)])
+        holm([first.p_value for first in headline_tests(tmp_path, results, ranking)])
     )
 
 
 def headline_tests(root: Path, runs: dict[str, Any], ranking: Ranking) -> list[Difference]:
     return [
-        one
+        first
         for pair in compare_many([root / name for name in runs]).pairs
-        for one in pair.differences
-        if (one.title, one.key) == (ranking.title, ranking.key)
+        for first in pair.differences
+        if (first.title, first.key) == (ranking.title, ranking.key)
     ]
 
 
 def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
     said = write_boards(rows, out)
-    found = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
-    rows_of = [(row["model"], note) for row in found["rows"] for _, note in row.get("test_notes", [])]
+    paired = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
+    rows_of = [(row["model"], note) for row in paired["rows"] for _, note in row.get("test_notes", [])]
     assert said == [f"{rows[0].board.name}, {model}: {note}" for model, note in rows_of]
-    return found["rows"]
+    return paired["rows"]
 
 
-def texts(found: PairedTests) -> list[list[str]]:
+def texts(paired: PairedTests) -> list[list[str]]:
     """The notes without their tags."""
-    return [[text for _, text in notes] for notes in found.notes]
+    return [[text for _, text in notes] for notes in paired.notes]
 
 
 def images(of: int = 1) -> list[str]:
@@ -137,62 +137,62 @@ def with_images(**changes: Any) -> dict[str, Any]:
 
 def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path) -> None:
     rows = board_rows(tmp_path, "q_bench/perception", with_images(id="renamed"))
-    found = paired_tests(rows)
+    paired = paired_tests(rows)
     raw = [
-        compare(tmp_path / one, tmp_path / other, common=True).differences[0].p_value
-        for one, other in (("good", "also"), ("good", "poor"), ("also", "poor"))
+        compare(tmp_path / first, tmp_path / second, common=True).differences[0].p_value
+        for first, second in (("good", "also"), ("good", "poor"), ("also", "poor"))
     ]
-    assert found.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
+    assert paired.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
     tested = "paired test on the 99.00 % of the items in common with"
-    assert texts(found) == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
+    assert texts(paired) == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
     assert written_board(rows, tmp_path / "out")[0]["test_notes"]
 
 
 def test_entries_on_other_items_or_with_other_answers_have_no_paired_test(tmp_path: Path) -> None:
     runs = with_images(id="renamed")
     runs["also"].items[0] = replace(runs["also"].items[0], id="other")
-    found = paired_tests(board_rows(tmp_path / "items", "q_bench/perception", runs))
+    paired = paired_tests(board_rows(tmp_path / "items", "q_bench/perception", runs))
     # These results have no interval either.
-    assert np.isnan(found.p_values[0, 1]) and np.isnan(found.p_values[1, 2]) and found.n == 1
-    assert texts(found)[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
+    assert np.isnan(paired.p_values[0, 1]) and np.isnan(paired.p_values[1, 2]) and paired.n == 1
+    assert texts(paired)[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
     runs = with_images(answer="B", label="Fair")
-    found = paired_tests(board_rows(tmp_path / "answers", "q_bench/perception", runs))
-    assert np.isnan(found.p_values[0, 1]) and found.p_values[0, 2] < 0.01
+    paired = paired_tests(board_rows(tmp_path / "answers", "q_bench/perception", runs))
+    assert np.isnan(paired.p_values[0, 1]) and paired.p_values[0, 2] < 0.01
     words = "reference differs from {} for 1 item(s): compared by intervals"
-    assert texts(found) == [[words.format(names)] for names in ("also", "good, poor", "also")]
+    assert texts(paired) == [[words.format(names)] for names in ("also", "good, poor", "also")]
 
 
 def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
     """Ten questions about each image; one entry says that each has an image of its own."""
     marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
-    runs = {name: choices(own, images(of=10), model=name) for name, own in marks.items()}
+    runs = {name: choices(marked, images(of=10), model=name) for name, marked in marks.items()}
     expected = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", runs)).p_values[0, 1]
-    for place in (0, 1):
-        name = list(marks)[place]
+    for index in (0, 1):
+        name = list(marks)[index]
         tampered = runs | {name: choices(marks[name], images(), model=name)}
-        found = paired_tests(board_rows(tmp_path / f"b{place}", "q_bench/perception", tampered))
-        assert found.p_values[0, 1] == expected > 1e-3
-        assert texts(found)[0] == ["groups items by image differently than also: the larger p-value of both counts"]
+        paired = paired_tests(board_rows(tmp_path / f"b{index}", "q_bench/perception", tampered))
+        assert paired.p_values[0, 1] == expected > 1e-3
+        assert texts(paired)[0] == ["groups items by image differently than also: the larger p-value of both counts"]
     # Another name for each image changes nothing.
     renamed = runs | {"also": choices(marks["also"], [f"{name}!" for name in images(of=10)], model="also")}
-    found = paired_tests(board_rows(tmp_path / "c", "q_bench/perception", renamed))
-    assert found.p_values[0, 1] == expected and found.notes == [[], []]
+    paired = paired_tests(board_rows(tmp_path / "c", "q_bench/perception", renamed))
+    assert paired.p_values[0, 1] == expected and paired.notes == [[], []]
 
 
 def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> None:
     marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
-    older = {name: choices(own, model=name) for name, own in marks.items()}
+    older = {name: choices(marked, model=name) for name, marked in marks.items()}
     ((tag, note),) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
     assert (tag, note) == (
         "images unknown",
         "which of 100 of the 100 items share an image is unknown; they count as independent",
     )
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
-    found = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))
-    assert found.notes == [[], [], []]
-    known = {name: choices(own, images(of=10), model=name) for name, own in marks.items()} | {"new": newer["new"]}
+    paired = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))
+    assert paired.notes == [[], [], []]
+    known = {name: choices(marked, images(of=10), model=name) for name, marked in marks.items()} | {"new": newer["new"]}
     assert np.array_equal(
-        found.p_values,
+        paired.p_values,
         paired_tests(board_rows(tmp_path / "c", "q_bench/perception", known)).p_values,
         equal_nan=True,
     )

@@ -20,11 +20,11 @@ def test_every_task_has_its_leaderboard_and_every_leaderboard_a_score(subset: st
         with pytest.raises(UsageError, match="cannot be a benchmark"):
             benchmark(subset, configs)
         return
-    made = benchmark(subset, configs, i_have_the_rights=True)
-    assert set(made) == {"name", "description", "evaluation_framework", "tasks"}
-    ids = [entry["id"] for entry in made["tasks"]]
+    contents = benchmark(subset, configs, i_have_the_rights=True)
+    assert set(contents) == {"name", "description", "evaluation_framework", "tasks"}
+    ids = [entry["id"] for entry in contents["tasks"]]
     assert len(set(ids)) == len(ids) and set(ids) >= {task_id(task.name, task.data.splits[0]) for task in tasks}
-    assert {entry["config"] for entry in made["tasks"]} <= set(configs)
+    assert {entry["config"] for entry in contents["tasks"]} <= set(configs)
     try:
         public = benchmark(subset, configs)["tasks"]
     except UsageError:
@@ -50,9 +50,9 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     command = ["export", "llvisionqa", "--data-dir", str(release), "--benchmark", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    made = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
-    assert made["name"] == "LLVisionQA (Q-Bench)" and made["evaluation_framework"] == "eyechart"
-    assert made["tasks"] == [{"id": "q_bench_perception", "config": "default", "split": "dev"}]
+    contents = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
+    assert contents["name"] == "LLVisionQA (Q-Bench)" and contents["evaluation_framework"] == "eyechart"
+    assert contents["tasks"] == [{"id": "q_bench_perception", "config": "default", "split": "dev"}]
 
 
 @pytest.mark.parametrize("folder", [False, True])

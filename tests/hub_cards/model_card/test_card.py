@@ -146,9 +146,9 @@ _VALUES = strategies.recursive(
     strategies.sampled_from([None, False, True]),
     strategies.integers(0, 4),
 )
-def test_no_value_of_the_metadata_is_lost(others: dict, results: list, flow: bool | None, place: int) -> None:
+def test_no_value_of_the_metadata_is_lost(others: dict, results: list, flow: bool | None, index: int) -> None:
     items = list(others.items())
-    data = dict([*items[:place], ("model-index", [{"name": "vlm", "results": [*results, entry(0.1)]}]), *items[place:]])
+    data = dict([*items[:index], ("model-index", [{"name": "vlm", "results": [*results, entry(0.1)]}]), *items[index:]])
     metadata = yaml.safe_dump(data, sort_keys=False, default_flow_style=flow, allow_unicode=True)
     # PyYAML does not write all line ends so that it reads the same values.
     data = yaml.safe_load(metadata)

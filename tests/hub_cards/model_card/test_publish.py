@@ -141,48 +141,48 @@ def test_the_files_are_what_the_hub_reads(run: Path, tmp_path: Path) -> None:
     shown = call(run, "--model-repo", MODEL, "--card", tmp_path / "card.md", "--out", tmp_path / "out", *LINKED)
     assert "+    - type: accuracy\n+      value: 0.75" in shown and "-license" not in shown
     assert "not in .eval_results: mmbench/en on mmbench (dev): pass --dataset-repo mmbench=OWNER/NAME" in shown
-    made = Publication(shown, tmp_path / "out")
-    assert made.card.data["license"] == "mit" and made.card.data.model_name == "their name"
-    found = [(r.dataset_type, r.dataset_config, r.dataset_split, r.metric_type, r.metric_value) for r in made.results]
-    assert found == [
+    done = Publication(shown, tmp_path / "out")
+    assert done.card.data["license"] == "mit" and done.card.data.model_name == "their name"
+    values = [(r.dataset_type, r.dataset_config, r.dataset_split, r.metric_type, r.metric_value) for r in done.results]
+    assert values == [
         ("me/qa", None, "dev", "accuracy", 0.75),
         ("lmms-lab-encoder/MMBench", "en", "dev", "circular_accuracy", 0.5),
         ("koniq10k", None, "test", "srcc", 0.9),
         ("koniq10k", None, "test", "plcc", 0.8),
     ]
-    first = made.results[0]
+    first = done.results[0]
     assert first.metric_args == {"n": 1495, "ci95": [0.5, 0.875]} and first.source_url == "https://example.org/run"
-    (entry,) = made.entries
+    (entry,) = done.entries
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/qa", "q_bench_perception", 0.75)
     assert (entry.source_url, entry.source_name) == ("https://example.org/run", "eyechart")
     assert entry.date == "2026-11-21T10:00:00+00:00"
     assert entry.notes.startswith("accuracy, dev, n = 1495; 95 % interval 0.5 to 0.875; prompt q_bench_a1/2; eyechart ")
-    text = "\n".join(made.section)
+    text = "\n".join(done.section)
     assert "| LLVisionQA (Q-Bench) (dev) | accuracy | 75.00 % | 50.00 to 87.50 | 25.00 % | 1,495 |" in text
     assert "| `mmbench/en` | MMBench, en (dev) | CircularEval | 50.00 % |" in text
     assert "[Report or logs](https://example.org/run)" in text and "/data/release" not in text
-    assert len(made.section) <= 15 and "typer" not in text
+    assert len(done.section) <= 15 and "typer" not in text
     again = call(run, "--model-repo", MODEL, "--card", tmp_path / "out" / "README.md", *LINKED)
     assert "Nothing to change" in again
 
 
 def test_a_section_of_every_task_has_no_more_lines(publish: Publish) -> None:
-    own = [evaluated(name, name) for part in range(9) for name in (f"mine/{part}", f"other_{part}")]
-    made = publish([evaluated(), mmbench(), *databases(), *own])
-    text = "\n".join(made.section)
-    assert len(made.section) <= 15
+    others = [evaluated(name, name) for part in range(9) for name in (f"mine/{part}", f"other_{part}")]
+    done = publish([evaluated(), mmbench(), *databases(), *others])
+    text = "\n".join(done.section)
+    assert len(done.section) <= 15
     assert "| Q-Bench | A1 Perception (dev) accuracy 75.00 % (50.00 to 87.50); A3 Assessment (test) SRCC " in text
     assert "mine | 0 (dev) accuracy 75.00 %" in text and "| 7 more | in this card's metadata |" in text
-    assert len({result.task_name for result in made.results}) == 2 + 1 + 18
+    assert len({result.task_name for result in done.results}) == 2 + 1 + 18
 
 
 def test_the_revision_of_the_data_is_published(publish: Publish) -> None:
     results = [evaluated(data={"revision": "5503434d"})]
-    made = publish(results)
-    assert "no link to the run: pass --source URL" in made.shown
-    assert (made.results[0].dataset_type, made.results[0].dataset_revision) == ("teowu/LLVisionQA-QBench", "5503434d")
-    made = publish(results, "--dataset-repo", "llvisionqa=me/qa@c0ffee")
-    for entry in (made.results[0], made.entries[0]):
+    done = publish(results)
+    assert "no link to the run: pass --source URL" in done.shown
+    assert (done.results[0].dataset_type, done.results[0].dataset_revision) == ("teowu/LLVisionQA-QBench", "5503434d")
+    done = publish(results, "--dataset-repo", "llvisionqa=me/qa@c0ffee")
+    for entry in (done.results[0], done.entries[0]):
         assert entry.dataset_revision == "c0ffee"
 
 
@@ -190,13 +190,13 @@ def test_a_task_file_s_data_are_published_as_named_there(publish: Publish) -> No
     on_hub = evaluated("mmstar", "mmstar", "val", data={"source": "Lin-Chen/MMStar", "revision": "abc"})
     photos = {"scores": {**QUALITY, "n": 6}, "data": {"source": "/home/me/p.csv"}}
     results = [on_hub, evaluated("photos", "photos", "test", **photos)]
-    made = publish(results)
-    assert "not in .eval_results: mmstar (val), photos (test): your own data are not a benchmark" in made.shown
-    assert [(r.task_name, r.dataset_type, r.dataset_name, r.dataset_revision) for r in made.results] == [
+    done = publish(results)
+    assert "not in .eval_results: mmstar (val), photos (test): your own data are not a benchmark" in done.shown
+    assert [(r.task_name, r.dataset_type, r.dataset_name, r.dataset_revision) for r in done.results] == [
         ("mmstar (eyechart)", "Lin-Chen/MMStar", "Lin-Chen/MMStar", "abc"),
         *[("photos (eyechart)", "photos", "photos", None)] * 2,
     ]
-    assert "| `photos` | test | SRCC | 0.900 |" in made.card.text and "/home/me" not in made.card.text
+    assert "| `photos` | test | SRCC | 0.900 |" in done.card.text and "/home/me" not in done.card.text
     ours = publish(results, "--task", "photos", "--data-name", "My photos").results[0]
     assert (ours.dataset_type, ours.dataset_name) == ("My photos", "My photos")
 
@@ -204,9 +204,9 @@ def test_a_task_file_s_data_are_published_as_named_there(publish: Publish) -> No
 def test_a_sample_is_in_the_cards_table_alone(publish: Publish) -> None:
     """Whoever reads a `model-index` by the name of the dataset would take its value for the benchmark's."""
     sample = {"sample": {"n": 300, "of": 1495, "seed": 0, "strata": ["question_type"]}}
-    made = publish([evaluated(settings=sample, scores=ACCURACY | {"n": 300})], *LINKED)
-    assert (made.results, made.entries) == ([], [])
-    assert "LLVisionQA (Q-Bench), sample of 300 from 1,495 (dev) | accuracy | 75.00 %" in made.card.text
+    done = publish([evaluated(settings=sample, scores=ACCURACY | {"n": 300})], *LINKED)
+    assert (done.results, done.entries) == ([], [])
+    assert "LLVisionQA (Q-Bench), sample of 300 from 1,495 (dev) | accuracy | 75.00 %" in done.card.text
 
 
 def with_model(repeats: int | None = None, **model: Any) -> Any:
@@ -231,8 +231,8 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
     ],
 )
 def test_card_and_entries_say_how_a_result_was_made(publish: Publish, result: Any, shown: str) -> None:
-    made = publish([result], "--allow-left-out", *LINKED)
-    text = " ".join([made.card.text.replace("\\_", "_"), made.entries[0].notes or ""])
+    done = publish([result], "--allow-left-out", *LINKED)
+    text = " ".join([done.card.text.replace("\\_", "_"), done.entries[0].notes or ""])
     assert shown in " ".join(text.split()) and "nan" not in text
 
 
@@ -339,9 +339,9 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
     shown = publish(results, code=2).shown
     assert "the result is on 6 items, but kadis700k (test) has 100" in shown
     assert "a name that is not a benchmark's: --data-name NAME" in shown
-    made = publish(results, "--data-name", "my holidays", "--dataset-repo", "kadis700k=me/kadis")
-    text, ours = made.card.text, made.results[0]
-    assert (ours.dataset_type, ours.dataset_name, made.entries) == ("my holidays", "my holidays", [])
+    done = publish(results, "--data-name", "my holidays", "--dataset-repo", "kadis700k=me/kadis")
+    text, ours = done.card.text, done.results[0]
+    assert (ours.dataset_type, ours.dataset_name, done.entries) == ("my holidays", "my holidays", [])
     assert "| my holidays (test) | SRCC |" in text and "the publisher's own data, not a benchmark's" in text
     assert "KADIS" not in text and "/home/me" not in text
     for name in ("LLVisionQA", "koniq_10k", "MMBench"):
@@ -352,15 +352,15 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
 def test_texts_of_a_run_stay_texts(publish: Publish) -> None:
     evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
     settings = {"judge": {"name": evil}, "extraction": "/home/me/secret/file.csv"}
-    made = publish(
+    done = publish(
         [evaluated(notes=[note("average_missing", of=7, missing=[evil])], settings=settings)],
         packages={"eyechart": evil},
     )
-    text = made.card.text
+    text = done.card.text
     assert "<script" not in text and text.count("<!-- eyechart: end -->") == 1 and "/home/me" not in text
-    assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in made.shown + text
+    assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in done.shown + text
     (row,) = [line for line in text.splitlines() if line.startswith("| `q_bench/perception`")]
-    assert len(row.replace("\\|", "").split("|")) == 9 and len(made.section) <= 15
+    assert len(row.replace("\\|", "").split("|")) == 9 and len(done.section) <= 15
     for dataset in ("x" * 400, "../model_card/section", "<b>\x00"):
         assert markdown(dataset) in publish([evaluated(dataset=dataset)]).card.text
 
@@ -397,23 +397,23 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
 
 def predicted(task: str, folder: Path, data: Path, **options: Any) -> Any:
     """A result of a letter for every request that the rows make."""
-    own = evaluator(task)
-    loaded = load_data(own.definition, DataRequest(data_dir=data, options=options, images="skip"))
+    others = evaluator(task)
+    loaded = load_data(others.definition, DataRequest(data_dir=data, options=options, images="skip"))
     lines = [
         json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
         for row in undecoded_rows(loaded.dataset)
-        for request in own.protocol.requests(row)
+        for request in others.protocol.requests(row)
     ]
     (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
-    return own.run(PredictionsFileBackend(folder / "answers.jsonl"), loaded)
+    return others.run(PredictionsFileBackend(folder / "answers.jsonl"), loaded)
 
 
 def test_a_part_of_a_benchmark_is_not_published_under_its_name(
     reference: Path, tmp_path: Path, publish: Publish
 ) -> None:
     """Of real runs: one database of 2AFC; six questions in the file of version 1.1, whose number is not known."""
-    one = predicted("two_afc/coarse", tmp_path, reference / "two-afc", databases=["CSIQ"])
-    assert "the result is on 180 items, but two_afc (test) has 5,148" in publish([one], code=2).shown
+    few_pairs = predicted("two_afc/coarse", tmp_path, reference / "two-afc", databases=["CSIQ"])
+    assert "the result is on 180 items, but two_afc (test) has 5,148" in publish([few_pairs], code=2).shown
     (tmp_path / "own").mkdir()
     csv.field_size_limit(10**8)
     with open(reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv", encoding="utf-8", newline="") as file:
