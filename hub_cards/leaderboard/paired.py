@@ -135,8 +135,8 @@ class _Pair:
     def is_regrouped(self) -> bool:
         """Whether they group the common items into different clusters; the names of clusters do not matter."""
         for name, items in self.shared.items():
-            groupings = [shared_clusters([run[name]], items.ids).numbers for run in (self.first, self.second)]
-            if not np.array_equal(*groupings):
+            first, second = (shared_clusters([run[name]], items.ids).numbers for run in (self.first, self.second))
+            if not np.array_equal(first, second):
                 return True
         return False
 

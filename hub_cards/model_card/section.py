@@ -31,7 +31,9 @@ def card_section(published: Sequence[Published]) -> str:
     """The section as Markdown."""
     if len(published) <= _ROWS:
         columns: Sequence[str] = ("task", "data", *COLUMNS)
-        rows = [(_code(entry.result.task), _data(entry), *map(markdown, _headline(entry))) for entry in published]
+        rows: Sequence[tuple[str, ...]] = [
+            (_code(entry.result.task), _data(entry), *map(markdown, _headline(entry))) for entry in published
+        ]
     else:
         columns, rows = ("benchmark", "headline scores with 95 % intervals"), _benchmark_rows(published)
     cells = [columns, ["---"] * len(columns), *rows]
@@ -68,7 +70,7 @@ def _headline(entry: Published) -> tuple[str, ...]:
     return next(cells for cells in score_rows(entry.result.scores or {}) if cells[0].strip() == label)
 
 
-def _benchmark_rows(published: Sequence[Published]) -> list[tuple[str, ...]]:
+def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]:
     """One row for each benchmark with its headline scores; an average replaces its databases."""
     averaged = {entry.result.task for entry in published if entry.is_average}
     by_benchmark: dict[str, list[str]] = {}
