@@ -142,24 +142,21 @@ def _are_equal(stored: Any, expected: Any) -> bool:
 
 def _release_rows(task: Task, result: TaskResult, data_dirs: Mapping[str, str]) -> list[Row] | None:
     """The rows of a result's release or of a task file's data, without images; None if they are not available."""
-    data = result.settings["data"]
+    data, dataset, path = result.settings["data"], result.dataset, task.data.path
     options = {name: value for name, value in (data.get("options") or {}).items() if name not in LOCAL_OPTIONS}
-    folder = data_dirs.get(result.dataset, data_dirs.get(""))
-    if folder is None and task.data.path is not None:
-        if not Path(task.data.path).exists():
-            return None
-        folder = task.data.path
+    folder = data_dirs.get(dataset, data_dirs.get("", path))
     if folder is None:
         try:
-            held = prepared_dataset(result.dataset, data.get("config"), split=result.split, options=options)
+            return undecoded_rows(prepared_dataset(dataset, data.get("config"), split=result.split, options=options))
         except MissingFileError:
             return None
-        return undecoded_rows(held)
-    request = DataRequest(None, result.dataset, result.split, folder, options=options, images="skip", skip_bad=True)
+    if folder == path and not Path(folder).exists():
+        return None
+    request = DataRequest(None, dataset, result.split, folder, options=options, images="skip", skip_bad=True)
     try:
         return undecoded_rows(load_data(task, request).dataset)
     except DataError as error:
-        raise UsageError(f"--data-dir {result.dataset}={folder} does not contain the release: {error}") from error
+        raise UsageError(f"--data-dir {dataset}={folder} does not contain the release: {error}") from error
 
 
 def _release_differences(result: TaskResult, items: Sequence[Any], rows: Sequence[Row]) -> Iterator[str]:

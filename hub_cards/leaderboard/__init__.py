@@ -1,4 +1,1 @@
-"""The leaderboard: the entries it accepts (`entries`, `checks`, `recomputing`), and the Space.
-
-The page is in `page`, the boards in `boards`; the papers' tables are data in `evaluators/published`.
-"""
+"""The leaderboard: the entries it accepts, their ranks, and the Space; the page is in `page`."""

@@ -178,27 +178,24 @@ def _plain(name: str) -> str:
 
 def _not_the_release(entry: Published) -> Iterator[str]:
     """Why a result does not cover the complete official release; as on the leaderboard, the current one."""
-    result, left_out = entry.result, entry.left_out
-    official, scored = official_items(result), scored_items(result.scores or {}) or 0
-    data, source = f"{result.dataset} ({result.split})", value_at(result.settings, "data.source")
-    remedy = "publish it as data of your own, under a name that is not a benchmark's: --data-name NAME"
+    result, source = entry.result, value_at(entry.result.settings, "data.source")
+    data, official, problem = f"{result.dataset} ({result.split})", official_items(result), ""
     if source == GIVEN and result.dataset in DATASETS:
-        yield f"the data were a `Dataset` object, which may not be {result.dataset}; {remedy}"
+        problem = f"the data were a `Dataset` object, which may not be {result.dataset}"
     elif official:
-        sample, task = result.settings.get(SAMPLE), known_task(result.task)
+        task, sample = known_task(result.task), result.settings.get(SAMPLE)
+        scored = scored_items(result.scores or {}) or 0
+        lacking = official[0] - (sample["of"] if sample and sample["of"] == official[0] else scored)
         # A missing image leaves out all its pairs: one in each round.
-        most = left_out * ROUNDS if task is not None and task.metric == PAIRS else 0
-        lacking = official[0] - scored
-        is_whole = lacking in (0, left_out) or 0 < lacking <= most
-        if not is_whole and not (sample is not None and sample["of"] == official[0]):
+        most = entry.left_out * ROUNDS if task is not None and task.metric == PAIRS else 0
+        if lacking not in (0, entry.left_out) and not 0 < lacking <= most:
             earlier = " of an earlier release" if scored in official else ""
-            yield (
-                f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}. Run all of it, or "
-                f"{remedy}"
-            )
+            problem = f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}"
     elif result.dataset in DATASETS and source != OFFICIAL:
         # Such data are recognised as a benchmark's only by their source.
+        problem = f"the data are from a folder, and the number of items of {data} is unknown"
+    if problem:
         yield (
-            f"the data are from a folder, and the number of items of {data} is unknown; run it without --data-dir to "
-            f"download the release and verify its checksum, or {remedy}"
+            f"{problem}. Run the complete release, downloaded without --data-dir, or publish it as data of your own, "
+            "under a name that is not a benchmark's: --data-name NAME"
         )

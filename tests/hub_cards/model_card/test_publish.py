@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ CIRCULAR = {
     "n_questions": 1164,
     "n_vanilla": 1164,
 }
-QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [None, None], "n": 10073}
+QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [nan, nan], "n": 10073}
 LEFT_OUT = {"id": "x", "path": None, "reason": "no image"}
 LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org/run")
 
@@ -423,4 +424,4 @@ def test_a_part_of_a_benchmark_is_not_published_under_its_name(
         writer.writeheader()
         writer.writerows(rows)
     few = predicted("mmbench/en_v11", tmp_path, tmp_path / "own")
-    assert "the number of items of mmbench (dev) is unknown; run it without" in publish([few], code=2).shown
+    assert "the number of items of mmbench (dev) is unknown. Run" in publish([few], code=2).shown
