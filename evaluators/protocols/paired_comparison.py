@@ -8,8 +8,8 @@ from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
@@ -20,7 +20,7 @@ from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, wi
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import VARIANT_WARNING, TaskResult
 from eyechart.metrics.scoring.errors import SmallSampleWarning
-from eyechart.metrics.scoring.items import Items, select_rows
+from eyechart.metrics.scoring.items import Items
 from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import pair_outcomes, read_preferences, winners
@@ -30,9 +30,8 @@ from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
 REVERSED = "reversed"
 TIE = "tie"
 WINNERS = ("first", "second", TIE)
-_STEPS = {MAIN: 1, REVERSED: -1}
-_VARIANTS = {"mle_ridge": f"mle_ridge={RIDGE:g}"}
-"""Names of variants, if they differ from the name of the aggregator."""
+_ORDERS = {MAIN: ("first", "second"), REVERSED: ("second", "first")}
+"""The images of the row in the order in which each pass shows them."""
 
 
 @plain_dataclass(frozen=True)
@@ -79,9 +78,7 @@ class PairedComparison(Protocol):
     item_type: ClassVar[type[PairItem]] = PairItem
     shares_images: ClassVar[bool] = False
     has_groups: ClassVar[bool] = False
-    columns: ClassVar[tuple[str, ...]] = (
-        *("id", "images", "first_quality", "second_quality", "first_id", "second_id"),
-    )
+    columns: ClassVar[tuple[str, ...]] = ("id", "images", *("first_quality", "second_quality", "first_id", "second_id"))
 
     pool_weights: Fixed[Literal["equal", "images"]] = "equal"
     """How pools are weighted in means over pools: equally, or by their number of images."""
@@ -92,180 +89,175 @@ class PairedComparison(Protocol):
     undefined_pools: Literal["leave_out", "zero"] = "leave_out"
     """Whether a pool without a defined correlation is left out of the mean over pools or counts as zero."""
 
+    @override
     def check(self, row: Row) -> None:
         """Check that the two images have different ids, and finite quality or a winner."""
         check_texts(row, "first_id", "second_id")
         if row["first_id"] == row["second_id"]:
             raise DataError(f"first_id and second_id are both '{row['first_id']}'; expected two different images")
         if row.get("winner") is None:
-            for name in ("first_quality", "second_quality"):
-                check_number(row, name)
+            check_number(row, "first_quality")
+            check_number(row, "second_quality")
         elif row["winner"] not in WINNERS:
             raise DataError(f"column 'winner' is {row['winner']!r:.80}; expected one of {', '.join(WINNERS)}")
         if "pool" in row and row["pool"] is None:
             raise DataError("column 'pool' is None; expected the name of the pool in which the images are ranked")
 
+    @override
+    def is_private(self, row: Row) -> bool:
+        return False
+
+    @override
+    def settings(self) -> dict[str, Any]:
+        return {**super().settings(), "orders": list(_ORDERS)}
+
+    @override
+    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Whether MM21's images are scored against opinion scores or bitrates."""
+        are_bitrates = [has_bitrates(row) for row in rows if row.get("database") == BITRATES]
+        return {"mm21_quality": "bitrate" if all(are_bitrates) else "opinion score"} if are_bitrates else {}
+
+    @override
+    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
+        return [note("bitrates")] if settings.get("mm21_quality") == "bitrate" else []
+
+    @override
     def requests(self, row: Row) -> list[Request]:
         """Two requests: the pair as given, and with its images swapped."""
-        images, ids = tuple(row["images"]), (row["first_id"], row["second_id"])
+        images = tuple(row["images"])
         return [
             Request(
                 id=row["id"],
                 prompt=self.prompt_of(row),
-                images=images[::step],
-                image_ids=ids[::step],
+                images=images if name == MAIN else images[::-1],
+                image_ids=tuple(row[f"{side}_id"] for side in order),
                 max_new_tokens=self.reply_length,
                 pass_name=name,
             )
-            for name, step in _STEPS.items()
+            for name, order in _ORDERS.items()
         ]
 
-    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Whether MM21's images are scored against opinion scores or bitrates."""
-        found = [has_bitrates(row) for row in rows if row.get("database") == BITRATES]
-        return {"mm21_quality": "bitrate" if all(found) else "opinion score"} if found else {}
-
+    @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item, with the two images as shown and which of them is better."""
-        sides = ("first", "second")[:: _STEPS[response.request.pass_name]]
-        winner = _winner(row)
-        for shown, side in zip(("first", "second"), sides, strict=True):
-            fields[f"{shown}_id"] = row[f"{side}_id"]
-            fields[f"{shown}_quality"] = None if row.get("winner") else row[f"{side}_quality"]
-        if response.image_scores is not None:
-            fields["first_score"], fields["second_score"] = response.image_scores
-        better, worse = (row[f"{side}_id"] for side in (WINNERS[:2] if winner != WINNERS[1] else WINNERS[1::-1]))
-        fields |= {
-            "label": f"{better} {'equals' if winner == TIE else 'over'} {worse}",
-            "pool": row.get("pool"),
-            "round": row.get("round"),
-            "answer": "" if winner == TIE else WINNERS[sides.index(winner)],
-        }
-        return super().item(row, response, **fields)
+        first, second = _ORDERS[response.request.pass_name]
+        winner = row.get("winner") or _better(row["first_quality"], row["second_quality"])
+        better, worse = _ORDERS[REVERSED if winner == "second" else MAIN]
+        has_quality = row.get("winner") is None
+        first_score, second_score = response.image_scores or (None, None)
+        return super().item(
+            row,
+            response,
+            label=f"{row[f'{better}_id']} {'equals' if winner == TIE else 'over'} {row[f'{worse}_id']}",
+            first_id=row[f"{first}_id"],
+            second_id=row[f"{second}_id"],
+            first_quality=row[f"{first}_quality"] if has_quality else None,
+            second_quality=row[f"{second}_quality"] if has_quality else None,
+            first_score=first_score,
+            second_score=second_score,
+            pool=row.get("pool"),
+            round=row.get("round"),
+            answer="" if winner == TIE else "first" if winner == first else "second",
+        )
 
+    @override
     def parse(self, items: Sequence[PairItem]) -> list[PairItem]:
         """Parse which of the images each reply prefers."""
-        return with_columns(
-            items, read_preferences([item.text or "" for item in items], [item.finish_reason for item in items])
-        )
+        texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
+        return with_columns(items, read_preferences(texts, ends))
 
+    @override
     def score(self, items: Sequence[PairItem]) -> TaskResult:
         """Consistency, accuracy, and correlations of the images' ranking; tables, other aggregators, convergence."""
-        passes = by_row(items)
-        main = [of_row[MAIN] for of_row in passes]
-        pairs = _pairs(main)
-        other = [of_row[REVERSED] for of_row in passes]
-        columns: Items = {
-            **columns_of(main, "choice", "step"),
-            "reversed_choice": [item.choice for item in other],
-            "reversed_step": [item.step for item in other],
-        }
-        columns |= pair_outcomes(columns["choice"], columns["reversed_choice"], pairs)
         # The pool `mixed` counts only if it is the only pool.
-        own = [row for row, item in enumerate(main) if item.pool != MIXED_POOL] or list(range(len(main)))
-        outcomes = {main[row].id: {name: columns[name][row] for name in ("consistent", "correct")} for row in own}
-        scored = [replace(item, **outcomes.get(item.id, {})) if item.pass_name == MAIN else item for item in items]
+        ranked = [item for item in items if item.pool != MIXED_POOL] or list(items)
+        columns, pairs = _pairs(ranked)
+        outcomes = zip(by_row(ranked), columns["consistent"], columns["correct"], strict=True)
+        by_id = {passes[MAIN].id: {"consistent": same, "correct": correct} for passes, same, correct in outcomes}
         return TaskResult(
-            scores=pair_scores(select_rows(columns, own), pairs.select(own), self._settings(pairs)),
-            variants=self._variants(columns, pairs, own),
-            diagnostics=self._diagnostics(passes, columns, pairs, own),
-            items=scored,
+            scores=pair_scores(columns, pairs, self._settings(pairs)),
+            variants=self._variants(items, ranked),
+            diagnostics=self._table(items) | self._convergence(ranked),
+            items=[replace(item, **by_id.get(item.id, {})) if item.pass_name == MAIN else item for item in items],
         )
 
-    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
-        """A note if MM21 is scored against bitrates."""
-        return [note("bitrates")] if settings.get("mm21_quality") == "bitrate" else []
-
-    def is_private(self, row: Row) -> bool:
-        """Always False: `check` refuses a pair without qualities."""
-        return False
-
-    def settings(self) -> dict[str, Any]:
-        """The settings, and the orders of the images."""
-        return {**Protocol.settings(self), "orders": list(_STEPS)}
-
-    @property
-    def _of_pools(self) -> dict[str, Any]:
-        return {"pool_weights": self.pool_weights, "undefined_pools": self.undefined_pools}
-
     def _settings(self, pairs: Pairs, aggregator: str | None = None) -> PairSettings:
-        of_pools = {} if pairs.pool_ids is None else self._of_pools
-        return PairSettings(aggregator or self.aggregator, seed=self.seed, **of_pools)
+        settings = PairSettings(aggregator or self.aggregator, seed=self.seed)
+        if pairs.pool_ids is None:
+            return settings
+        return replace(settings, pool_weights=self.pool_weights, undefined_pools=self.undefined_pools)
 
-    def _variants(self, columns: Items, pairs: Pairs, own: Sequence[int]) -> dict[str, dict[str, Any]]:
+    def _variants(self, items: Sequence[PairItem], ranked: Sequence[PairItem]) -> dict[str, dict[str, Any]]:
         """The scores with each other aggregator, and the scores of the pool `mixed`."""
-        ways = {_VARIANTS.get(name, name): (own, name) for name in AGGREGATORS if name != self.aggregator}
-        if len(own) < len(columns["choice"]):
-            kept = set(own)
-            ways[MIXED_POOL] = ([row for row in range(len(columns["choice"])) if row not in kept], self.aggregator)
-        found = {}
-        seen: dict[tuple[str, type[Warning]], list[str]] = {}
-        for name, (rows, aggregator) in ways.items():
+        variants: dict[str, tuple[Sequence[PairItem], str]] = {
+            f"mle_ridge={RIDGE:g}" if name == "mle_ridge" else name: (ranked, name)
+            for name in AGGREGATORS
+            if name != self.aggregator
+        }
+        if len(ranked) < len(items):
+            variants[MIXED_POOL] = ([item for item in items if item.pool == MIXED_POOL], self.aggregator)
+        scores = {}
+        names_of: dict[tuple[str, type[Warning]], list[str]] = {}
+        for name, (scored, aggregator) in variants.items():
+            columns, pairs = _pairs(scored)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 # Scoring has already warned about the number of images.
                 warnings.simplefilter("ignore", SmallSampleWarning)
-                part = pairs.select(rows)
-                found[name] = pair_scores(select_rows(columns, rows), part, self._settings(part, aggregator))
+                scores[name] = pair_scores(columns, pairs, self._settings(pairs, aggregator))
             for warning in caught:
-                seen.setdefault((str(warning.message), warning.category), []).append(name)
-        for (text, category), names in seen.items():
+                names_of.setdefault((str(warning.message), warning.category), []).append(name)
+        for (text, category), names in names_of.items():
             # A warning that several variants share is about the replies, not about one variant.
             warnings.warn(text if len(names) > 1 else f"{VARIANT_WARNING}{names[0]}: {text}", category, stacklevel=3)
-        return found
+        return scores
 
-    def _diagnostics(
-        self, passes: Sequence[Mapping[str, PairItem]], columns: Items, pairs: Pairs, own: Sequence[int]
-    ) -> dict[str, Any]:
-        """The rows of the paper's tables with their averages, and the convergence curve."""
-        found: dict[str, Any] = {}
-        if pairs.pool_ids is not None:
-            parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
-            found["table"] = part_scores(columns, pairs, parts, self._settings(pairs))
-            found["averages"] = self._averages(found["table"])
-        rounds: list[Any] = [passes[row][MAIN].round for row in own]
-        if None not in rounds and not np.isnan(pairs.first_references).any():
-            part = pairs.select(own)
-            settings = self._settings(part)
-            curves: dict[str, Any] = {
-                "curve": convergence(winners(select_rows(columns, own)), part, rounds, settings),
-                "upper_bound": convergence(part.better, part, rounds, settings),
-            }
-            if (scores := _image_scores([item for row in own for item in passes[row].values()])) is not None:
-                curves["limit"] = score_limit(scores, part, settings)
-            found["convergence"] = curves
-        return found
-
-    def _averages(self, table: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """Averages as in the paper's tables: the sets that were rated for the paper are averaged separately."""
-        weights = "n_images" if self.pool_weights == "images" else "equal"
+    def _table(self, items: Sequence[PairItem]) -> dict[str, Any]:
+        """The rows of the paper's tables, and their averages; the sets that were rated for the paper stand apart."""
+        columns, pairs = _pairs(items)
+        if pairs.pool_ids is None:
+            return {}
+        parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
+        table = part_scores(columns, pairs, parts, self._settings(pairs))
         rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
         others = {part: row for part, row in table.items() if part not in rated}
-        return [average_rows(rows, weights) for rows in (others, rated) if len(rows) > 1]
+        weights = "n_images" if self.pool_weights == "images" else "equal"
+        return {"table": table, "averages": [average_rows(rows, weights) for rows in (others, rated) if len(rows) > 1]}
+
+    def _convergence(self, items: Sequence[PairItem]) -> dict[str, Any]:
+        """Correlations by the number of rounds, if rounds and qualities are known."""
+        rounds: list[Any] = [passes[MAIN].round for passes in by_row(items)]
+        if None in rounds or any(item.first_quality is None for item in items):
+            return {}
+        columns, pairs = _pairs(items)
+        settings = self._settings(pairs)
+        curves: dict[str, Any] = {
+            "curve": convergence(winners(columns), pairs, rounds, settings),
+            "upper_bound": convergence(pairs.better, pairs, rounds, settings),
+        }
+        scores = {item.first_id: item.first_score for item in items}
+        scores |= {item.second_id: item.second_score for item in items}
+        known = {image: score for image, score in scores.items() if score is not None}
+        if len(known) == len(scores):
+            curves["limit"] = score_limit(known, pairs, settings)
+        return {"convergence": curves}
 
 
-def _winner(row: Row) -> str:
-    """The better image of a pair, in the order of the row, one of `WINNERS`."""
-    if row.get("winner") is not None:
-        return str(row["winner"])
-    first, second = row["first_quality"], row["second_quality"]
+def _better(first: float, second: float) -> str:
     return TIE if first == second else WINNERS[first < second]
 
 
-def _pairs(items: Sequence[PairItem]) -> Pairs:
-    columns = columns_of(items, "first_id", "second_id", "first_quality", "second_quality", "pool")
-    pools = columns["pool"] if items[0].pool is not None else None
+def _pairs(items: Sequence[PairItem]) -> tuple[Items, Pairs]:
+    """The replies in both orders and the pairs, as columns."""
+    rows = by_row(items)
+    main, other = [passes[MAIN] for passes in rows], [passes[REVERSED] for passes in rows]
+    given = columns_of(main, "first_id", "second_id", "first_quality", "second_quality")
+    pools = [item.pool for item in main] if main[0].pool is not None else None
     # Without qualities, the data name the better image.
-    better = None if items[0].first_quality is not None else [item.answer or TIE for item in items]
-    ids, qualities = (columns["first_id"], columns["second_id"]), (columns["first_quality"], columns["second_quality"])
-    return check_pairs(*ids, *qualities, pools, better)
-
-
-def _image_scores(items: Sequence[PairItem]) -> dict[str, float] | None:
-    """Image id to the score by which it was compared; None if the replies were not derived from scores."""
-    found: dict[str, float] = {}
-    for item in items:
-        if item.first_score is None or item.second_score is None:
-            return None
-        found |= {item.first_id: item.first_score, item.second_id: item.second_score}
-    return found
+    better = None if main[0].first_quality is not None else [item.answer or TIE for item in main]
+    pairs = check_pairs(*given.values(), pools, better)
+    columns: Items = {
+        **columns_of(main, "choice", "step"),
+        "reversed_choice": [item.choice for item in other],
+        "reversed_step": [item.step for item in other],
+    }
+    return columns | pair_outcomes(columns["choice"], columns["reversed_choice"], pairs), pairs

@@ -9,15 +9,22 @@ settings: the task fixes them (prompts, groups) or the run does (seed, judge). `
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, ClassVar, TypeVar
 
+import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Response, Row
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.notes import Note
 from eyechart.evaluators.results.results_file import TaskResult
@@ -37,12 +44,46 @@ REASONING_LENGTH = 4096
 """Maximum reply length, in tokens, of a model that reasons before it answers, unless the run sets another."""
 DEFAULT = "default"
 """Name of the prompt that a task uses unless the run names another."""
-
-
 CLUSTER = "_cluster"
 """Key under which a run stores a row's cluster: its image, or the column that a task file names."""
 UNKNOWN = "unknown"
 """Group of items for which the release gives none."""
+ScoringFunction = Callable[[str, Row], float]
+"""Takes a reply and its row, and returns a number; True counts as 1."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A scoring function of the user's own and its range; it scores replies in place of the protocol's metric."""
+
+    function: ScoringFunction
+    low: float
+    high: float
+
+    def settings(self) -> dict[str, Any]:
+        """Its name, a digest of its source ("" if unknown) and its range."""
+        source = ""
+        with contextlib.suppress(OSError, TypeError):
+            source = hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()[:8]
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        return {"score": f"{name}/{source}", "score_range": [self.low, self.high]}
+
+    def value(self, reply: str, row: Row) -> float:
+        """The number for a reply.
+
+        Raises:
+            DataError: The function raises, or returns something other than a number in its range.
+        """
+        expected = f"score must return a number from {self.low:g} to {self.high:g} (score_range)"
+        try:
+            score = self.function(reply, row)
+        # The function may raise anything; the user needs to know for which item it did.
+        except Exception as error:
+            reason = f"score fails for the reply {brief(reply)} with {type(error).__name__}: {error}; {expected}"
+            raise DataError(reason) from error
+        if not isinstance(score, Real | np.bool_) or not self.low <= score <= self.high:
+            raise DataError(f"score returns {brief(score)} for the reply {brief(reply)}; {expected}")
+        return float(score)
 
 
 @checked_dataclass(frozen=True, config=CONFIG)
@@ -84,8 +125,8 @@ class Protocol(ABC):
     """Seed of everything random: the bootstrap and random choices."""
     judge: Fixed[Any] = None
     """`judge(messages, n)`, which returns n replies; None scores without a judge, as the metric defines it."""
-    scorer: Fixed[Any] = None
-    """The task's own scoring function, a `Scorer`, which replaces the metric; None for the metric."""
+    scorer: Fixed[Scorer | None] = None
+    """The task's own scoring function, which replaces the metric; None for the metric."""
     answer_file: Fixed[Any] = None
     """Writes the benchmark's answer file for a split with private labels; None if the benchmark has no such file."""
     skip_bad: Fixed[bool] = False
@@ -96,11 +137,7 @@ class Protocol(ABC):
     """Maximum reply length in tokens; if not set, 4,096 for a model that reasons first."""
 
     def __post_init__(self) -> None:
-        """Refuse a prompt that the task does not have.
-
-        Raises:
-            UsageError: The task has no prompt of this name.
-        """
+        """Refuse a prompt that the task does not have."""
         if self.prompt not in self.prompts:
             raise unknown_name("value", self.prompt, self.prompts, "of prompt")
 
@@ -133,12 +170,7 @@ class Protocol(ABC):
         """The requests to send for one row, whatever the model replies."""
 
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item of a response before its reply is parsed: what was asked, the row's label and the reply.
-
-        Args:
-            row: The row.
-            response: The response.
-            fields: Further fields of the protocol's items.
+        """The item of a response before its reply is parsed, with further fields of the protocol's items.
 
         Raises:
             DataError: The task's scoring function cannot score the reply.
@@ -170,27 +202,22 @@ class Protocol(ABC):
         return []
 
     def score(self, items: Sequence[Any]) -> TaskResult:
-        """Score parsed items of one repeat, including private ones: the mean `own_score` of the first passes.
+        """Everything that follows from the parsed items of one repeat, including private ones.
 
         Returns:
-            Everything that follows from the items: scores, variants, diagnostics and notes, and the items with what
-            follows from several items of a row.
+            Scores (by default the mean `own_score` of the first passes), variants, diagnostics and notes, and the items
+            with what follows from several items of a row.
         """
         public = [item for item in items if item.pass_name == MAIN and item.own_score is not None]
         scores = None
         if public:
             limits = (0.0, 1.0) if self.scorer is None else (self.scorer.low, self.scorer.high)
-            values = [item.own_score for item in public]
-            scores = own_scores(values, limits, self.groups_of(public), [item.cluster for item in public])
+            values, clusters = [item.own_score for item in public], [item.cluster for item in public]
+            scores = own_scores(values, limits, self.groups_of(public), clusters)
         return TaskResult(scores=scores, items=list(items))
 
     def groups_of(self, items: Sequence[Item]) -> dict[str, list[str]]:
-        """The groups of items, in the form that the metrics take.
-
-        Returns:
-            Group to one value per item, `UNKNOWN` for an empty one. A group is left out if some items lack it or if it
-            is empty in all items.
-        """
+        """The values of each group, `UNKNOWN` for an empty one; without groups that are empty or that an item lacks."""
         names = [name for name in self.groups if all(name in item.groups for item in items)]
         values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
         return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
@@ -208,12 +235,7 @@ class Protocol(ABC):
         return []
 
     def answer_files(self, rows: Sequence[Row], items: Sequence[Any]) -> dict[str, bytes]:
-        """The benchmark's answer file for a split with private labels, by name; empty without such a format.
-
-        Args:
-            rows: The rows that were answered.
-            items: Their items.
-        """
+        """The benchmark's answer file for a split with private labels, by name; empty without such a format."""
         return {}
 
     def settings(self) -> dict[str, Any]:

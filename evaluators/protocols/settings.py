@@ -2,17 +2,21 @@
 
 import contextlib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.protocols.misfits import misfits
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
+from eyechart.evaluators.requests.values import brief
 
 P = TypeVar("P", bound=Protocol)
+_TYPES = {
+    **{"int": "whole number", "float": "number", "bool": "true | false", "str": "text"},
+    **{"BlindRun": "folder", "HumanLabels": "file"},
+}
 
 
 @dataclass(frozen=True)
@@ -28,30 +32,26 @@ class Setting:
 
 def list_settings(protocol: Protocol) -> list[Setting]:
     """List the settings that have an effect on a task; the defaults are the task's own values."""
-    fields = setting_fields(type(protocol))
-    others = {name: _other_values(protocol, name, info.annotation) for name, info in fields.items()}
-    reachable = [protocol, *(variant for variants in others.values() for variant in variants or ())]
-    defaults = {name: getattr(protocol, name) for name in fields} | {"max_new_tokens": protocol.reply_length}
-    return [
-        Setting(name, _type_name(protocol, name, info.annotation), defaults[name], _meaning(type(protocol), name))
-        for name, info in fields.items()
-        if others[name] != [] and any(name not in variant.unused_settings() for variant in reachable)
-    ]
+    settings, variants = [], [protocol]
+    for name, info in setting_fields(type(protocol)).items():
+        values = tuple(protocol.prompts) if name == "prompt" else _values(info.annotation)
+        others = list(_variants(protocol, name, values))
+        variants += others
+        default = protocol.reply_length if name == "max_new_tokens" else getattr(protocol, name)
+        if others or not values:
+            kind = " | ".join(values) if name == "prompt" else _type_name(info.annotation)
+            settings.append(Setting(name, kind, default, _meaning(type(protocol), name)))
+    used = {setting.name for setting in settings for one in variants if setting.name not in one.unused_settings()}
+    return [setting for setting in settings if setting.name in used]
 
 
-def _other_values(protocol: P, name: str, annotation: Any) -> list[P] | None:
-    """The protocol with each other allowed value of a setting; None if the setting has no list of allowed values."""
-    lists = {Literal: get_args(annotation), bool: (True, False)}
-    values = protocol.prompts if name == "prompt" else lists.get(get_origin(annotation) or annotation)
-    if values is None:
-        return None
-    variants = []
+def _variants(protocol: P, name: str, values: Sequence[Any]) -> Iterator[P]:
+    """The protocol with each other allowed value of a setting."""
     for value in values:
-        given: dict[str, Any] = {name: value}
         if value != getattr(protocol, name):
             with contextlib.suppress(ValidationError, UsageError):
-                variants.append(replace(protocol, **given))
-    return variants
+                changed: dict[str, Any] = {name: value}
+                yield replace(protocol, **changed)
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
@@ -88,32 +88,48 @@ def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
         raise UsageError(f"{task}: {misfits(error, type(protocol))}") from error
 
 
-def _type_name(protocol: Protocol, name: str, annotation: Any) -> str:
-    if name == "prompt":
-        return " | ".join(protocol.prompts)
-    return " | ".join(_value_names(annotation))
+def _values(annotation: Any) -> tuple[Any, ...]:
+    """The allowed values, if they are listed."""
+    return {Literal: get_args(annotation), bool: (True, False)}.get(get_origin(annotation) or annotation, ())
 
 
-_NAMES = {"int": "whole number", "float": "number", "bool": "true | false", "str": "text"}
-_NAMES |= {"BlindRun": "folder", "HumanLabels": "file"}
-
-
-def _value_names(annotation: Any) -> list[str]:
+def _type_name(annotation: Any) -> str:
     """The values of a Literal, or the names of the types of a union."""
+    parts = get_args(annotation)
     if get_origin(annotation) is Literal:
-        return [str(value) for value in get_args(annotation)]
+        return " | ".join(map(str, parts))
     if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+        return _type_name(parts[0])
     if get_origin(annotation) in (Union, types.UnionType):
-        return [text for part in get_args(annotation) if part is not type(None) for text in _value_names(part)]
-    return [_NAMES.get(annotation.__name__, annotation.__name__)]
+        return " | ".join(_type_name(part) for part in parts if part is not type(None))
+    return _TYPES.get(annotation.__name__, annotation.__name__)
 
 
 def _meaning(protocol: type[Protocol], name: str) -> str:
     """The docstring of a field; pydantic knows it only in the class that declares the field."""
-    docstrings = [
-        setting_fields(parent)[name].description
-        for parent in protocol.__mro__
-        if name in vars(parent).get("__pydantic_fields__", {})
-    ]
-    return " ".join(next(filter(None, docstrings), "").split())
+    fields = [vars(parent).get("__pydantic_fields__", {}).get(name) for parent in protocol.__mro__]
+    text = next((info.description for info in fields if info is not None and info.description), "")
+    return " ".join(text.split())
+
+
+def misfits(error: ValidationError, form: type) -> str:
+    """Pydantic's errors about the contents of a file or the arguments of a class as one message.
+
+    Args:
+        error: Pydantic's error.
+        form: The model or dataclass that was validated; unknown keys get a "did you mean" from its fields.
+    """
+    return "; ".join(dict.fromkeys(_misfit(details, form) for details in error.errors(include_url=False)))
+
+
+def _misfit(details: Mapping[str, Any], form: Any) -> str:
+    location, raised = details["loc"], details.get("ctx", {}).get("error")
+    if isinstance(raised, UsageError):
+        return str(raised)
+    if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        for part in location[:-1]:
+            form = form.__pydantic_fields__[part].annotation
+        problem = str(unknown_name("key", location[-1], form.__pydantic_fields__))
+        return ": ".join([*map(str, location[:-1]), problem])
+    value = "" if details["type"] in ("missing", "missing_argument") else f"; found {brief(details['input'])}"
+    return f"{'.'.join(map(str, location))}: {details['msg'] if raised is None else raised}{value}"

@@ -13,8 +13,7 @@ from pydantic.dataclasses import dataclass
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
-from eyechart.evaluators.protocols.protocol import CONFIG, Protocol
-from eyechart.evaluators.protocols.scorer import Scorer, ScoringFunction
+from eyechart.evaluators.protocols.protocol import CONFIG, Protocol, Scorer, ScoringFunction
 from eyechart.evaluators.requests.types import Row
 from eyechart.metrics.scores import OWN
 from eyechart.metrics.scoring.judging.replies import Judge

@@ -14,10 +14,9 @@ from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, m
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
-from eyechart.evaluators.protocols.misfits import misfits
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair
-from eyechart.evaluators.protocols.settings import with_settings
+from eyechart.evaluators.protocols.settings import misfits, with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.tasks.prompts import VLMEVALKIT, prompt_function, template_pieces, vlmevalkit_prompt

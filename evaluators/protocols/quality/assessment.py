@@ -11,32 +11,26 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol
-from eyechart.evaluators.protocols.quality.ratings import read_rating
-from eyechart.evaluators.protocols.quality.variants import (
-    METRIC_TIES,
-    QualityItem,
-    TieRule,
-    have_scores,
-    missing_words,
-    pooled_logits,
-    score_variants,
-    variant_ways,
-)
-from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair, words_of
+from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair
 from eyechart.evaluators.protocols.validation import check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
-from eyechart.evaluators.results.items import with_columns
+from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.notes import note
-from eyechart.evaluators.results.results_file import LeftOut, TaskResult
+from eyechart.evaluators.results.results_file import VARIANT_WARNING, LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import (
     CUT_OFF,
     REFUSED,
@@ -45,14 +39,18 @@ from eyechart.metrics.scoring.choices.replies import (
     unread_shares,
     why_unread,
 )
-from eyechart.metrics.scoring.quality.pooling import PoolingSettings, read_logits, read_scores
+from eyechart.metrics.scoring.errors import InputError, ScoringWarning
+from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, read_logits, read_scores
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
+from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 NUMERICAL = "numerical"
 TOP_TOKEN = "top-token"
 READ_NUMBER = "number in the reply"
 PRECOMPUTED = "precomputed score"
+METRIC_TIES: dict[str, Ties] = {"exact": "exact", "paper-code": "released"}
+"""The rules for ties: the setting's value to the metric's argument."""
 _LEFT_OUT = {
     CUT_OFF: "the reply was truncated before it gave a number",
     UNFINISHED_REASONING: "the reply is unfinished reasoning",
@@ -60,8 +58,29 @@ _LEFT_OUT = {
     UNPARSEABLE: "the reply does not give exactly one number from 1 to 5",
 }
 _POOLING = ("word_pair", "temperature", "ties")
+VARIANT_RESAMPLES = 200
+"""Bootstrap resamples for each variant; with the usual 1,000, seven variants would take six times as long as the score
+itself."""
 _TOKENS_KEPT = 20
 _LONGEST_TOKEN = 40
+
+
+@plain_dataclass(frozen=True)
+class QualityItem(Item):
+    """What the response for one image gave."""
+
+    quality: float | None = None
+    """The opinion score; None if private."""
+    logits: Mapping[str, float] | None = None
+    """Next-token logits of words."""
+    upper_bound_words: list[str] | None = None
+    """Words whose logit is only an upper bound."""
+    quality_score: float | None = None
+    """The predicted score: from the logits, the rating in the reply, or precomputed."""
+    rank_score: float | None = None
+    """The same with the ties that rank correlations use."""
+    step: str | None = None
+    """Why a reply gives no rating; None if it does."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -88,22 +107,18 @@ class QualityAssessment(Protocol):
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
     temperature: Positive = 100.0
     """Divides the logits before the softmax."""
-    ties: TieRule = "exact"
+    ties: Literal["exact", "paper-code"] = "exact"
     """How images with equal logit differences are ranked: "exact" as ties, "paper-code" with the rounding of the
     paper's code."""
 
     def __post_init__(self) -> None:
-        """Refuse a word pair that the task does not have.
-
-        Raises:
-            UsageError: The task does not have this word pair or prompt.
-        """
+        """Refuse a word pair that the task does not have."""
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)
 
     @property
+    @override
     def output_type(self) -> OutputType:
-        """Logits, unless a reply is to be read."""
         return OutputType.TEXT if self.is_top_token or self.is_numerical else OutputType.LOGITS
 
     @property
@@ -116,45 +131,56 @@ class QualityAssessment(Protocol):
         """Whether the most probable tokens are counted."""
         return self.inference == TOP_TOKEN and not self.is_numerical
 
+    @override
     def unused_settings(self) -> tuple[str, ...]:
-        """Pooling settings have no effect on replies; the maximum reply length has no effect on logits."""
         if self.is_numerical:
             return ("inference", *_POOLING)
         return (*_POOLING, "max_new_tokens") if self.is_top_token else ("max_new_tokens",)
 
+    @override
+    def settings(self) -> dict[str, Any]:
+        """The settings in use, and what the score is computed from."""
+        settings = super().settings()
+        if "word_pair" in settings:
+            settings["word_pair"] = self._pair.name
+        source = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
+        return {**settings, "prefill": self._prefill, "prediction": source}
+
+    @override
     def check(self, row: Row) -> None:
         """Check that the quality is finite or absent."""
         check_number(row, "quality", private=True)
 
+    @override
     def requests(self, row: Row) -> list[Request]:
         """One request: for the logits of all words, or for a text."""
-        is_text = self.output_type is OutputType.TEXT
-        others = tuple(word for word in words_of(self.word_pairs) if word not in self._pair.words)
-        return [
-            Request(
-                id=row["id"],
-                prompt=self.prompt_of(row),
-                images=(row["image"],),
-                prefill=self._prefill,
-                words=() if is_text else self._pair.words,
-                optional_words=() if is_text else others,
-                max_new_tokens=self._longest if is_text else 0,
-            )
-        ]
+        request = Request(
+            id=row["id"],
+            prompt=self.prompt_of(row),
+            images=(row["image"],),
+            prefill=self._prefill,
+            max_new_tokens=1 if self.is_top_token else self.reply_length,
+        )
+        if self.output_type is OutputType.TEXT:
+            return [request]
+        words = dict.fromkeys(word for pair in (self._pair, *self.word_pairs) for word in pair.words)
+        others = tuple(word for word in words if word not in self._pair.words)
+        return [replace(request, words=self._pair.words, optional_words=others, max_new_tokens=0)]
 
+    @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item, with the opinion score, and the logits of words or a precomputed score."""
         quality = row["quality"]
-        fields |= {
-            "label": None if quality is None else repr(float(quality)),
-            "quality": quality,
-            "logits": None if response.logits is None else dict(response.logits),
-            "upper_bound_words": list(response.upper_bound_words) or None,
-        }
-        if not self.is_numerical:
-            fields["quality_score"] = response.score
-        return super().item(row, response, **fields)
+        return super().item(
+            row,
+            response,
+            label=None if quality is None else repr(float(quality)),
+            quality=quality,
+            logits=None if response.logits is None else dict(response.logits),
+            upper_bound_words=list(response.upper_bound_words) or None,
+            quality_score=None if self.is_numerical else response.score,
+        )
 
+    @override
     def parse(self, items: Sequence[QualityItem]) -> list[QualityItem]:
         """Parse the ratings in replies; `step` gives the reason if a reply has none."""
         if not self.is_numerical:
@@ -166,49 +192,40 @@ class QualityAssessment(Protocol):
         ]
         return with_columns(items, {"quality_score": ratings, "step": steps})
 
+    @override
     def score(self, items: Sequence[QualityItem]) -> TaskResult:
-        """Correlations with opinion scores; variants; word statistics."""
+        """Correlations with opinion scores, and variants; counts of ratings, tokens and missing words."""
+        if self.is_top_token:
+            return self._count_tokens(items)
+        is_given = not self.is_numerical and _have_scores(items)
         public = [item for item in items if item.quality is not None]
         used = [item for item in public if item.step is None]
-        found = TaskResult(
+        result = TaskResult(
             items=list(items),
-            diagnostics=self._diagnostics(items),
+            diagnostics=_rating_counts(items) if self.is_numerical else self._gaps(items, is_given),
             left_out=[LeftOut(id=item.id, reason=_LEFT_OUT[item.step]) for item in public if item.step is not None],
         )
-        given_scores = self.output_type is OutputType.LOGITS and have_scores(items)
-        if given_scores:
-            found.settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
-        if self.is_top_token:
-            pair = self._suggested(items)
-            found.notes = [note("top_token", pair=None if pair is None else pair.name)]
-            return found
+        if is_given:
+            result.settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
         if not used:
-            return found
-        if given_scores:
-            self._check_given_for_scores()
-        groups = self._large_groups(used)
-        pooling = None if self.is_numerical or given_scores else self._pooling
+            return result
+        if is_given:
+            self._check_no_pooling()
+        pooling = None if self.is_numerical or is_given else self._pooling
         if pooling is None:
             columns = read_scores([item.quality_score or 0.0 for item in used])
         else:
-            columns = read_logits(pooled_logits(used, self._pair), pooling)
-        scoring = QualitySettings(average_over=self._averaged(groups), seed=self.seed, pooling=pooling)
-        found.scores = quality_scores(columns, [item.quality or 0.0 for item in used], groups, scoring)
+            columns = read_logits(self._pair.pooled(_logits(used)), pooling)
+            result.variants = self._variants(used)
+        groups = self._large_groups(used)
+        average_over = self.average_over if self.average_over in groups else None
+        settings = QualitySettings(average_over=average_over, seed=self.seed, pooling=pooling)
+        result.scores = quality_scores(columns, _references(used), groups, settings)
         if self.is_numerical and any(item.finish_reason is not None for item in public):
-            found.scores["unread"] = unread_shares([item.step for item in public])
+            result.scores["unread"] = unread_shares([item.step for item in public])
         by_id = {item.id: item for item in with_columns(used, columns)}
-        found.items = [by_id.get(item.id, item) for item in items]
-        if pooling is not None:
-            found.variants = self._variants(used, pooling)
-        return found
-
-    def settings(self) -> dict[str, Any]:
-        """The settings in use, and what the score is computed from."""
-        found = Protocol.settings(self)
-        if "word_pair" in found:
-            found["word_pair"] = self._pair.name
-        reads = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
-        return {**found, "prefill": self._prefill, "prediction": reads}
+        result.items = [by_id.get(item.id, item) for item in items]
+        return result
 
     @property
     def _pair(self) -> WordPair:
@@ -222,11 +239,7 @@ class QualityAssessment(Protocol):
     def _prefill(self) -> str:
         return "" if self.is_numerical else self.prefill
 
-    @property
-    def _longest(self) -> int:
-        return 1 if self.is_top_token else self.reply_length
-
-    def _check_given_for_scores(self) -> None:
+    def _check_no_pooling(self) -> None:
         """Refuse pooling settings if there are no logits to pool."""
         for name in ("word_pair", "temperature"):
             value = getattr(self, name)
@@ -235,28 +248,47 @@ class QualityAssessment(Protocol):
                     f"{name}={value!r} has no effect: the predictions are scores, not logits of words; leave it out"
                 )
 
-    def _variants(self, items: Sequence[QualityItem], pooling: PoolingSettings) -> dict[str, dict[str, Any]]:
-        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
-        averaged = {name: values for name, values in self.groups_of(items).items() if name == self.average_over}
-        ways = variant_ways(items, self._pair, self.word_pairs, pooling)
-        return score_variants(ways, [item.quality or 0.0 for item in items], averaged, seed=self.seed)
+    def _variants(self, items: Sequence[QualityItem]) -> dict[str, dict[str, Any]]:
+        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties.
 
-    def _diagnostics(self, items: Sequence[QualityItem]) -> dict[str, Any]:
-        """Counts of tokens or of ratings in replies; words without a logit; groups too small to be scored."""
-        if self.is_top_token:
-            return self._token_shares(items)
-        if self.is_numerical:
-            ratings = [item.quality_score for item in items]
-            counts = Counter(f"{rating:g}" for rating in ratings if rating is not None)
-            return {"ratings": dict(sorted(counts.items())), "unread": ratings.count(None), "replies": len(ratings)}
-        found: dict[str, Any] = {}
-        missing = {} if have_scores(items) else missing_words(items, self.word_pairs)
-        if missing:
-            found["words_missing"] = missing
+        Warns:
+            UserWarning: A variant is left out because its arithmetic overflows at a small temperature.
+        """
+        logits, pooling = _logits(items), self._pooling
+        ways = {
+            pair.name: (pair, pooling)
+            for pair in self.word_pairs
+            if pair != self._pair and all(set(pair.words) <= of_image.keys() for of_image in logits)
+        }
+        ways["argmax"] = (self._pair, replace(pooling, strategy="argmax"))
+        (other,) = (rule for rule in METRIC_TIES if rule != self.ties)
+        ways[f"ties={other}"] = (self._pair, replace(pooling, ties=METRIC_TIES[other]))
+        averaged = {name: values for name, values in self.groups_of(items).items() if name == self.average_over}
+        variants = {}
+        for name, (pair, way) in ways.items():
+            settings = QualitySettings(
+                average_over=next(iter(averaged), None), resamples=VARIANT_RESAMPLES, seed=self.seed, pooling=way
+            )
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ScoringWarning)
+                    columns = read_logits(pair.pooled(logits), way)
+                    variants[name] = quality_scores(columns, _references(items), averaged, settings)
+            except InputError as error:
+                warnings.warn(f"{VARIANT_WARNING}{name} left out: {error}", stacklevel=2)
+        return variants
+
+    def _gaps(self, items: Sequence[QualityItem], is_given: bool) -> dict[str, Any]:
+        """How many images lack the logit of each word; groups too small to be scored."""
+        words = () if is_given else dict.fromkeys(word for pair in self.word_pairs for word in pair.words)
+        counts = {word: sum(word not in (item.logits or {}) for item in items) for word in words}
+        missing = {word: count for word, count in counts.items() if count}
         small = sorted(self.groups_of(items).keys() - self._large_groups(items).keys())
-        if small:
-            found["groups_left_out"] = {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small}
-        return found
+        gaps = {
+            "words_missing": missing,
+            "groups_left_out": {name: f"a value has fewer than {SMALL_SAMPLE} images" for name in small},
+        }
+        return {name: values for name, values in gaps.items() if values}
 
     def _large_groups(self, items: Sequence[QualityItem]) -> dict[str, Sequence[str]]:
         """The groups whose values all have enough images for a correlation, and always the group of `average_over`."""
@@ -266,26 +298,81 @@ class QualityAssessment(Protocol):
             if name == self.average_over or min(Counter(values).values()) >= SMALL_SAMPLE
         }
 
-    def _averaged(self, groups: Mapping[str, Sequence[str]]) -> str | None:
-        """The group whose scores are averaged; None if the data lack it."""
-        return self.average_over if self.average_over in groups else None
-
-    def _suggested(self, items: Sequence[QualityItem]) -> WordPair | None:
-        return likeliest_pair(Counter(map(_first_word, items)), self.word_pairs)
-
-    def _token_shares(self, items: Sequence[QualityItem]) -> dict[str, Any]:
-        """How often each token was the most probable one: Q-Bench, Sec. 2.4.1."""
-        counts = Counter(_first_word(item)[:_LONGEST_TOKEN] for item in items)
-        frequent = counts.most_common(_TOKENS_KEPT)
-        pair = self._suggested(items)
-        return {
+    def _count_tokens(self, items: Sequence[QualityItem]) -> TaskResult:
+        """How often each token was the most probable one, and the word pair that this suggests: Q-Bench, Sec. 2.4.1."""
+        words = [_first_word(item.text or "") for item in items]
+        suggested = likeliest_pair(Counter(words), self.word_pairs)
+        name = None if suggested is None else suggested.name
+        frequent = Counter(word[:_LONGEST_TOKEN] for word in words).most_common(_TOKENS_KEPT)
+        diagnostics = {
             "top_tokens": {token: count / len(items) for token, count in frequent},
             "other_tokens": 1 - sum(count for _, count in frequent) / len(items),
-            "suggested_word_pair": None if pair is None else pair.name,
+            "suggested_word_pair": name,
         }
+        return TaskResult(items=list(items), diagnostics=diagnostics, notes=[note("top_token", pair=name)])
 
 
-def _first_word(item: QualityItem) -> str:
-    """The most probable token as a word, in lower case and without punctuation."""
-    words = (item.text or "").split()
-    return words[0].strip(".,:;!?*\"'").lower() if words else ""
+def _have_scores(items: Sequence[QualityItem]) -> bool:
+    """Whether the items have precomputed scores instead of logits."""
+    return all(item.logits is None and item.quality_score is not None for item in items)
+
+
+def _logits(items: Sequence[QualityItem]) -> list[Mapping[str, float]]:
+    for item in items:
+        if item.logits is None:
+            reason = f"item '{item.id}' has a score, but other items have logits; give scores or logits for all items"
+            raise DataError(reason)
+    return [item.logits or {} for item in items]
+
+
+def _references(items: Sequence[QualityItem]) -> list[float]:
+    return [item.quality or 0.0 for item in items]
+
+
+def _rating_counts(items: Sequence[QualityItem]) -> dict[str, Any]:
+    ratings = [item.quality_score for item in items]
+    counts = Counter(f"{rating:g}" for rating in ratings if rating is not None)
+    return {"ratings": dict(sorted(counts.items())), "unread": ratings.count(None), "replies": len(ratings)}
+
+
+def _first_word(text: str) -> str:
+    """The first word in lower case and without punctuation."""
+    return (text.split() or [""])[0].strip(".,:;!?*\"'").lower()
+
+
+_NUMBER = r"\d+(?:[.,]\d+)?"
+# The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
+_RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
+_SCALE = re.compile(rf"{_RANGE}|(?:/|\bof)\s*(?:{_RANGE}|{_NUMBER}\b)", re.IGNORECASE)
+# Ends a number: "4th", "80%" and a version such as 4.2.1 are not ratings.
+_END = r"(?![\w%]|[.,]\d)"
+# Allowed between the beginning of a reply and its number; a minus sign belongs to the number.
+_BETWEEN = r"(?:[^\w\u2212-]|-(?!\d))*"
+_FIRST = re.compile(rf"{_BETWEEN}(?:(?:quality|score|rating|is)\b{_BETWEEN})*({_NUMBER}){_END}", re.IGNORECASE)
+_ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
+# A numbered list: its first number is not a rating.
+_LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
+
+
+def read_rating(text: str) -> float | None:
+    """The rating from 1 to 5 that a reply gives.
+
+    Args:
+        text: The reply; reasoning before it is ignored.
+
+    Returns:
+        The number at the beginning of the reply, otherwise the only number in it, not counting the scale itself. None
+        if there is no such number, if the reply is a numbered list, or if the number is out of range.
+
+    Examples:
+        >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
+        (4.0, 3.0, None)
+    """
+    text = split_reasoning(text).answer
+    if _LIST.match(text):
+        return None
+    left = _SCALE.sub(" ", text)
+    first = _FIRST.match(left)
+    numbers = [first[1]] if first else _ANY.findall(left)
+    ratings = {float(number.replace(",", ".").replace("\u2212", "-")) for number in numbers}
+    return ratings.pop() if len(ratings) == 1 and 1 <= min(ratings) <= 5 else None

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.metrics.scoring.quality.pooling import ensemble_logits
 
 
 @dataclass(frozen=True)
 class WordPair:
-    """A positive and a negative set of words: one word each in Eq. 1 of Q-Bench, synonyms in Eq. 4.
-
-    Attributes:
-        positive: Words for good images.
-        negative: Words for bad images.
-    """
+    """A positive and a negative set of words: one word each in Eq. 1 of Q-Bench, synonyms in Eq. 4."""
 
     positive: tuple[str, ...]
+    """Words for good images."""
     negative: tuple[str, ...]
+    """Words for bad images."""
 
     @property
     def name(self) -> str:
@@ -28,10 +28,10 @@ class WordPair:
         """All its words, positive first."""
         return self.positive + self.negative
 
-    @property
-    def is_single(self) -> bool:
-        """Whether it is one word against another."""
-        return len(self.words) == 2
+    def pooled(self, logits: Sequence[Mapping[str, float]]) -> list[list[float]]:
+        """The summed logits of its two sets of words for each image, positive first: Q-Bench, Eq. 4."""
+        columns = {word: np.array([of_image[word] for of_image in logits]) for word in self.words}
+        return ensemble_logits(columns, self.positive, self.negative).tolist()
 
 
 def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
@@ -50,11 +50,6 @@ def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
     return pairs[0] if name is None else by_name[name]
 
 
-def words_of(pairs: Sequence[WordPair]) -> tuple[str, ...]:
-    """All words of the pairs, each once."""
-    return tuple(dict.fromkeys(word for pair in pairs for word in pair.words))
-
-
 def likeliest_pair(counts: Mapping[str, int], pairs: Sequence[WordPair]) -> WordPair | None:
     """The word pair that a model itself uses most often: Q-Bench, Sec. 2.4.1 and Eq. 3.
 
@@ -71,6 +66,6 @@ def likeliest_pair(counts: Mapping[str, int], pairs: Sequence[WordPair]) -> Word
         >>> likeliest_pair({"high": 89, "low": 8, "good": 3}, pairs).name
         'high/low'
     """
-    shares = {pair: sum(counts.get(word, 0) for word in pair.words) for pair in pairs if pair.is_single}
+    shares = {pair: sum(counts.get(word, 0) for word in pair.words) for pair in pairs if len(pair.words) == 2}
     best = max(shares, key=lambda pair: shares[pair])
     return best if shares[best] else None

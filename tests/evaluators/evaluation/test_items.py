@@ -9,7 +9,7 @@ import pytest
 from eyechart import metrics
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.quality.variants import METRIC_TIES, pooled_logits
+from eyechart.evaluators.protocols.quality.assessment import METRIC_TIES
 from eyechart.evaluators.protocols.quality.word_pairs import find_pair
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
 from eyechart.evaluators.tasks import TASKS, get_task
@@ -181,7 +181,7 @@ def awareness_inputs(protocol, items):
 
 def quality_inputs(protocol, items):
     return {
-        "predictions": pooled_logits(items, find_pair(protocol.word_pair, protocol.word_pairs)),
+        "predictions": find_pair(protocol.word_pair, protocol.word_pairs).pooled([item.logits for item in items]),
         "references": [item.quality for item in items],
         "temperature": protocol.temperature,
         "ties": METRIC_TIES[protocol.ties],

@@ -14,7 +14,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import score_notes
-from eyechart.evaluators.protocols.quality.variants import VARIANT_RESAMPLES
+from eyechart.evaluators.protocols.quality.assessment import VARIANT_RESAMPLES
 from eyechart.evaluators.report.samples import read_samples
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
