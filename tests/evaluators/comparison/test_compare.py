@@ -127,6 +127,9 @@ def test_questions_that_share_images_are_tested_over_images(compared: Any) -> No
     assert compared([choices(first)], [choices(second, clusters)]).differences == (one,)
     (alone,) = compared([choices(first)], [choices(second)]).differences
     assert alone.test == "McNemar, exact" and alone.p_value < one.p_value
+    # Four clusters that all differ alike: the sign test over clusters.
+    (one,) = compared(*([choices(mark * 20, [*"abcd"] * 5)] for mark in "10")).differences
+    assert one.p_value == pytest.approx(2 * 0.5**4) and np.isnan(one.difference_ci95).all()
 
 
 @pytest.mark.parametrize(
@@ -149,18 +152,6 @@ def test_the_table_states_intervals_and_tests_as_that_of_a_run_does(
     assert ("interval can exclude 0 even if p is above 0.05" in shown) == (clusters == 30)
 
 
-def test_few_clusters_have_no_test(compared: Any) -> None:
-    clusters = ["a", "b"] * 10
-    (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
-    assert np.isnan(one.p_value) and "at least 3 of about equal size; there are 2" in one.note
-    assert (one.first, one.second, one.difference, one.units) == (1.0, 0.0, 1.0, 2)
-    assert np.isnan(one.difference_ci95).all() and len(one.only_first) == 20
-    clusters = ["a", "b", "c", "d"] * 5
-    (one,) = compared([choices("1" * 20, clusters)], [choices("0" * 20, clusters)]).differences
-    # Four clusters that all differ alike: the sign test over clusters.
-    assert one.p_value == pytest.approx(2 * 0.5**4) and np.isnan(one.difference_ci95).all()
-
-
 @pytest.mark.parametrize("clusters", [["a"] * 20, ["a", "b"] * 10, ["a"] * 15 + list("bcdef")])
 def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tmp_path: Path) -> None:
     """One cluster, two, or one that holds most of the items: only the test and the interval are impossible."""
@@ -181,16 +172,6 @@ def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -
     for one in compared(*([run] for run in runs)).differences:
         assert not np.isnan(one.first) and one.difference in (0.0, 1.0, pytest.approx(1 / 3))
         assert np.isnan([one.p_value, *one.difference_ci95]).all() and "at least 3 clusters; there are 2" in one.note
-
-
-def test_with_two_runs_no_p_value_is_adjusted(compared: Any) -> None:
-    def runs(*marks: str) -> list[Any]:
-        return [choices(one, split=split) for one, split in zip(marks, ("dev", "test"), strict=True)]
-
-    found = compared(runs("1" * 8 + "0", "1" * 7 + "0"), runs("0" * 9, "0" * 7 + "1"))
-    raw = [stats.binomtest(8, 8).pvalue, stats.binomtest(7, 8).pvalue]
-    assert [one.p_value for one in found.differences] == pytest.approx(raw)
-    assert [one.p_holm for one in found.differences] == pytest.approx(raw)
 
 
 def test_qualities(compared: Any) -> None:
@@ -434,9 +415,8 @@ def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> 
 
 
 def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
-    scores = [[[2], [1], [1]], [[1], [0], [2]]]
-    (refused,) = compared([descriptions(scores)], [descriptions(scores, judge="other/judge")]).refused
-    assert refused.reasons[0].startswith("scores.judge is 'acme/judge'")
+    (refused,) = compared(*([descriptions([[[2]] * 3], judge=judge)] for judge in ("one", "other"))).refused
+    assert refused.reasons[0].startswith("scores.judge is 'one'")
 
 
 def test_what_cannot_be_compared(compared: Any) -> None:
@@ -537,18 +517,6 @@ def test_synthetic_data_are_named_below_the_table(tmp_path: Path, runs: int) -> 
         assert f"{named} {words}" in call(*folders)
 
 
-def test_a_setting_can_be_allowed_by_its_option(tmp_path: Path) -> None:
-    names = ("prompt_id", "max_new_tokens")
-    first, other = (
-        write(tmp_path / value, [choices("1100", settings=dict.fromkeys(names, value))]) for value in ("x", "y")
-    )
-    assert "not compared" in call(first, other, "--allow", "prompt_id", code=1)
-    assert "not compared" not in call(first, other, "--allow", "--prompt-style", "--allow", "max-new-tokens")
-    typo = call(first, other, "--allow", "promt_id", code=2)
-    assert "did you mean 'prompt_id'?" in typo
-    assert "; available: " in call(first, other, "--allow", "zzz", code=2)
-
-
 def test_what_the_command_refuses(tmp_path: Path) -> None:
     first = write(tmp_path / "a", [choices("1100")])
     other = write(tmp_path / "b", [choices("1100", settings={"blind": True})])
@@ -556,7 +524,11 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     assert "not compared: q_bench/perception on llvisionqa (dev): blind is None in A and True in B" in shown
     assert "--allow SETTING" in shown
     call(first, other, "--allow", "blind")
+    styled = write(tmp_path / "styled", [choices("1100", settings={"prompt_id": "x", "max_new_tokens": 9})])
+    assert "not compared" in call(first, styled, "--allow", "prompt_id", code=1)
+    call(first, styled, "--allow", "--prompt-style", "--allow", "max-new-tokens")
     assert "did you mean 'blind'?" in call(first, other, "--allow", "blnd", code=2)
+    assert "; available: " in call(first, other, "--allow", "zzz", code=2)
     assert "unknown task" in call(first, other, "--task", "q_bench/x", code=2)
     assert "the extension must be one of .json, .csv" in call(
         first, other, "--allow", "blind", "--out", tmp_path / "x.txt", code=2

@@ -133,6 +133,12 @@ def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
     assert plan.key == "srcc" and plan.needed is not None and plan.detectable is not None
     (more,) = plan_runs(folders(tmp_path / "more", *runs), goal=Goal(0.025)).plans
     assert more.needed == pytest.approx(4 * plan.needed, rel=0.03)
+    # As in a comparison, fewer than 20 items are not resampled.
+    apart = folders(tmp_path / "apart", *(noisy(noise, 100, rng) for noise in (5, 500)))
+    (plan,) = plan_runs(apart).plans
+    assert plan.needed == 20 and plan.power > 0.99
+    (few,) = plan_runs(apart, goal=Goal(n=19)).plans
+    assert (few.power, few.detectable) == (0.0, None)
 
 
 def test_judged_texts(tmp_path: Path) -> None:
@@ -144,13 +150,6 @@ def test_judged_texts(tmp_path: Path) -> None:
     assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
 
 
-def test_the_command(tmp_path: Path) -> None:
-    both = [str(folder) for folder in folders(tmp_path, choices(FIRST), choices(SECOND))]
-    done = CliRunner().invoke(app, ["plan", *both, "--n", "500", "--difference", "0.05"], env={"COLUMNS": "160"})
-    assert done.exit_code == 0, done.output
-    assert "5.00 %" in done.output and " 500 " in done.output and "q_bench/perception" in done.output
-    done = CliRunner().invoke(app, ["plan", both[0]])
-    assert done.exit_code == 2 and "--difference" in done.output
 
 
 @pytest.mark.parametrize(
@@ -182,20 +181,12 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
 
     depends, one_way = "for percentages, 'detectable' depends on it", "always in favour of the same model"
     assert depends in (shown := say(one, "--difference", "0.05")) and one_way not in shown
-    assert one_way in (shown := say(one, alike, "--difference", "0.05")) and depends not in shown
+    assert one_way in (shown := say(one, alike, "--difference", "0.05", "--n", "500")) and depends not in shown
+    assert "5.00 %" in shown and " 500 " in shown and "q_bench/perception" in shown
     assert one_way in say(one, other, "--difference", "0.11")
     assert one_way not in say(one, other, "--difference", "0.1") and one_way not in say(one, alike)
 
 
-def test_correlations_of_few_items_have_no_test(tmp_path: Path) -> None:
-    """As in a comparison, which resamples no fewer than 20 items."""
-    rng = np.random.default_rng(0)
-    runs = [noisy(noise, 100, rng) for noise in (5, 500)]
-    both = folders(tmp_path, *runs)
-    (plan,) = plan_runs(both).plans
-    assert plan.needed == 20 and plan.power > 0.99
-    (few,) = plan_runs(both, goal=Goal(n=19)).plans
-    assert (few.power, few.detectable) == (0.0, None)
 
 
 def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
@@ -204,11 +195,6 @@ def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
         plan_runs(folders(tmp_path, *alike))
 
 
-def test_runs_without_single_items_cannot_be_planned(tmp_path: Path) -> None:
-    (folder,) = folders(tmp_path, choices("1100"))
-    (folder / "predictions.parquet").unlink()
-    with pytest.raises(DataError, match=r"no task of these runs can be planned:\n.*no predictions"):
-        plan_runs([folder], goal=Goal(0.1))
 
 
 def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:

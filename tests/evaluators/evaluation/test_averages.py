@@ -55,6 +55,8 @@ def test_the_average_is_that_of_the_paper():
     assert {name: part["srcc"] for name, part in found.scores["by_database"].items()} == {
         name: srcc for name, (srcc, _) in PUBLISHED.items()
     }
+    assert found.variants.keys() == {"high/low"}, "the variants that all databases have"
+    assert found.variants["high/low"]["srcc"] == pytest.approx(found.scores["srcc"] / 2)
     # Errors are in the units of each database.
     assert "rmse_fitted" not in found.scores
     assert (found.dataset, found.split, found.model, found.complete, found.notes) == ("average", "test", "a", True, [])
@@ -70,47 +72,35 @@ def test_the_interval_of_an_average_is_about_what_those_of_its_parts_are(kind, e
     assert found.scores["intervals"]["srcc"] == {"kind": expected, "units": 210}
 
 
-def test_variants_that_all_databases_have_are_averaged():
-    (found,) = averages(seven())
-    assert found.variants.keys() == {"high/low"}
-    assert found.variants["high/low"]["srcc"] == pytest.approx(found.scores["srcc"] / 2)
+@pytest.mark.parametrize(
+    ("evaluations", "code", "values"),
+    [
+        *((seven()[:n], "average_missing", {"of": 7, "missing": list(DATABASES)[n:]}) for n in (2, 6)),
+        ([*seven()[:6], evaluation("kadid10k", scores=None)], "average_missing", {"of": 7, "missing": ["kadid10k"]}),
+        ([*seven(), evaluation("spaq", 0.9)], "average_repeated", {"of": 7, "repeated": ["spaq"]}),
+        ([*seven()[:6], evaluation("kadid10k", complete=False)], "average_incomplete", {}),
+    ],
+)
+def test_databases_without_one_complete_score_are_named(evaluations, code, values):
+    (found,) = averages(evaluations)
+    assert notes(found) == {code: values}
+    if code == "average_incomplete":
+        assert found.scores is not None and not found.complete
+    else:
+        assert found.scores is None and found.variants == {}
 
 
-@pytest.mark.parametrize("count", range(2, 7))
-def test_missing_databases_are_named_and_nothing_is_averaged(count):
-    (found,) = averages(seven()[:count])
-    assert found.scores is None and found.variants == {}
-    missing = list(DATABASES)[count:]
-    assert notes(found) == {"average_missing": {"of": 7, "missing": missing}}
-
-
-def test_a_database_without_scores_is_missing():
-    (found,) = averages([*seven()[:6], evaluation("kadid10k", scores=None)])
-    assert found.scores is None and notes(found)["average_missing"]["missing"] == ["kadid10k"]
-
-
-def test_where_nothing_has_scores_there_is_nothing_to_average():
-    assert averages(seven(scores=None, variants={})) == []
-
-
-def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
-    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
-
-
-def test_a_database_that_is_there_twice_makes_no_average():
-    (found,) = averages([*seven(), evaluation("spaq", 0.9)])
-    assert found.scores is None and notes(found)["average_repeated"]["repeated"] == ["spaq"]
+@pytest.mark.parametrize(
+    "evaluations",
+    [seven(scores=None, variants={}), [evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]],
+)
+def test_a_database_alone_and_others_than_the_seven_are_not_averaged(evaluations):
+    assert averages(evaluations) == []
 
 
 def test_an_undefined_score_makes_the_mean_undefined():
     (found,) = averages([*seven()[:6], evaluation("kadid10k", float("nan"), 0.4)])
     assert np.isnan(found.scores["srcc"]) and not np.isnan(found.scores["plcc"])
-
-
-def test_an_average_of_incomplete_scores_is_incomplete():
-    (found,) = averages([*seven()[:6], evaluation("kadid10k", complete=False)])
-    assert found.scores is not None and not found.complete
-    assert notes(found) == {"average_incomplete": {}}
 
 
 def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():

@@ -13,11 +13,9 @@ from typer.testing import CliRunner
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import get_task
-from eyechart.hub_cards.recomputing import Recomputing
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval, wilson_of_share
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 from tests.evaluators import running
 from tests.evaluators.conftest import picture
@@ -70,44 +68,6 @@ def test_questions_about_one_image_are_a_cluster_in_the_results(task: str, tmp_p
     np.testing.assert_equal(scores_again(tmp_path), made.scores)
 
 
-def test_two_questions_about_each_of_sixty_images(tmp_path: Path) -> None:
-    rows = (
-        {
-            "id": f"q{number}",
-            "images": [picture(number // 2, 8)],
-            "question": f"Question {number}?",
-            "options": ["Good", "Fair", "Poor"],
-            "answer": "AABBCC"[number % 6],
-            "question_type": ("how", "what")[number % 2],
-            "concern": "other",
-        }
-        for number in range(120)
-    )
-    dataset = running.dataset(rows)
-    scores = evaluator("q_bench/perception").compute(lambda messages: "A", dataset)
-    # The same letter is right about both questions of an image: the interval is that of 60 answers.
-    assert scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 60}
-    assert scores["accuracy_ci95"] == pytest.approx(list(wilson_of_share(1 / 3, 60)))
-    # One question about each image is left in each group.
-    assert {part["intervals"]["accuracy"]["kind"] for part in scores["by_question_type"].values()} == {"wilson"}
-
-
-def test_clusters_that_were_taken_out_are_found_by_computing_again(tmp_path: Path) -> None:
-    result, _ = run("mmbench/en", tmp_path, is_mini=True)
-    path = tmp_path / "predictions.parquet"
-    parquet.write_table(parquet.read_table(path).drop_columns(["cluster"]), path)
-    (loaded,) = read_runs([tmp_path])
-    (key,) = loaded.tasks
-    found = " ".join(Recomputing(loaded).check(key).discrepancies)
-    assert "circular_accuracy_ci95" in found or "intervals" in found
-    again = scores_again(tmp_path)
-    assert again is not None and result.scores is not None
-    assert again["circular_accuracy"] == result.scores["circular_accuracy"]
-    n = again["n_questions"]
-    assert again["intervals"]["circular_accuracy"] == {"kind": "wilson-unread", "units": n}
-    assert again["circular_accuracy_ci95"] == list(wilson_interval(round(again["circular_accuracy"] * n), n))
-
-
 def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
     loaded = load_data(get_task("aes_bench/perception"), DataRequest(is_mini=True)).dataset
     predictions(tmp_path, ({"id": id, "text": "A"} for id in loaded["id"]))
@@ -143,6 +103,10 @@ def test_an_own_benchmark_names_the_column_that_its_questions_share(own: Path) -
     assert set(clusters_of(own / "out").values()) == {"hue", "tone"}
     low, high = result.scores["accuracy_ci95"]
     assert high - low > 0.6, "two scenes say little, however many questions are asked about them"
+    table = (own / "my_questions.tsv").read_text(encoding="utf-8")
+    (own / "my_questions.tsv").write_text(table.replace("\thue", "\t"), encoding="utf-8")
+    run(str(own / "task.yaml"), own / "again")
+    assert set(clusters_of(own / "again").values()) == {None, "tone"}
 
 
 def test_an_own_benchmark_shares_its_images_by_default(own: Path) -> None:
@@ -153,18 +117,17 @@ def test_an_own_benchmark_shares_its_images_by_default(own: Path) -> None:
     assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
 
 
-@pytest.mark.parametrize(("given", "named"), [("scene", "'scene'"), ("[scene]", "cluster")])
-def test_an_own_benchmark_without_that_column(own: Path, given: str, named: str) -> None:
-    (own / "task.yaml").write_text(f"{OWN}cluster: {given}\n", encoding="utf-8")
+RATINGS = "name: own\nprotocol: quality_assessment\ndata: {path: x.csv}\nprompt: '{images} Rate it.'\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "cluster", "named"),
+    [(OWN, "scene", "'scene'"), (OWN, "[scene]", "cluster"), (RATINGS, "scene", "leave cluster out")],
+)
+def test_a_column_that_is_not_there_or_not_needed_is_refused(own: Path, task: str, cluster: str, named: str) -> None:
+    (own / "task.yaml").write_text(f"{task}cluster: {cluster}\n", encoding="utf-8")
     done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
-    assert done.exit_code != 0 and named in done.output
-
-
-def test_pairs_and_opinion_scores_have_no_column_to_name(tmp_path: Path) -> None:
-    text = "name: own\nprotocol: quality_assessment\ndata: {path: x.csv}\nprompt: '{images} Rate it.'\ncluster: scene\n"
-    (tmp_path / "task.yaml").write_text(text, encoding="utf-8")
-    done = CliRunner().invoke(app, ["run", str(tmp_path / "task.yaml"), "--out", str(tmp_path / "out")])
-    assert done.exit_code != 0 and "leave cluster out" in " ".join(done.output.split())
+    assert done.exit_code != 0 and named in " ".join(done.output.split())
 
 
 def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -> None:
@@ -177,11 +140,3 @@ def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -
     data = running.dataset(rows)
     one, same, other = (item.cluster for item in running.run("q_bench/perception_pairs", reply, data).items)
     assert one == same is not None and one != other
-
-
-def test_values_of_a_cluster_column(own: Path) -> None:
-    table = (own / "my_questions.tsv").read_text(encoding="utf-8")
-    (own / "my_questions.tsv").write_text(table.replace("\thue", "\t"), encoding="utf-8")
-    (own / "task.yaml").write_text(OWN + "cluster: category\n", encoding="utf-8")
-    run(str(own / "task.yaml"), own / "out")
-    assert set(clusters_of(own / "out").values()) == {None, "tone"}

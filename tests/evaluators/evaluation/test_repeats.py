@@ -94,12 +94,6 @@ def test_of_answers_that_are_equally_frequent_the_first_wins(loaded):
     assert (choices["pass_at_k"], choices["majority_vote"]) == (0.75, 0.5)
 
 
-def test_a_run_without_repeats_is_as_before(loaded):
-    found = run(Drawn(scripted), loaded, 1)
-    assert "repeats" not in found.settings and "repeats" not in found.diagnostics
-    assert {line.repeat for line in found.items} == {1}
-
-
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
     found = run(Drawn(scripted), loaded)
     write(tmp_path / "run", [found])
@@ -203,49 +197,34 @@ def test_circular_eval_votes_on_each_pass(make_picture):
 
 
 @pytest.mark.filterwarnings("ignore:.*every question was refused")
-def test_right_refusals_count_with_the_answer_that_was_then_given(make_picture):
+@pytest.mark.parametrize(
+    ("turns", "outcomes", "mean"),
+    [
+        # A refusal is right where the forced answer is wrong. Of three different answers the first counts.
+        (("DBD", "B-A"), ["right refusal", "wrong answer", "wrong refusal"], 100 / 3),
+        # Two repeats answer A, which is right.
+        (("ADA", "-A-"), ["right answer", "wrong refusal", "right answer"], 200 / 3),
+    ],
+)
+def test_refusals_count_with_the_answer_that_was_then_given(make_picture, turns, outcomes, mean):
     options = ["Good", "Fair", "Poor", "I don't know"]
     row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
     row |= {"refusal": "D", "question_type": "how", "concern": "other"}
-    data = running.dataset([row])
-    # Refused and then wrong, refused and then wrong, wrong: a refusal is right where the forced answer is wrong.
-    turns = {"main": "DBD", "forced": "B-A"}
-    model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
-    found = run(model, data, task="ql_bench/single")
-    assert [line.outcome for line in found.items if line.pass_name == "main"] == [
-        "right refusal",
-        "wrong answer",
-        "wrong refusal",
-    ]
+    model = Drawn(lambda request: turns[request.pass_name == "forced"][request.repeat - 1])
+    found = run(model, running.dataset([row]), task="ql_bench/single")
+    assert [line.outcome for line in found.items if line.pass_name == "main"] == outcomes
     together = found.diagnostics["repeats"]
-    assert together["mean"]["score_sa"] == pytest.approx(100 / 3)
-    # Three different answers: the first one, which is right.
+    assert together["mean"]["score_sa"] == pytest.approx(mean)
     assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
 
 
-@pytest.mark.filterwarnings("ignore:.*every question was refused")
-def test_a_voted_answer_stands_although_one_repeat_refused(make_picture):
-    options = ["Good", "Fair", "Poor", "I don't know"]
-    row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
-    row |= {"refusal": "D", "question_type": "how", "concern": "other"}
-    turns = {"main": "ADA", "forced": "-A-"}
-    model = Drawn(lambda request: turns[request.pass_name][request.repeat - 1])
-    found = run(model, running.dataset([row]), task="ql_bench/single")
-    assert found.diagnostics["repeats"]["choices"]["majority_vote"] == 1.0
-
-
-def test_graded_replies_are_not_right_or_wrong(loaded):
+def test_scores_of_texts_are_not_right_or_wrong(loaded, make_picture):
     task = replace(get_task("q_bench/perception"), score=lambda reply, row: 0.25)
     together = run(Drawn(scripted), loaded, task=task).diagnostics["repeats"]
     assert together["mean"] == {"own_score": 0.25} and "choices" not in together
-
-
-def test_texts_that_are_no_choices_have_mean_and_spread_alone(make_picture):
-    rows = [{"id": "d", "image": make_picture(1), "description": "It is dark."}]
-    data = running.dataset(rows)
+    data = running.dataset([{"id": "d", "image": make_picture(1), "description": "It is dark."}])
     model = Drawn(lambda request: ["It is dark.", "It is bright."][request.repeat - 1])
-    found = run(model, data, 2, "q_bench/description")
-    together = found.diagnostics["repeats"]
+    together = run(model, data, 2, "q_bench/description").diagnostics["repeats"]
     assert "choices" not in together and together["standard_deviation"]["mean"] > 0
 
 
