@@ -93,13 +93,8 @@ class Difference(ComparedScore):
     @property
     def unit_words(self) -> str:
         """The units, such as "60 images"."""
-        if self.test == "dyadic" or self.test.endswith("images"):
-            kind = "images"
-        elif self.test.endswith("pools"):
-            kind = "pools"
-        else:
-            kind = "items" if self.units == self.n else "clusters"
-        return f"{self.units:,} {kind}"
+        of = {"dyadic": "images", "paired bootstrap over images": "images", "paired bootstrap over pools": "pools"}
+        return f"{self.units:,} {of.get(self.test) or ('items' if self.units == self.n else 'clusters')}"
 
     @property
     def has_test(self) -> bool:
@@ -121,14 +116,7 @@ class Difference(ComparedScore):
 def differences(
     data: tuple[str, str, str], runs: Sequence[ItemScores], items: Sequence[str], seed: int
 ) -> list[Difference]:
-    """Test every score of a task.
-
-    Args:
-        data: Task, dataset and split.
-        runs: The item scores of two runs.
-        items: Ids of the items to compare, which both runs have.
-        seed: Seed of the bootstrap.
-    """
+    """Test every score of a task (`data`: task, dataset and split) in two runs, on items that both have."""
     keys = [key for key in runs[0].values if key in runs[1].values]
     tested = [_difference(data, spec(key), runs, items, seed) for key in keys]
     tested += _ranking_differences(data, runs, seed)
@@ -197,7 +185,7 @@ def share_test(
 
     Args:
         a: Whether each item is correct in the first run, shape (n,).
-        b: Whether each item is correct in the second run, shape (n,).
+        b: The same in the second run.
         images: The two images of each pair; empty if items are not pairs.
         clusters: Which items belong together.
 

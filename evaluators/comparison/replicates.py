@@ -29,16 +29,9 @@ _RESAMPLED = {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_colu
 def score_replicates(
     score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
 ) -> FloatArray:
-    """Bootstrap replicates of the runs' correlations or points on the same resamples of items or clusters.
+    """Bootstrap replicates of the runs' correlations or points on the same resamples of their shared items.
 
-    Args:
-        score: The score, not a share.
-        items: The item scores of each run.
-        shared: The items that all runs have.
-        rng: Source of the draws.
-
-    Returns:
-        Shape (number of runs, resamples).
+    Items of a cluster are drawn together. The shape is (number of runs, resamples).
     """
     columns = [[run.values[score.key][item] for item in shared] for run in items]
     if score.correlation:
@@ -76,15 +69,17 @@ class RankingCorrelation:
 
 
 def ranking_correlation(kind: str, runs: Sequence[ItemScores], name: str, seed: int) -> RankingCorrelation | None:
-    """The correlation of each run's ranking of images on the pools that all runs have; None without such pools.
+    """The "spearman" or "pearson" correlation of each run's ranking of images on the pools that all runs have.
 
-    Args:
-        kind: "spearman" or "pearson".
-        runs: The item scores of each run.
-        name: Name of the task and its data, which seeds the draws.
-        seed: Seed of the bootstrap.
+    None without such pools. The draws are seeded by the name of the task and its data, too.
     """
-    pools = _shared_pools(runs)
+    # A pool without a ranking counts as each run's setting says.
+    pools = [
+        pool
+        for pool, images in runs[0].ranked.items()
+        if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
+        and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
+    ]
     if not pools:
         return None
     sizes = [len(runs[0].ranked[pool]) for pool in pools]
@@ -108,16 +103,6 @@ def ranking_correlation(kind: str, runs: Sequence[ItemScores], name: str, seed: 
         drawn.append(pool_replicates(of_run.tolist(), sizes, settings) if of_images is None else of_images)
     units = (sum(sizes), "images") if are_large else (len(pools), "pools")
     return RankingCorrelation(means, drawn, sum(sizes), *units)
-
-
-def _shared_pools(runs: Sequence[ItemScores]) -> list[str]:
-    """Pools with the same images in all runs, except pools without a ranking that a run leaves out."""
-    return [
-        pool
-        for pool, images in runs[0].ranked.items()
-        if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
-        and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
-    ]
 
 
 def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.score_spec import value_at
 
 IGNORED: Mapping[str, str] = {
     "model": "what is compared",
@@ -45,36 +46,21 @@ _ASPECTS: Mapping[str, tuple[str, ...]] = {
 
 
 def also_differ(first: TaskResult, second: TaskResult) -> str:
-    """What differs besides the model, such as "the prompt, the sampling and the backend"; "" if nothing does."""
-
-    def value(result: TaskResult, name: str) -> Any:
-        group, _, inner = name.rpartition(".")
-        return (result.settings.get(group) or {} if group else result.settings).get(inner)
-
-    names = [
+    """What differs besides the model, such as "the prompt, the sampling, the backend"; "" if nothing does."""
+    return ", ".join(
         aspect
-        for aspect, settings in _ASPECTS.items()
-        if any(value(first, name) != value(second, name) for name in settings)
-    ]
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+        for aspect, names in _ASPECTS.items()
+        if any(value_at(first.settings, name) != value_at(second.settings, name) for name in names)
+    )
 
 
 def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collection[str] = ()) -> list[str]:
-    """The differing settings that prevent a comparison of two results.
-
-    Args:
-        first: A result.
-        second: Another result of the same task.
-        allowed: Names of settings that may differ anyway.
-
-    Returns:
-        A line for each: its name and both values.
-    """
-    one, other = dict(_flat(first)), dict(_flat(second))
+    """The differing settings that prevent a comparison of two results, each with both values."""
+    in_first, in_second = dict(_flat(first)), dict(_flat(second))
     return [
-        f"{name} is {one.get(name)!r:.60} in A and {other.get(name)!r:.60} in B"
-        for name in {**one, **other}
-        if name not in allowed and _matters(name) and one.get(name) != other.get(name)
+        f"{name} is {in_first.get(name)!r:.60} in A and {in_second.get(name)!r:.60} in B"
+        for name in {**in_first, **in_second}
+        if name not in allowed and _matters(name) and in_first.get(name) != in_second.get(name)
     ]
 
 
@@ -89,15 +75,15 @@ def allowed_names(given: Iterable[str], results: Iterable[TaskResult]) -> list[s
         UsageError: The results do not have a setting.
     """
     known = {name for result in results for name, _ in _flat(result)}
-    found = []
-    for one in given:
-        option = one.lstrip("-").replace("-", "_")
+    names = []
+    for text in given:
+        option = text.lstrip("-").replace("-", "_")
         nested = (option.replace("judge_", "judge.", 1), f"model.{option}", f"data.{option}")
-        name = next((name for name in (one, option, _OF_OPTIONS.get(option), *nested) if name in known), None)
+        name = next((name for name in (text, option, _OF_OPTIONS.get(option), *nested) if name in known), None)
         if name is None:
-            raise unknown_name("setting", one, sorted(known), "in --allow")
-        found.append(name)
-    return found
+            raise unknown_name("setting", text, sorted(known), "in --allow")
+        names.append(name)
+    return names
 
 
 def _matters(name: str) -> bool:

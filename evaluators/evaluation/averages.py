@@ -105,11 +105,7 @@ def _sample(group: Sequence[TaskResult]) -> dict[str, Any]:
 
 
 def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean scores over databases (nan if one is undefined), with the scores of each database.
-
-    Args:
-        scores: Scores by database, as the metric returned them.
-    """
+    """The means of the scores of each database (nan if one is undefined), and these scores."""
     by_database = {
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }

@@ -132,22 +132,17 @@ class Evaluator(evaluate.Evaluator):
             model_or_pipeline: A transformers pipeline ("image-text-to-text", or "zero-shot-image-classification" if
                 the task asks only for logits of words), a model id or folder, a backend, or a callable that takes chat
                 messages and returns text. None is the bundled tiny model.
-            data: A `Dataset` with the documented columns, the name of an eyechart dataset or of a dataset on the Hub,
-                or the folder of a release, as `[DATASET=]PATH`. None is the task's own dataset. eyechart datasets are
-                the official releases, downloaded if possible. "mini" is synthetic demo data of the task's own dataset;
-                "mini:NAME" is that of another eyechart dataset. Without a model, None means "mini" too, unless the task
-                is your own.
-            subset: Configuration of the dataset if `data` is a name; one of the task's datasets if `data` is None or
-                "mini".
+            data: As `DataRequest.data`. Without a model, None means "mini", unless the task is your own.
+            subset: As `DataRequest.dataset`.
             split: The task's first split by default.
             metric: An evaluate module or its name; the task's own by default.
-            tokenizer: Not supported: a vision-language model needs its complete processor. Pass a pipeline.
-            feature_extractor: Not supported, like `tokenizer`.
+            tokenizer: Not supported, like `feature_extractor`: pass a pipeline with its complete processor.
+            feature_extractor: Not supported.
             strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is not supported.
             confidence_level: 0.95, the level of the metrics' intervals; other values are not supported.
-            n_resamples: Ignored with "simple".
+            n_resamples: Ignored, like `random_state`; the seed is the evaluator's.
             device: Where to load a model given by id or folder, as for `transformers.pipeline`.
-            random_state: Ignored with "simple"; the seed is the evaluator's.
+            random_state: Ignored.
             input_column: The column of the image or images, if its name is not the documented one.
             label_column: The column of the answer or quality, if its name is not the documented one.
             label_mapping: Not supported: answers are letters or numbers.

@@ -38,13 +38,8 @@ def result_notes(
 ) -> Iterator[Note]:
     """What a reader of a result must know.
 
-    Args:
-        task: The task.
-        planned: The protocol as the run set it; that of the answers has the reply length that was used.
-        backend: What answered.
-        loaded: The data.
-        answers: What was answered.
-        by_repeat: The result of each repeat; the first has the settings.
+    `planned` is the protocol as the run set it; that of the answers has the reply length that was used. The first
+    result of `by_repeat` has the settings of all.
     """
     result, protocol = by_repeat[0], answers.protocol
     yield from _setting_notes(protocol, result)
@@ -109,12 +104,7 @@ def _cut_notes(responses: Sequence[Response], protocol: Protocol, backend: Backe
 
 
 def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> Iterator[Note]:
-    """Rounds in which a judge gave no reply, or no usable one.
-
-    Args:
-        by_repeat: The scores of each repeat; the first says what is unscored.
-        judge: The judge's settings, which count all repeats.
-    """
+    """Rounds of all repeats in which a judge with these settings gave no reply, or no usable one."""
     if judge.get("lost_rounds"):
         yield note("judge_lost", judge=judge["name"], rounds=judge["lost_rounds"], reason=judge["reason"])
     counts, first = [judge_counts(result.scores or {}) for result in by_repeat], by_repeat[0].scores or {}

@@ -17,13 +17,7 @@ from eyechart.metrics.scoring.choices.repeats import repeat_scores
 
 
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
-    """Refuse repeats that would all be equal.
-
-    Args:
-        repeats: How many times each request is asked.
-        task: Name of the task.
-        output_type: What the task asks for.
-        backend: What answers; None if it is not known yet.
+    """Refuse repeats that would all be equal; the backend is None if it is not known yet.
 
     Raises:
         UsageError: `repeats` is below 1, or above 1 although nothing is sampled.

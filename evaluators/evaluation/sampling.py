@@ -47,16 +47,9 @@ class Sample:
 
 
 def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> Sample | None:
-    """Draw a stratified sample of the rows.
+    """Draw n rows, at least 1; None if there are no more than n.
 
-    Args:
-        dataset: All rows.
-        groups: Columns of the task's groups; each combination of those that the data has is a stratum.
-        n: Number of rows, at least 1.
-        seed: Seed of the draw.
-
-    Returns:
-        The sample; None if there are no more than n rows.
+    Each combination of the groups' columns that the data has is a stratum.
 
     Raises:
         UsageError: n is below 1.
@@ -73,12 +66,7 @@ def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> S
 
 
 def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Generator) -> list[int]:
-    """Indices of a stratified random sample, in which each row has the same chance.
-
-    Args:
-        strata: The stratum of each row.
-        n: Number of rows to draw, at most the number of rows.
-        rng: Source of randomness.
+    """Indices of n rows, drawn such that each has the same chance, from the stratum of each row.
 
     Examples:
         >>> rows = systematic_rows([("what",)] * 60 + [("how",)] * 30, 9, np.random.default_rng(0))
@@ -96,12 +84,7 @@ def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Ge
 
 
 def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
-    """Correct the intervals of a sample's result: they are then for the scores on all items.
-
-    Args:
-        result: The result, which is changed.
-        sample: From `Sample.settings`.
-    """
+    """Change the intervals of a sample's result: they are then for the scores on all items."""
     if result.scores is not None:
         result.scores = finite_scores(result.scores, sample)
     result.variants = {name: finite_scores(scores, sample) for name, scores in result.variants.items()}
@@ -113,12 +96,7 @@ def correct_for_all(result: TaskResult, sample: Mapping[str, Any]) -> None:
 
 
 def finite_scores(scores: Mapping[str, Any], sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Scores whose intervals, overall and by group, are corrected for the score on all items.
-
-    Args:
-        scores: What the metric returned for the sample.
-        sample: From `Sample.settings`.
-    """
+    """Scores of a sample whose intervals, overall and by group, are for the score on all items."""
     fraction = sample["n"] / sample["of"]
     corrected = _finite_part(scores, fraction)
     for name, parts in scores.items():

@@ -17,12 +17,7 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any] | None = None) -> TaskResult:
-    """Score the items of one repeat.
-
-    Args:
-        protocol: How they were asked.
-        items: Parsed items.
-        sample: The setting of that name, if they are a sample; intervals are then for the score on all items.
+    """Score parsed items of one repeat; if they are a sample, intervals are for the score on all items.
 
     Raises:
         DataError: The items cannot be scored.

@@ -181,10 +181,5 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
 
 
 def _model_label(model: str) -> str:
-    """The last component of a local path; other names are unchanged.
-
-    Examples:
-        >>> _model_label("/data/checkpoints/vlm-7b/"), _model_label("some/model")
-        ('vlm-7b', 'some/model')
-    """
+    """The last component of a local path; other names are unchanged."""
     return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model

@@ -105,9 +105,10 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
         for item in result.items
     ]
     kinds = dict.fromkeys(type(item) for result in results for item in result.items)
+    table = pyarrow.Table.from_pylist(records, schema=schema_of(kinds))
     # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
     with path.open("wb") as file:
-        parquet.write_table(pyarrow.Table.from_pylist(records, schema=schema_of(kinds)), file)
+        parquet.write_table(table, file)
 
 
 def column_types(kind: type[Item]) -> dict[str, "DataType"]:

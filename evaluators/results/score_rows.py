@@ -19,12 +19,7 @@ _Kind = tuple[str, str]
 
 
 def score_rows(scores: Scores, group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
-    """The scores of a metric as texts for `COLUMNS`.
-
-    Args:
-        scores: Undefined values are nan.
-        group: The group of the scores; "" for all items.
-    """
+    """The scores of a metric as texts for `COLUMNS`, of all items or of a group."""
     for spec in _shown_specs(scores, is_group=bool(group)):
         label = f"  {spec.label}" if spec.part_of else spec.label
         n = spec.n(scores)
@@ -49,13 +44,9 @@ def is_above_chance(spec: ScoreSpec, scores: Scores) -> bool | None:
 
 
 def unparsed_note(scores: Scores, diagnostics: Mapping[str, Any] | None = None) -> Note | None:
-    """That too many replies could not be parsed for the scores to describe the model; None if they do.
-
-    Args:
-        scores: What a metric returned.
-        diagnostics: Those of the result; without any rating there is no score, and only these count the replies.
-    """
+    """That too many replies could not be parsed for the scores to describe the model; None if they do."""
     count, total = unparsed_replies(scores)
+    # Without any rating there is no score, and only the diagnostics count the replies.
     if diagnostics and "unread" in diagnostics:
         count, total = diagnostics["unread"], diagnostics["replies"]
     if count <= _MOST_UNPARSED * total:
@@ -70,12 +61,7 @@ def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[tuple[str, str, str, str, str]]:
-    """The same as `score_rows` for several repeats: mean and sample standard deviation, pass@K, majority vote.
-
-    Args:
-        repeats: The diagnostics of that name; empty if missing.
-        scores: The scores of the first repeat.
-    """
+    """Rows about the diagnostics of repeats: mean and sample standard deviation, pass@K, majority vote."""
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
     for spec in specs_in(scores):
         if spec.key in means and spec.key in deviations:

@@ -26,14 +26,10 @@ def is_mini_data(settings: Mapping[str, Any]) -> bool:
 
 
 def official_items(result: TaskResult) -> tuple[int, ...]:
-    """Number of items of the split in the official release.
+    """Number of items of the split in the official release, or of all databases of an average.
 
-    Args:
-        result: One task on one dataset, or an average over datasets.
-
-    Returns:
-        The number; several if the split was released more than once, the current one first. Empty if unknown, and for
-        synthetic data or the user's own data.
+    Several if the split was released more than once, the current one first. Empty if unknown, and for synthetic data or
+    the user's own data.
     """
     data = result.settings.get("data")
     if not isinstance(data, Mapping) or data.get("is_mini") is not False:
@@ -70,11 +66,7 @@ def is_served_name(asked: str, served: str) -> bool:
 
 
 def unconfirmed_names(settings: Mapping[str, Any]) -> list[str]:
-    """The names under which a server answered that were neither requested nor confirmed.
-
-    Args:
-        settings: Settings of a result; they are not trusted.
-    """
+    """The names under which a server answered that were neither requested nor confirmed, from untrusted settings."""
     model = settings.get("model")
     model = model if isinstance(model, Mapping) else {}
     served = model.get("served")

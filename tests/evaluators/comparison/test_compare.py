@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import SCORES
@@ -429,6 +430,24 @@ def test_what_cannot_be_compared(compared: Any) -> None:
     assert "no predictions, so single items cannot be compared" in no_rows.reasons[0]
     assert "cannot be computed from single items" in other.reasons[0]
     assert "the run has this task several times" in several.reasons[0] and several.reasons == again.reasons
+
+
+@dataclass(frozen=True)
+class Riddle(Item):
+    """An item of a protocol that the comparison does not know."""
+
+    correct: bool | None = None
+    hints: list[str] | None = None
+
+
+def test_items_of_an_own_type_are_compared_by_their_file_alone(compared: Any) -> None:
+    def run(marks: str) -> Any:
+        items = [Riddle(f"q{row}", label="x", correct=mark == "1", hints=["?"]) for row, mark in enumerate(marks)]
+        settings = {"protocol": "riddles"}
+        return evaluated("riddles", "own", items=items, scores={"accuracy": 0.5, "n": 4}, settings=settings)
+
+    (one,) = compared([run("1100")], [run("0110")]).differences
+    assert (one.first, one.second, one.only_first, one.only_second) == (0.5, 0.5, ("q0",), ("q2",))
 
 
 def test_predictions_without_their_columns_are_refused(tmp_path: Path) -> None:

@@ -150,8 +150,6 @@ def test_judged_texts(tmp_path: Path) -> None:
     assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
 
 
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -187,14 +185,10 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
     assert one_way not in say(one, other, "--difference", "0.1") and one_way not in say(one, alike)
 
 
-
-
 def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
     alike = [descriptions([[[score, score]] * 3] * 30) for score in (2, 1)]
     with pytest.raises(DataError, match="the difference is the same in all resamples"):
         plan_runs(folders(tmp_path, *alike))
-
-
 
 
 def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """How long replies may be, and what is said of those that were cut off, refused or reasoned."""
 
-import numpy as np
 import pytest
 from pyarrow import parquet
 
@@ -167,10 +166,6 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     assert table["finish_reason"].to_pylist()[:4] == [LENGTH, REASONING, REFUSAL, STOP]
     for parse in (False, True):
         assert scores_again(folder, parse=parse)["outcomes"] == shares
-    # Without the ends of the replies, their scores are the same.
-    parquet.write_table(table.drop_columns(["finish_reason"]), folder / "predictions.parquet")
-    without = {name: value for name, value in found.scores.items() if name != "outcomes"}
-    np.testing.assert_equal(scores_again(folder), without)
 
 
 def test_the_note_counts_the_replies_that_the_shares_count(describe):

@@ -1,13 +1,20 @@
+"""`results.json` and `predictions.parquet`: what they hold, and which of them are refused."""
+
 import json
 import math
 import re
+import subprocess
+import sys
+from dataclasses import dataclass
 from importlib import metadata
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
+from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results
 from eyechart.evaluators.runs.folder import write_run
+from tests.evaluators.finished_runs import evaluated, item, write
 from tests.evaluators.finished_task import evaluation
 from tests.growth import LARGE, SMALL, growth
 
@@ -55,11 +62,6 @@ def edited(tmp_path):
     return write
 
 
-def test_a_file_of_a_newer_schema_is_refused_and_its_version_named(edited):
-    with pytest.raises(BadResultsError, match=r"results\.json: its schema is 2, .*\(.*\) reads only schema 1"):
-        read_results(edited(lambda raw: raw.update(schema=2)))
-
-
 def of_task(**changes):
     """Sets values within the first task: `scores__srcc=1` is `scores["srcc"] = 1`."""
 
@@ -80,23 +82,14 @@ def of_task(**changes):
         (lambda raw: raw["tasks"][0].pop("settings") and None, r"key tasks\[0\]\.settings: field required"),
         (of_task(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
         (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.left_out\[0\]\.why: extra inputs are not"),
-        (of_task(notes=[{"code": "riddle"}]), r"\.notes\[0\]: .*no note 'riddle'"),
         (of_task(notes=[{"code": "unparsed", "values": {"of": 3}}]), r"\.notes\[0\]: .*no note 'unparsed'"),
         (of_task(rank=1), r"key tasks\[0\]\.rank: extra inputs are not permitted"),
-        (of_task(scores__srcc="high"), r"key tasks\[0\]\.scores\.srcc is 'high'; expected a number from -1 to 1"),
         (of_task(scores__srcc=10**400), r"\.scores\.srcc is 1000.*; expected a number"),
         (of_task(scores__srcc=1.5), r"\.scores\.srcc is 1\.5; expected a number from -1 to 1"),
         (of_task(scores__srcc_ci95=[1]), r"\.scores\.srcc_ci95 is \[1\]; expected \[low, high\]"),
         (of_task(scores__by_type={"x": 2.0}), r"\.scores\.by_type is .*; expected an object of objects"),
         (of_task(variants={"x": {"n": []}}), r"\.variants\.x\.n is \[\]; expected a whole number"),
-        (of_task(diagnostics__table={"x": []}), r"\.diagnostics\.table\.x: .*dictionary; it is \[\]"),
         (of_task(diagnostics__table={"x": {"srcc": 2}}), r"\.diagnostics\.table\.x\.srcc is 2; expected a number"),
-        (of_task(diagnostics__averages=None), r"\.diagnostics\.averages: .*list; it is None"),
-        (
-            of_task(diagnostics__averages=[{"over": [[1]], "weights": "equal"}]),
-            r"\.averages\[0\]\.over\[0\]: .*string; it is \[1\]",
-        ),
-        (of_task(diagnostics__averages=[{"over": []}]), r"\.averages\[0\]\.weights: field required"),
         (
             of_task(diagnostics__averages=[{"over": [], "weights": "equal", "srcc": "x"}]),
             r"\.averages\[0\]\.srcc is 'x'; expected a number",
@@ -117,10 +110,10 @@ def of_task(**changes):
         ),
         (of_task(diagnostics__convergence={"curve": [1]}), r"\.convergence\.curve\[0\]: .*dictionary; it is 1"),
         (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: .*dictionary; it is 'x'"),
+        (lambda raw: raw.update(schema=2), r"results\.json: its schema is 2, .*\(.*\) reads only schema 1"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),
         (lambda raw: '{"schema": 1,', "cannot be read as results: EOF"),
         (lambda raw: "[" * 100_000, "recursion limit"),
-        (lambda raw: "\x00", "cannot be read as results"),
     ],
 )
 def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
@@ -128,18 +121,16 @@ def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
     with pytest.raises(BadResultsError, match=reason) as raised:
         read_results(path)
     assert raised.value.path == str(path)
-    assert "repeat the run" in raised.value.explain()
+    assert "schema is" in reason or "repeat the run" in raised.value.explain()
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
     path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', f'"srcc": {number}'))
     assert math.isnan(read_results(path).tasks[0].scores["srcc"])
-
-
-def test_a_folder_without_results_is_named(tmp_path):
+    path.unlink()
     with pytest.raises(MissingFileError, match=r"results\.json: does not exist"):
-        read_results(tmp_path)
+        read_results(path.parent)
 
 
 def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_path):
@@ -154,3 +145,37 @@ def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_pa
         assert len(read_results(files[n]).tasks[0].scores["scores"]) == n
 
     assert growth(read) < 8
+
+
+# Forks share the imports. With Arrow's threads, 25 of 60 aborted with "terminate called without an active exception".
+SCRIPT = """
+import os, sys
+import pyarrow.parquet
+from eyechart.evaluators.results.finished_runs import read_runs
+for _ in range(6):
+    child = os.fork()
+    if not child:
+        (run,) = read_runs(sys.argv[1:])
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@dataclass(frozen=True)
+class OtherItem(Item):
+    """An item whose column `choice` is of another type than that of multiple choice."""
+
+    choice: float | None = None
+
+
+def test_columns_of_one_name_and_two_types_are_refused(tmp_path):
+    items = [item("q1", choice="A"), OtherItem("q2", choice=0.5)]
+    with pytest.raises(UsageError, match=r"column 'choice' .* is double in OtherItem and string in another"):
+        write_predictions(tmp_path / "predictions.parquet", [evaluated(items=items)])
+
+
+@pytest.mark.slow
+def test_reading_predictions_leaves_no_thread_that_aborts_the_exit(tmp_path):
+    run = write(tmp_path / "run", [evaluated(items=[item("q1")])])
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(run)], capture_output=True, text=True)
+    assert done.stdout.split() == ["7"] * 6, done.stderr
