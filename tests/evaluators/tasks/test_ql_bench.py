@@ -1,8 +1,7 @@
-"""The two tasks of QL-Bench on mini data, by the command line and on a server."""
+"""The two tasks of QL-Bench on mini data, by the command line and on a server, and on real questions."""
 
 import json
 
-import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts import mini
@@ -11,38 +10,32 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion
+from tests.evaluators.tasks.doors import ran, rows_of, scored
 
 REFUSAL = "I don't know"
 
 
 def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
-    done = invoke("run", "ql_bench/single", "ql_bench/pair", "--limit", 30, "--no-store", "--out", tmp_path, code=0)
-    for result in read_results(tmp_path).tasks:
+    results, output = ran(tmp_path, "ql_bench/single", "ql_bench/pair", "--limit", 30)
+    for result in results:
         scores = result.scores
-        assert scores["n"] == 30 and {"question_type", "concern"} == {
-            name.removeprefix("by_") for name in scores if name.startswith("by_")
-        }
+        assert scores["n"] == 30
+        assert {name for name in scores if name.startswith("by_")} == {"by_question_type", "by_concern"}
         assert scores["answer_accuracy"] > scores["random_guess"]
         assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
         assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
         assert result.split == "dev" and "private test answers" in " ".join(result.caveats)
-    assert "Dev answers only" in done.output
+    assert "Dev answers only" in output
 
 
-@pytest.mark.parametrize(("position", "letter"), [("first", "A"), ("1", "B")])
-def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, letter):
-    limited = ("--limit", 12, "--no-store", "--out", tmp_path)
-    invoke("run", "ql_bench/single", "--data-arg", f"refusal_position={position}", *limited, code=0)
-    (result,) = read_results(tmp_path).tasks
-    place = json.loads(position) if letter == "B" else "first"
-    assert result.settings["data"]["options"]["refusal_position"] == place
-    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    first = [row["options"] for row in rows if row["pass"] == "main"]
-    assert {options.index(REFUSAL) for options in first} == {"AB".index(letter)}
+@pytest.mark.parametrize(("position", "index"), [("first", 0), ("1", 1)])
+def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, index):
+    (result,), _ = ran(tmp_path, "ql_bench/single", "--data-arg", f"refusal_position={position}", "--limit", 12)
+    assert result.settings["data"]["options"]["refusal_position"] == (index or position)
+    rows = rows_of(tmp_path)
+    assert {row["options"].index(REFUSAL) for row in rows if row["pass"] == "main"} == {index}
     assert all(REFUSAL not in row["options"] for row in rows if row["pass"] == "forced")
 
 
@@ -55,8 +48,8 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
 
     script.say(answer)
     backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
-    found = evaluator(task).run(backend, load_data(get_task(task), DataRequest(is_mini=True, limit=6)))
-    assert found.scores["n_refused"] == 3 and len(script.bodies) == 9
+    result = evaluator(task).run(backend, load_data(get_task(task), DataRequest(is_mini=True, limit=6)))
+    assert result.scores["n_refused"] == 3 and len(script.bodies) == 9
     for body in script.bodies[6:]:
         kinds = [part["type"] for part in body["messages"][0]["content"]]
         assert len(body["messages"]) == 1 and kinds.count("image_url") == images
@@ -68,10 +61,7 @@ def test_precomputed_predictions_are_scored(tmp_path):
     lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
     lines[0]["text"] = REFUSAL
     lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
-    path = tmp_path / "answers.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    invoke("score", "ql_bench/single", "--mini", "--predictions", path, "--limit", 6, "--out", tmp_path / "out", code=0)
-    (result,) = read_results(tmp_path / "out").tasks
+    result, _ = scored(tmp_path, "ql_bench/single", lines, "--mini", "--limit", 6)
     assert result.scores["score_cc"] == pytest.approx(500 / 6) and result.scores["forced_unmatched"] == 1
     assert result.settings["data"]["config"] == "single"
 
@@ -80,9 +70,9 @@ def test_the_test_split_keeps_both_passes_and_gives_no_score():
     task = get_task("ql_bench/single")
     loaded = load_data(task, DataRequest(split="test", data_dir=mini.release("llsavisionqa"), limit=3))
     assert set(loaded.dataset["answer"]) == {""}
-    found = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded)
-    assert found.scores is None and "private" in " ".join(found.caveats)
-    assert [line.pass_name for line in found.items] == ["main", "forced"] * 3
+    result = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded)
+    assert result.scores is None and "private" in " ".join(result.caveats)
+    assert [item.pass_name for item in result.items] == ["main", "forced"] * 3
 
 
 def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):
@@ -92,11 +82,7 @@ def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(refere
     # Every third question is refused and then answered with the first option, the others are answered with it at once.
     lines = [{"id": row["id"], "text": REFUSAL if number % 3 == 0 else "A"} for number, row in enumerate(rows)]
     lines += [{"id": row["id"], "pass": "forced", "text": "A"} for row in rows.select(range(0, len(rows), 3))]
-    answers = tmp_path / "answers.jsonl"
-    answers.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    out = tmp_path / "out"
-    invoke("score", "ql_bench/single", "--predictions", answers, "--data-dir", folder, "--out", out, code=0)
-    scores = read_results(out).tasks[0].scores
+    scores = scored(tmp_path, "ql_bench/single", lines, "--data-dir", folder)[0].scores
     assert scores["n"] == 1495 and scores["n_refused"] == 499
     assert 100 * scores["random_guess"] == pytest.approx(37.80, abs=0.02)
     expected = {"yes-or-no": (550, 50.00), "what": (452, 27.86), "how": (493, 33.31)}
@@ -105,5 +91,5 @@ def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(refere
         assert part["n"] == count and 100 * part["random_guess"] == pytest.approx(percent, abs=0.02)
         assert part["score_cc"] == pytest.approx(100 * part["answer_rate"] * part["answer_accuracy"])
     right = [letter == "A" for letter in rows["answer"]]
-    assert scores["score_cc"] == pytest.approx(100 * sum(found for i, found in enumerate(right) if i % 3) / 1495)
-    assert scores["score_rc"] == pytest.approx(100 * sum(not found for found in right[::3]) / 1495)
+    assert scores["score_cc"] == pytest.approx(100 * sum(is_a for i, is_a in enumerate(right) if i % 3) / 1495)
+    assert scores["score_rc"] == pytest.approx(100 * sum(not is_a for is_a in right[::3]) / 1495)
