@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 
-import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts import mini
@@ -13,25 +12,26 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
+from tests.evaluators import running
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import paper_tables
 from tests.evaluators.scripted_server import completion
+from tests.evaluators.tasks.doors import ran, scored
+from tests.evaluators.tasks.doors import rows_of as predictions
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
 LEVEL = re.compile(r"with (high|medium|low) aesthetics")
 
 
-def run(name, model, dataset, judge=None, **options):
-    loaded = LoadedData(dataset, "aesbench", "test", "given")
-    return evaluator(name, settings=options, judge=judge).run(FunctionBackend(model), loaded)
+def run(name, model, dataset, **options):
+    return running.run(name, model, LoadedData(dataset, "aesbench", "test", "given"), **options)
 
 
 def rows_of(name, count=None):
@@ -49,9 +49,7 @@ def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
 
 
 def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
-    tasks = (*CHOICES, INTERPRETATION)
-    invoke("run", *tasks, "--limit", 24, "--no-store", "--out", tmp_path, code=0)
-    perception, empathy, assessment, interpretation = read_results(tmp_path).tasks
+    (perception, empathy, assessment, interpretation), _ = ran(tmp_path, *CHOICES, INTERPRETATION, "--limit", 24)
     # It was taught distortions; what a colour is taken to evoke it was not, nor the level with the question first.
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
     sources = {"natural", "artistic", "AI-generated", "unknown"}
@@ -63,37 +61,24 @@ def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
     assert "by_question_type" not in assessment.scores
     assert assessment.scores["random_guess"] == pytest.approx(1 / 3)
     scores = interpretation.scores
-    assert all(0 <= scores[name]["score"] <= 2 for name in ("relevance", "precision", "completeness"))
-    assert scores["mean"] == pytest.approx(
-        sum(scores[name]["score"] for name in ("relevance", "precision", "completeness")) / 3
-    )
+    parts = [scores[name]["score"] for name in ("relevance", "precision", "completeness")]
+    assert all(0 <= part <= 2 for part in parts) and scores["mean"] == pytest.approx(sum(parts) / 3)
     assert (scores["template"], scores["judge"]) == ("aesbench", "lexical")
     assert set(scores["by_level"]) == {"high", "medium", "low"}
-
-
-@pytest.mark.filterwarnings("ignore:yes_no. only one")
-def test_dimensions_are_a_breakdown_where_they_are_known():
-    dataset = rows_of("aes_bench/perception", 4)
-    dimensions = ["technical quality", "composition", "composition", ""]
-    known = dataset.remove_columns("dimension").add_column("dimension", dimensions)
-    scores = run("aes_bench/perception", lambda messages: "A", known).scores
-    counts = {value: part["n"] for value, part in scores["by_dimension"].items()}
-    assert counts == {"technical quality": 1, "composition": 2, "unknown": 1}
 
 
 def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
     release = shutil.copytree(mini.release("aesbench"), tmp_path / "release")
     names = sorted(json.loads((release / "AesBench_evaluation.json").read_text(encoding="utf-8")))
     dimensions = ("technical quality", "color and light", "composition", "content")
-    rows = [f"{name},AesP,{dimensions[place % 4]},artistic,why\n" for place, name in enumerate(names)]
+    rows = [f"{name},AesP,{dimensions[index % 4]},artistic,why\n" for index, name in enumerate(names)]
     (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(rows))
-    task = evaluator("aes_bench/perception")
-    done = task.run(FunctionBackend(lambda messages: "A"), load_data(task.definition, DataRequest(data_dir=release)))
-    assert {name: part["n"] for name, part in done.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
-    assert set(done.scores["by_image_source"]) == {"artistic"} and set(done.scores["by_question_type"]) == {"why"}
-    write_run(tmp_path / "run", collect([done], [], "2026-11-21T10:00:00+00:00"), [done])
-    (printed, *_) = paper_tables(read_runs([tmp_path / "run"]))
-    assert printed.rows[1].labels == (done.model,)
+    data = load_data(get_task("aes_bench/perception"), DataRequest(data_dir=release))
+    result = running.run("aes_bench/perception", lambda messages: "A", data)
+    assert {name: part["n"] for name, part in result.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
+    assert set(result.scores["by_image_source"]) == {"artistic"} and set(result.scores["by_question_type"]) == {"why"}
+    (printed, *_) = paper_tables(read_runs([write(tmp_path / "run", [result])]))
+    assert printed.rows[1].labels == (result.model,)
     cells = {head.text: cell.text for head, cell in zip(printed.heads, printed.rows[1].cells, strict=True)}
     names = ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
     assert "\N{EN DASH}" not in [cells[f"{name} (%)"] for name in names]
@@ -121,7 +106,7 @@ def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
 
     def ask(judge):
         left = iter(replies)
-        return run(ASSESSMENT, lambda messages: next(left), dataset, judge).scores
+        return run(ASSESSMENT, lambda messages: next(left), dataset, judge=judge).scores
 
     alone = ask(None)
     assert alone["accuracy"] == pytest.approx(2 / 6)
@@ -163,18 +148,15 @@ def test_bad_answers_have_a_defined_outcome(reply, explicit):
     assert sum(part["n"] for part in scores["by_response"].values()) == 6
 
 
-@pytest.mark.parametrize("place", ["question", "hint", "options"])
-def test_an_assessment_that_states_a_level_is_refused(place):
-    told = "This is an image With High aesthetics"
-    value = [told, "Medium", "Low"] if place == "options" else told
-    broken = rows_of(ASSESSMENT, 2).map(lambda row, index: {place: value} if index else {}, with_indices=True)
-    asked = []
+@pytest.mark.parametrize("column", ["question", "hint", "options"])
+def test_an_assessment_that_states_a_level_is_refused(column):
+    level = "This is an image With High aesthetics"
+    value = [level, "Medium", "Low"] if column == "options" else level
+    broken = rows_of(ASSESSMENT, 2).map(lambda row, index: {column: value} if index else {}, with_indices=True)
     with pytest.raises(DataError, match="states the aesthetic level"):
-        run(ASSESSMENT, lambda messages: asked.append(messages) or "A", broken)
-    assert not asked
-    loaded = LoadedData(broken, "aesbench", "test", "given")
-    found = evaluator(ASSESSMENT, skip_bad=True).run(FunctionBackend(lambda messages: "A"), loaded)
-    assert found.scores["n"] == 1 and "With High aesthetics" in found.left_out[0].reason
+        run(ASSESSMENT, lambda messages: pytest.fail("asked"), broken)
+    result = run(ASSESSMENT, lambda messages: "A", broken, skip_bad=True)
+    assert result.scores["n"] == 1 and "With High aesthetics" in result.left_out[0].reason
 
 
 def test_a_plan_asks_for_the_level_before_it_is_stated():
@@ -189,38 +171,24 @@ def test_a_plan_asks_for_the_level_before_it_is_stated():
     assert all(not known[name].after for task in TASKS for name in task.after)
 
 
-class Recorder(Backend):
-    """Passes requests on and remembers what was asked together."""
+class Recorder(FunctionBackend):
+    """Remembers what was asked together."""
 
-    needs_images, billed_per_request, name = True, False, "recorder"
-
-    def __init__(self, backend):
-        self._backend = backend
+    def __init__(self):
+        super().__init__(lambda messages: "A")
         self.asked = []
-
-    def check(self, wanted):
-        pass
-
-    def for_data(self, dataset):
-        return self
-
-    def identity(self):
-        return None
-
-    def settings(self):
-        return self._backend.settings()
 
     def answer(self, requests):
         self.asked.append(list(requests))
-        return self._backend.answer(requests)
+        return super().answer(requests)
 
 
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
-    recorder = Recorder(FunctionBackend(lambda messages: "A"))
+    recorder = Recorder()
     plan = make_plan([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
     assert execute(plan, lambda: recorder, RunOutput(tmp_path))
-    told = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
-    assert told == [{False}, {True}]
+    states_level = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
+    assert states_level == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
 
 
@@ -270,26 +238,12 @@ def private(tmp_path):
 
 def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_path):
     out = tmp_path / "out"
-    invoke("run", *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3, "--no-store", "--out", out, code=0)
-    rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
+    results, _ = ran(out, *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3)
+    assert all(result.scores is None and "private" in " ".join(result.caveats) for result in results)
     for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
-        (result,) = (result for result in read_results(out).tasks if result.task == name)
-        assert result.scores is None and "private" in " ".join(result.caveats)
         file = out / name / "aesbench" / f"test_{part}.json"
-        replies = {row["id"]: {f"{part}_response": row["text"]} for row in rows if row["task"] == name}
+        replies = {row["id"]: {f"{part}_response": row["text"]} for row in predictions(out) if row["task"] == name}
         assert json.loads(file.read_text("utf-8")) == replies and len(replies) == 3
-
-
-def test_precomputed_predictions_are_scored(tmp_path):
-    dataset = rows_of("aes_bench/empathy", 5)
-    lines = [{"id": row["id"], "text": f"{row['answer']})"} for row in dataset]
-    path = tmp_path / "answers.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    invoke(
-        "score", "aes_bench/empathy", "--mini", "--predictions", path, "--limit", 5, "--out", tmp_path / "out", code=0
-    )
-    (result,) = read_results(tmp_path / "out").tasks
-    assert result.scores["accuracy"] == 1.0 and list(result.scores["by_response"]) == ["explicit"]
 
 
 def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):
@@ -299,10 +253,6 @@ def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):
     shutil.copy(file, folder / "AesBench_evaluation.json")
     entries = json.loads(file.read_text("utf-8"))
     for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
-        answers = tmp_path / f"{part}.jsonl"
-        answers.write_text("".join(json.dumps({"id": image, "text": "A) 好"}) + "\n" for image in entries))
-        out = tmp_path / part
-        invoke("score", name, "--predictions", answers, "--data-dir", folder, "--out", out, code=0)
-        written = json.loads((out / name / "aesbench" / f"test_{part}.json").read_text("utf-8"))
-        assert written == {image: {f"{part}_response": "A) 好"} for image in entries}
-        assert read_results(out).tasks[0].scores is None
+        result, _ = scored(tmp_path, name, [{"id": id, "text": "A) 好"} for id in entries], "--data-dir", folder)
+        written = json.loads((tmp_path / "scored" / name / "aesbench" / f"test_{part}.json").read_text("utf-8"))
+        assert written == {id: {f"{part}_response": "A) 好"} for id in entries} and result.scores is None

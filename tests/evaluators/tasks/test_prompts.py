@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 
 from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat import to_messages
 from eyechart.evaluators.backends.endpoint.backend import to_chat_messages
 from eyechart.evaluators.protocols.protocol import DEFAULT
@@ -16,17 +18,14 @@ from eyechart.evaluators.requests.types import IMAGE, Request, Response
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.prompts import LMMS_EVAL, VLMEVALKIT
 from eyechart.metrics.scoring.judging.prompts import list_templates, render
+from tests.evaluators.command_line import invoke
+from tests.evaluators.tasks.doors import ran
 
 OURS = "no source"
 
 CLARITY = {"question": "How is the clarity of the image?", "options": ["High", "Medium", "Low"], "images": [None]}
 CLARITY_OF_PAIR = {**CLARITY, "images": [None, None]}
-APPLES = {
-    "question": "How many apples are there in the image?",
-    "options": ["4", "3", "2", "1"],
-    "hint": "",
-    "images": [None],
-}
+APPLES = {"question": "How many apples are there in the image?", "options": list("4321"), "hint": "", "images": [None]}
 HINTED = {**APPLES, "hint": "Look at the bowl."}
 WARM = {
     "question": "Does the image maintain a balance between warm and cold colors?",
@@ -35,15 +34,10 @@ WARM = {
 }
 DEPTH = {
     "question": "What aspect of aesthetic perception is most accurately depicted in the image?",
-    "options": [
-        "Depth of field variation",
-        "Uniform sharpness throughout the image",
-        "Vibrant and contrasting color palette",
-        "High level of brightness and luminance",
-    ],
     "released_options": "A) Depth of field variation\nB) Uniform sharpness throughout the image\n"
     "C) Vibrant and contrasting color palette\nD)High level of brightness and luminance",
 }
+DEPTH["options"] = [line[2:].strip() for line in DEPTH["released_options"].splitlines()]
 AESTHETIC = {
     "question": "How is the aesthetic quality of this image?",
     "options": ["High", "Medium", "Low"],
@@ -51,6 +45,9 @@ AESTHETIC = {
 }
 LEVEL = {"question": "This is an image with high aesthetics, please explain the reasons that are related to the "}
 LEVEL["question"] += "aesthetic quality."
+# Rows with two options, in the words of other toolkits.
+CAT = {"question": "Which is\nsharper?", "hint": None, "options": ["The cat", "No: the dog"], "images": [0]}
+HINTED_CAT = CAT | {"hint": "Look {twice}."}
 
 CHOOSE = "\nChoose between one of the following options: A. High B. Medium C. Low"
 APPLES_ASKED = "Question: How many apples are there in the image?\nOptions:\nA. 4\nB. 3\nC. 2\nD. 1\n"
@@ -88,6 +85,7 @@ BETTER = (
 Q_BENCH = ["q_bench/perception", "ql_bench/single"]
 PAIRS = ["q_bench/perception_pairs", "ql_bench/pair"]
 MMBENCH = ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11", "mmbench/cc"]
+AES_CHOICES = ["aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment"]
 TWO_AFC = ["two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos"]
 
 # Tasks; name of the prompt; a row; what is asked; where that is printed or sent.
@@ -220,6 +218,23 @@ PROMPTS = [
         "2AFC, Sec. III-A",
     ),
 ]
+# The words of other toolkits, whose code is named in `prompts`.
+LISTED = "A. The cat\nB. No: the dog\n"
+DIRECTLY = "Answer with the option's letter from the given choices directly."
+IN_VLMEVALKIT = f"Question: Which is\nsharper?\nOptions:\n{LISTED}{INSTRUCTED}"
+IN_LMMS_EVAL = f"Which is\nsharper? There are several options:\n{LISTED}\n{DIRECTLY}"
+IN_CHINESE = IN_LMMS_EVAL.replace(DIRECTLY, "请直接使用所提供的选项字母作为答案回答。")
+OF_Q_BENCH = f"Which is\nsharper?\n{LISTED}{DIRECTLY}\n"
+TOOLKITS = [
+    ([*MMBENCH, *Q_BENCH[:1], *AES_CHOICES], VLMEVALKIT, CAT, (IMAGE, IN_VLMEVALKIT)),
+    (MMBENCH, VLMEVALKIT, HINTED_CAT, (IMAGE, f"Hint: Look {{twice}}.\n{IN_VLMEVALKIT}")),
+    (["mmbench/en", "mmbench/en_v11"], LMMS_EVAL, CAT, (IMAGE, IN_LMMS_EVAL)),
+    (["mmbench/en"], LMMS_EVAL, HINTED_CAT, (IMAGE, f"Look {{twice}}. {IN_LMMS_EVAL}")),
+    (["mmbench/cn", "mmbench/cn_v11", "mmbench/cc"], LMMS_EVAL, CAT, (IMAGE, IN_CHINESE)),
+    (Q_BENCH[:1], LMMS_EVAL, CAT, (IMAGE, OF_Q_BENCH)),
+    (PAIRS[:1], LMMS_EVAL, CAT | {"images": [0, 1]}, (IMAGE, IMAGE, OF_Q_BENCH)),
+    (PAIRS[:1], VLMEVALKIT, CAT | {"images": [0, 1]}, (IMAGE, IMAGE, IN_VLMEVALKIT)),
+]
 # Prompts without options, and how the reply to each begins.
 OPEN_PROMPTS = [
     ("q_bench/perception", CLARITY, ("How is the clarity of the image? ", IMAGE), "#Answer:", "Q-Bench, A.2.1"),
@@ -230,11 +245,8 @@ OPEN_PROMPTS = [
         "#Answer:",
         OURS,
     ),
-    *((name, APPLES, (IMAGE, "How many apples are there in the image?"), "", OURS) for name in MMBENCH),
-    *(
-        (name, HINTED, (IMAGE, "Look at the bowl.\nHow many apples are there in the image?"), "", OURS)
-        for name in MMBENCH
-    ),
+    *((name, APPLES, (IMAGE, APPLES["question"]), "", OURS) for name in MMBENCH),
+    *((name, HINTED, (IMAGE, f"Look at the bowl.\n{APPLES['question']}"), "", OURS) for name in MMBENCH),
 ]
 
 
@@ -250,19 +262,31 @@ def prompt_of(task, row, name=DEFAULT):
 
 @pytest.mark.parametrize(
     ("task", "name", "row", "expected"),
-    [(task, name, row, expected) for tasks, name, row, expected, _ in PROMPTS for task in tasks],
+    [(task, name, row, expected) for tasks, name, row, expected, *_ in [*PROMPTS, *TOOLKITS] for task in tasks],
 )
 def test_a_prompt_is_that_of_its_source(task, name, row, expected):
     assert prompt_of(task, row, name) == expected
+    if name != "blind":
+        protocol, default = evaluator(task, settings={"prompt": name}).protocol, get_task(task).protocol.prompt_id
+        assert protocol.settings()["prompt_id"] == (default if name == DEFAULT else f"{default}/{name}")
 
 
 def test_no_prompt_is_without_a_source_or_a_word_that_there_is_none():
-    held = {(task, name) for tasks, name, *_ in PROMPTS for task in tasks}
-    # Those of other toolkits are in `test_toolkit_prompts`.
-    own = {(task.name, name) for task in TASKS for name in prompts_of(task) if name not in (VLMEVALKIT, LMMS_EVAL)}
-    assert held == own
+    listed = {(task, name) for tasks, name, *_ in [*PROMPTS, *TOOLKITS] for task in tasks}
+    assert listed == {(task.name, name) for task in TASKS for name in prompts_of(task)}
     has_open = {task.name for task in TASKS if getattr(task.protocol, "open_prompt", None) is not None}
     assert {name for name, *_ in OPEN_PROMPTS} == has_open
+
+
+def test_a_toolkits_prompt_is_the_setting_prompt(tmp_path):
+    mini_run = ("mmbench/en", "--mini", "--limit", "1")
+    for style, added in (("lmms-eval", "/lmms-eval"), ("eyechart", "")):
+        ((result,), _) = ran(tmp_path, *mini_run, "--prompt-style", style)
+        assert result.settings["prompt_id"] == get_task("mmbench/en").protocol.prompt_id + added
+    done = invoke("run", *mini_run, "--prompt-style", "eyechart", "--set", "prompt=paper", code=2)
+    assert "--prompt-style" in done.output and "--set" in done.output
+    with pytest.raises(UsageError, match="'lmms-eval'"):
+        evaluator("aes_bench/empathy", settings={"prompt": "lmms-eval"})
 
 
 @pytest.mark.parametrize(("name", "row", "expected", "prefill", "source"), OPEN_PROMPTS)
@@ -294,12 +318,9 @@ def test_options_that_are_not_the_releases_are_written_in_its_form():
         assert prompt_of("aes_bench/perception", row) == (ASKED_WARM, IMAGE)
     shuffled = prompt_of("aes_bench/perception", {**WARM, "options": ["No", "Yes"]})[0]
     assert "options:\nA) No\nB) Yes\nYou should" in shuffled
-
-
-def test_an_option_of_the_papers_line_may_end_in_a_full_stop():
-    row = {**WARM, "options": ["By joy.", "By gloom."]}
-    shown = prompt_of("aes_bench/empathy", row, "paper")[2]
-    assert shown.startswith(" Choose one from the following options: A) By joy. B) By gloom. You should")
+    # An option of the paper's line may end in a full stop.
+    line = prompt_of("aes_bench/empathy", {**WARM, "options": ["By joy.", "By gloom."]}, "paper")[2]
+    assert line.startswith(" Choose one from the following options: A) By joy. B) By gloom. You should")
 
 
 def test_real_rows_of_aesbench_are_asked_byte_for_byte(reference, tmp_path):
@@ -307,20 +328,20 @@ def test_real_rows_of_aesbench_are_asked_byte_for_byte(reference, tmp_path):
     file = reference / "aesbench" / "AesBench_evaluation.sample3.json"
     (tmp_path / "AesBench_evaluation.json").write_bytes(file.read_bytes())
     entries = json.loads(file.read_text(encoding="utf-8"))
-    ends = {
-        "perception": ("AesP", "\nYou should output a correct option without explanation."),
-        "empathy": ("AesE", "\nYou should output a correct option without explanation."),
-        "assessment": ("AesA1", "\nYou should output a correct option."),
-    }
-    for config, (part, end) in ends.items():
+    without = "\nYou should output a correct option without explanation."
+    parts = [
+        ("perception", "AesP", without),
+        ("empathy", "AesE", without),
+        ("assessment", "AesA1", "\nYou should output a correct option."),
+        ("interpretation", "AesI", None),
+    ]
+    for config, part, end in parts:
         rows = load_dataset("aesbench", config, split="test", data_dir=tmp_path, images="skip").to_list()
         assert len(rows) == 3
         for row in rows:
             raw = entries[row["id"]][part]
-            sent = raw["Question"] + " Choose one from the following options:\n" + raw["Options"] + end
-            assert prompt_of(f"aes_bench/{config}", row) == (sent, IMAGE)
-    for row in load_dataset("aesbench", "interpretation", split="test", data_dir=tmp_path, images="skip").to_list():
-        assert prompt_of("aes_bench/interpretation", row) == (entries[row["id"]]["AesI"]["Question"], IMAGE)
+            options = "" if end is None else f" Choose one from the following options:\n{raw['Options']}{end}"
+            assert prompt_of(f"aes_bench/{config}", row) == (raw["Question"] + options, IMAGE)
 
 
 def test_a_release_of_mmbench_is_asked_as_vlmevalkit_asks_it():
