@@ -18,10 +18,11 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Response
-from eyechart.evaluators.results.results_file import collect
-from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics import load
+from tests.evaluators import running
+from tests.evaluators.finished_runs import write
+from tests.evaluators.tasks.doors import write_lines
 
 TASK = "mmbench/en"
 
@@ -48,6 +49,11 @@ def expected(table, letter):
     """Questions of which all letters are right, and those of which the first is."""
     circular = sum(all(letter(row) == row["answer"] for row in rows) for rows in table.values())
     return circular, sum(letter(rows[0]) == rows[0]["answer"] for rows in table.values())
+
+
+def check_shares(scores, table, letter):
+    circular, vanilla = expected(table, letter)
+    assert (scores["circular_accuracy"], scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
 
 
 class Rule(FunctionBackend):
@@ -78,15 +84,12 @@ RULES = {
 def test_all_questions_and_passes_load_and_export(reference, table, loaded, tmp_path):
     rows = undecoded_rows(loaded.dataset)
     assert (len(rows), sum(len(row["passes"]) for row in rows)) == (1176, 4377) and loaded.left_out == []
-    assert Counter((len(row["options"]), len(row["passes"])) for row in rows) == {(2, 2): 89, (3, 3): 96} | {
-        (4, 3): 53,
-        (4, 4): 938,
-    }
+    shapes = Counter((len(row["options"]), len(row["passes"])) for row in rows)
+    assert shapes == {(2, 2): 89, (3, 3): 96, (4, 3): 53, (4, 4): 938}
     for row in rows:
         official = table[int(row["question_id"])]
-        assert [(str(one["index"]), one["options"], one["answer"]) for one in row["passes"]] == [
-            (one["index"], one["options"], one["answer"]) for one in official
-        ]
+        shown = [(str(asked["index"]), asked["options"], asked["answer"]) for asked in row["passes"]]
+        assert shown == [(asked["index"], asked["options"], asked["answer"]) for asked in official]
     folder = export("mmbench", "en", out=tmp_path / "export", data_dir=reference / "mmbench")
     again = datasets.load_dataset(str(folder), split="dev", cache_dir=str(tmp_path / "cache"))
     assert again["passes"][:] == loaded.dataset["passes"][:]
@@ -95,13 +98,11 @@ def test_all_questions_and_passes_load_and_export(reference, table, loaded, tmp_
 
 @pytest.mark.parametrize("rule", list(RULES))
 def test_rules_score_as_the_authors_would_score_them(table, loaded, rule):
-    circular, vanilla = expected(table, RULES[rule])
     if rule in ("always A", "always D"):
-        assert (circular, vanilla) == {"always A": (0, 404), "always D": (10, 200)}[rule]
+        assert expected(table, RULES[rule]) == {"always A": (0, 404), "always D": (10, 200)}[rule]
     backend = Rule(RULES[rule])
     done = evaluator(TASK).run(backend, loaded)
-    assert done.scores["circular_accuracy"] == circular / 1176
-    assert done.scores["vanilla_accuracy"] == vanilla / 1176
+    check_shares(done.scores, table, RULES[rule])
     assert done.scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
     assert (done.scores["n_questions"], done.scores["dropped"]) == (1176, 0)
     assert done.settings["passes"] == "release" and done.complete
@@ -140,64 +141,45 @@ def test_the_metric_scores_the_rows_of_the_file_alone(table):
     texts = [row["options"]["ABCD".index(row["answer"])] for row in rows]
     by_text = metric.compute(predictions=texts, **columns)
     assert by_text["vanilla_accuracy"] > 0.99
-    twice = [place for place, row in enumerate(rows) if row["options"].count(texts[place]) == 2]
-    assert {columns["question_ids"][place] for place in twice} == {855, 1770}
-    alone = {name: [values[place] for place in twice] for name, values in columns.items()}
-    found = metric.compute(predictions=[texts[place] for place in twice], **alone)
-    assert found["circular_accuracy"] == 1.0
+    twice = [number for number, row in enumerate(rows) if row["options"].count(texts[number]) == 2]
+    assert {columns["question_ids"][number] for number in twice} == {855, 1770}
+    alone = {name: [values[number] for number in twice] for name, values in columns.items()}
+    assert metric.compute(predictions=[texts[number] for number in twice], **alone)["circular_accuracy"] == 1.0
 
 
-def _vlmevalkit(rows, rule, path):
-    lines = [{**{k: row[k] for k in ("question", "hint", *"ABCD")}, "index": int(row["index"])} for row in rows]
-    path.write_text(json.dumps([{**line, "prediction": rule(row)} for line, row in zip(lines, rows, strict=True)]))
-    return path
+def _vlmevalkit(place, row):
+    return {**{name: row[name] for name in ("question", "hint", *"ABCD")}, "index": int(row["index"])}, "prediction"
 
 
-def _lmms_eval(rows, rule, path):
-    lines = [
-        {"doc_id": place, "doc": {**row, "index": int(row["index"])}, "filtered_resps": [rule(row)], "target": ""}
-        for place, row in enumerate(rows)
-    ]
-    path = path.with_suffix(".jsonl")
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+def _lmms_eval(place, row):
+    return {"doc_id": place, "doc": {**row, "index": int(row["index"])}, "target": ""}, "filtered_resps"
 
 
-def _llava(rows, rule, path):
-    lines = [
-        {
-            "question_id": int(row["index"]),
-            "round_id": 0,
-            "prompt": row["question"],
-            "text": rule(row),
-            "options": row["options"],
-            "option_char": list("ABCD"[: len(row["options"])]),
-        }
-        for row in rows
-    ]
-    path = path.with_suffix(".jsonl")
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+def _llava(place, row):
+    letters = list("ABCD"[: len(row["options"])])
+    shown = {"prompt": row["question"], "options": row["options"], "option_char": letters}
+    return {"question_id": int(row["index"]), "round_id": 0, **shown}, "text"
 
 
-def _ours(rows, rule, path):
+def _ours(place, row):
+    turn, question = divmod(int(row["index"]), 1_000_000)
+    return {"id": f"dev-{question}", "pass": f"rotation:{turn}" if turn else "main"}, "text"
+
+
+@pytest.mark.parametrize("form", [_vlmevalkit, _lmms_eval, _llava, _ours])
+def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, form):
+    rows, rule = [row for of_question in table.values() for row in of_question], RULES["the longest option"]
     lines = []
-    for row in rows:
-        turn, question = divmod(int(row["index"]), 1_000_000)
-        lines.append({"id": f"dev-{question}", "pass": f"rotation:{turn}" if turn else "main", "text": rule(row)})
-    path = path.with_suffix(".jsonl")
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
-@pytest.mark.parametrize("write", [_vlmevalkit, _lmms_eval, _llava, _ours])
-def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, write):
-    rows = [row for of_question in table.values() for row in of_question]
-    rule = RULES["the longest option"]
-    path = write(rows, rule, tmp_path / "answers.json")
+    for place, row in enumerate(rows):
+        line, name = form(place, row)
+        lines.append(line | {name: [rule(row)] if form is _lmms_eval else rule(row)})
+    path = tmp_path / f"answers.json{'' if form is _vlmevalkit else 'l'}"
+    if form is _vlmevalkit:
+        path.write_text(json.dumps(lines))
+    else:
+        write_lines(path, lines)
     done = evaluator(TASK).run(PredictionsFileBackend(path), loaded)
-    circular, vanilla = expected(table, rule)
-    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
+    check_shares(done.scores, table, rule)
     assert done.scores["n_passes"] == 4377 and done.settings["model"]["predictions_unused"] == 0
 
 
@@ -210,8 +192,7 @@ def test_letters_of_another_order_count_for_either_place_of_a_text_that_stands_t
             right = options.index(row["options"]["ABCD".index(row["answer"])])
             name = f"rotation:{turn}" if turn else "main"
             lines.append({"id": f"dev-{question}", "pass": name, "text": "ABCD"[right], "options": options})
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = evaluator(TASK).run(PredictionsFileBackend(tmp_path / "a.jsonl"), loaded)
+    done = evaluator(TASK).run(running.predictions(tmp_path, lines), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert all(row.correct for row in done.items)
 
@@ -236,8 +217,8 @@ def test_the_store_keeps_every_pass(table, loaded, tmp_path):
 def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path):
     rule = RULES["always D"]
     blind = evaluator(TASK, settings=dict(blind=True)).run(Rule(rule), loaded)
-    write_run(tmp_path, collect([blind], [], "2026-01-01"), [blind])
-    done = evaluator(TASK, settings=dict(exclude_blind_solved=tmp_path)).run(Rule(rule), loaded)
+    folder = write(tmp_path, [blind])
+    done = evaluator(TASK, settings=dict(exclude_blind_solved=folder)).run(Rule(rule), loaded)
     assert done.diagnostics["exclude_blind_solved"]["removed"] == expected(table, rule)[0] == 10
     assert done.variants["without blind-solvable questions"]["n_questions"] == 1166
 
@@ -246,17 +227,15 @@ def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(table, l
     rule = RULES["the longest option"]
     done_rows = {int(row["index"]): row for rows in table.values() for row in rows}
     private = loaded.dataset.map(
-        lambda row: {"answer": "", "passes": [{**one, "answer": ""} for one in row["passes"]]},
+        lambda row: {"answer": "", "passes": [{**asked, "answer": ""} for asked in row["passes"]]},
         load_from_cache_file=False,
     )
-    hidden = loaded.with_dataset(private)
-    done = evaluator(TASK).run(Rule(rule), hidden)
+    done = evaluator(TASK).run(Rule(rule), loaded.with_dataset(private))
     assert done.scores is None
     ((name, content),) = done.contents.items()
     (tmp_path / name).write_bytes(content)
     scores = evaluator(TASK).run(PredictionsFileBackend(tmp_path / name), loaded).scores
-    circular, vanilla = expected(table, rule)
-    assert (scores["circular_accuracy"], scores["vanilla_accuracy"]) == (circular / 1176, vanilla / 1176)
+    check_shares(scores, table, rule)
     assert scores["n_questions"] == 1176 and scores["random_guess"] == pytest.approx(0.0257634, abs=5e-8)
     cells = [row for _, row in read_xlsx_rows(str(tmp_path / name), ["index"])]
     assert len(cells) == 4377
@@ -273,9 +252,5 @@ def test_a_folder_with_the_present_names_loads_as_well(table, tmp_path):
         writer.writeheader()
         writer.writerows({**row, "g_index": int(row["index"]) % 1_000_000} for row in rows)
     part = load_dataset("mmbench", "en", split="dev", data_dir=tmp_path)
-    assert dict(zip(part["question_id"], map(len, part["passes"]), strict=True)) == {
-        "34": 3,
-        "855": 4,
-        "1211": 3,
-        "241": 2,
-    }
+    counts = dict(zip(part["question_id"], map(len, part["passes"]), strict=True))
+    assert counts == {"34": 3, "855": 4, "1211": 3, "241": 2}

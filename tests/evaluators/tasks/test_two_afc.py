@@ -1,14 +1,12 @@
 """The four tasks of 2AFC: on the mini release, on the authors' label files, and on a server."""
 
 import csv
-import json
 import shutil
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from werkzeug import Response as HttpResponse
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
@@ -19,6 +17,8 @@ from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import ScoringWarning
 from tests.evaluators.command_line import invoke
+from tests.evaluators.scripted_server import completion
+from tests.evaluators.tasks.doors import ran
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
 ONE_EACH = {"kadid10k": 81, "koniq10k": 160, "MM21": 129, "CSIQ": 30, "LIVEC": 100, "spaq": 160, "kadis700k": 100}
@@ -27,14 +27,16 @@ SIZES = {**ONE_EACH, "SQAD": 100, "mixed": 200}
 SMALL = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
 
 
+def qualities_of(config, reference):
+    """Image id to quality, of all images that the label file lists."""
+    data = load_dataset("two_afc", config, split="test", data_dir=reference / "two-afc", images="skip")
+    sides = [zip(list(data[f"{side}_id"]), list(data[f"{side}_quality"]), strict=True) for side in ("first", "second")]
+    return dict(pair for side in sides for pair in side)
+
+
 @pytest.fixture(scope="module")
 def qualities(reference):
-    """Image id to quality, of all that the coarse label file lists."""
-    data = load_dataset("two_afc", "coarse", split="test", data_dir=reference / "two-afc", images="skip")
-    columns = (("first_id", "first_quality"), ("second_id", "second_quality"))
-    return {
-        name: value for one, other in columns for name, value in zip(list(data[one]), list(data[other]), strict=True)
-    }
+    return qualities_of("coarse", reference)
 
 
 def write_scores(path, scores):
@@ -66,14 +68,13 @@ def test_a_simulated_observer_on_the_real_coarse_list(observed):
     assert {part: row["n_images"] for part, row in table.items()} == SIZES
     assert {part: row["n_pairs"] for part, row in table.items()} == {part: 12 * (n // 2) for part, n in SIZES.items()}
     assert (scores["n_images"], scores["n_pools"], scores["consistency"]) == (860, 8, 1.0)
-    own = [line for line in observed.items if line.pass_name == "main" and not line.id.startswith("mixed")]
-    lines = [line for line in own if line.answer]
-    assert scores["accuracy_all"] == np.mean([line.answer == line.choice for line in lines])
+    items = [item for item in observed.items if item.pass_name == "main" and not item.id.startswith("mixed")]
+    assert scores["accuracy_all"] == np.mean([item.answer == item.choice for item in items if item.answer])
     assert 0.75 < scores["accuracy_all"] < 0.95 and scores["pool_weights"] == "images"
     for database in SIZES:
-        own = observed.variants["mixed"] if database == "mixed" else scores
+        pool = (observed.variants["mixed"] if database == "mixed" else scores)["by_pool"][database]
         for name in ("consistency", "accuracy_all", "plcc_fitted", "srcc", "srcc_ci95"):
-            assert table[database][name] == pytest.approx(own["by_pool"][database][name])
+            assert table[database][name] == pytest.approx(pool[name])
     assert list(observed.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill", "mixed"]
     assert observed.variants["trueskill"]["srcc"] == pytest.approx(scores["srcc"], abs=0.05)
 
@@ -137,11 +138,7 @@ def test_the_curve_over_rounds_is_that_of_figure_3(observed):
     ],
 )
 def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, reference, tmp_path):
-    data = load_dataset(
-        "two_afc", get_task(task).data.config, split="test", data_dir=reference / "two-afc", images="skip"
-    )
-    scores = dict(zip(list(data["first_id"]), list(data["first_quality"]), strict=True))
-    scores |= dict(zip(list(data["second_id"]), list(data["second_quality"]), strict=True))
+    scores = qualities_of(get_task(task).data.config, reference)
     found = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
     table = found.diagnostics["table"]
     assert {part: row["n_pairs"] for part, row in table.items()} == dict.fromkeys(parts, pairs)
@@ -169,14 +166,9 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     )
     (task,) = read_results(out).tasks
     assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
-    assert "mixed" not in task.variants and [part["over"] for part in task.diagnostics["averages"]] == [
-        ["CSIQ", "spaq"]
-    ]
-    for line in (
-        "spaq: pair accuracy",
-        "average of 2, CSIQ to spaq:",
-        "first-position preference",
-    ):
+    assert "mixed" not in task.variants
+    assert [average["over"] for average in task.diagnostics["averages"]] == [["CSIQ", "spaq"]]
+    for line in ("spaq: pair accuracy", "average of 2, CSIQ to spaq:", "first-position preference"):
         assert line in done.output
     assert task.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(1)
 
@@ -204,9 +196,8 @@ def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
 @pytest.fixture(scope="module")
 def mini_run(tmp_path_factory):
     """The first pairs of every task, by the bundled model."""
-    out = tmp_path_factory.mktemp("two_afc")
-    done = invoke("run", *TASKS, "--limit", 48, "--out", out, code=0)
-    return {task.task: task for task in read_results(out).tasks}, done.output
+    results, output = ran(tmp_path_factory.mktemp("two_afc"), *TASKS, "--limit", 48)
+    return {result.task: result for result in results}, output
 
 
 def test_the_tiny_model_sees_which_image_is_better(mini_run):
@@ -224,34 +215,22 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
 
 
 def test_pairs_that_come_again_are_asked_once(tmp_path):
-    invoke("run", TASKS[2], "--limit", 40, "--out", tmp_path / "one", code=0)
-    invoke("run", TASKS[2], "--limit", 40, "--no-store", "--out", tmp_path / "two", code=0)
-    (stored,), (asked,) = (read_results(tmp_path / name).tasks for name in ("one", "two"))
+    ((stored,), _), ((asked,), _) = (
+        ran(tmp_path, TASKS[2], "--limit", 40, *options) for options in ((), ("--no-store",))
+    )
     assert stored.scores == asked.scores and stored.diagnostics == asked.diagnostics
 
 
 @SMALL
-def test_a_server_gets_both_orders_of_each_pair(httpserver, tmp_path):
-    bodies = []
-
-    def respond(request):
-        bodies.append(json.loads(request.data))
-        message = {"role": "assistant", "content": "A. The first image."}
-        answer = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        return HttpResponse(json.dumps(answer), content_type="application/json")
-
-    httpserver.expect_request("/v1/chat/completions", method="POST").respond_with_handler(respond)
-    server = ("--base-url", httpserver.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
-    invoke("run", TASKS[0], "--mini", *server, "--limit", 3, "--out", tmp_path, code=0)
-    shown = [[part["image_url"]["url"] for part in _parts(body) if part["type"] == "image_url"] for body in bodies]
+def test_a_server_gets_both_orders_of_each_pair(http, script, tmp_path):
+    script.say(completion("A. The first image."))
+    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
+    ((result,), _) = ran(tmp_path, TASKS[0], "--mini", *server, "--limit", 3)
+    contents = [[part for message in body["messages"] for part in message["content"]] for body in script.bodies]
+    shown = [[part["image_url"]["url"] for part in content if part["type"] == "image_url"] for content in contents]
     assert len(shown) == 6 and all(len(images) == 2 for images in shown)
     assert sorted(map(tuple, shown)) == sorted(tuple(images[::-1]) for images in shown)
-    (task,) = read_results(tmp_path).tasks
-    assert (task.scores["first_rate"], task.scores["consistency"]) == (1, 0)
-
-
-def _parts(body):
-    return [part for message in body["messages"] for part in message["content"] if isinstance(part, dict)]
+    assert (result.scores["first_rate"], result.scores["consistency"]) == (1, 0)
 
 
 def test_a_missing_image_leaves_out_its_pairs(tmp_path):
