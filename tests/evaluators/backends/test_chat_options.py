@@ -1,10 +1,8 @@
 """What a run asks of a model in every chat, of models here and on servers."""
 
 import copy
-import json
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
@@ -14,10 +12,14 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import LoadOptions
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.command_line import invoke
+from tests.evaluators.scripted_server import completion
 
+LIKELIEST = [{"token": word, "logprob": -1.0} for word in ("good", "poor")]
+CHOICE = {"message": {"content": "good"}, "logprobs": {"content": [{**LIKELIEST[0], "top_logprobs": LIKELIEST}]}}
+LOGITS = {"choices": [CHOICE]}
 SWITCH = "{% if enable_thinking %}<think>{% else %}<think></think>{% endif %}"
 
 
@@ -37,27 +39,18 @@ def local(llava, make_picture):
 
 
 @pytest.fixture
-def asked(make_picture, httpserver):
-    """The body that a server is sent."""
+def asked(make_picture, http, script):
+    """The body that a server is sent, and the backend."""
 
-    def body(chat=None, **options):
-        bodies = []
-
-        def answer(request):
-            from tests.evaluators.scripted_server import completion, json_response
-
-            bodies.append(json.loads(request.data))
-            return json_response(completion("B"))
-
-        httpserver.expect_request("/v1/chat/completions").respond_with_handler(answer)
-        made = OpenAIBackend(
-            "m", EndpointOptions(httpserver.url_for("/v1"), chat=chat or ChatOptions(), max_retries=0, **options)
-        )
-        (response,) = made.answer([Request("1", ("What?", IMAGE), (make_picture(0),))])
+    def ask(chat=None, words=(), **options):
+        script.say(LOGITS if words else completion("B"))
+        options = {"chat": chat or ChatOptions(), "max_retries": 0, **options}
+        backend = OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), **options))
+        (response,) = backend.answer([Request("1", ("What?", IMAGE), (make_picture(0),), words=words)])
         assert response.error is None
-        return bodies[0], made
+        return script.bodies[0], backend
 
-    return body
+    return ask
 
 
 def test_values_of_thinking():
@@ -86,13 +79,10 @@ def test_a_template_that_leaves_a_system_prompt_out_or_refuses_it_is_an_error(lo
         local(ChatOptions(system_prompt="You see well."), before=refuse)
 
 
-@pytest.mark.parametrize(
-    ("thinking", "end"), [(True, "<think>"), (False, "<think></think>"), (None, "<think></think>")]
-)
-def test_thinking_is_an_argument_of_the_chat_template(local, thinking, end):
-    prompt, made = local(ChatOptions(thinking=thinking), after=SWITCH)
-    assert prompt.endswith(end) and made.settings()["thinking"] is thinking
-    assert (prompt.endswith("<think>")) == (thinking is True)
+@pytest.mark.parametrize("thinking", [True, False, None])
+def test_thinking_is_an_argument_of_the_chat_template(local, thinking):
+    prompt, backend = local(ChatOptions(thinking=thinking), after=SWITCH)
+    assert prompt.endswith("<think>" if thinking else "<think></think>") and backend.settings()["thinking"] is thinking
 
 
 def test_a_template_without_the_argument_is_an_error(local):
@@ -110,8 +100,8 @@ def test_a_server_is_sent_the_system_prompt_and_fields_and_the_result_says_so(as
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert (body["top_k"], body["temperature"]) == (1, 0.0)
     settings, identity = made.settings(), made.identity()
-    for one in (settings, identity):
-        assert (one["system_prompt"], one["extra_body"]) == ("You see well.", {"top_k": 1})
+    for values in (settings, identity):
+        assert (values["system_prompt"], values["extra_body"]) == ("You see well.", {"top_k": 1})
     assert identity != OpenAIBackend("m", EndpointOptions(settings["base_url"])).identity()
 
 
@@ -148,11 +138,6 @@ def test_thinking_of_openais_models_is_an_effort(thinking, effort):
         EndpointOptions(chat=ChatOptions(thinking=64)).fields()
 
 
-def test_fields_that_eyechart_sets_are_refused():
-    with pytest.raises(UsageError, match="extra_body contains max_tokens, temperature, which eyechart sets itself"):
-        EndpointOptions(extra_body={"temperature": 1, "max_tokens": 3, "top_k": 1})
-
-
 def test_settings_of_the_image_processor(llava_folder):
     given = {"size": {"shortest_edge": 96}, "crop_size": {"height": 96, "width": 96}}
     made = resolve_backend(llava_folder, options=LoadOptions(processor=given))
@@ -163,24 +148,22 @@ def test_settings_of_the_image_processor(llava_folder):
         resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
 
 
-def with_template(tmp_path, *options, **changes):
-    """Run the bundled model with a changed chat template; the exit code, the output and the result's settings."""
+def with_template(tmp_path, old="", new=""):
+    """Run the bundled model with a changed chat template; gives the command's outcome and the model's settings."""
     template = (tiny_vlm.folder() / "chat_template.jinja").read_text(encoding="utf-8")
-    for old, new in changes.values():
-        assert old in template
-        template = template.replace(old, new)
+    assert old in template
+    template = template.replace(old, new) if old else template
     (tmp_path / "mine.jinja").write_text(template, encoding="utf-8")
-    out = tmp_path / "run"
-    arguments = ["run", "q_bench/perception", "--limit", "2", "--out", str(out), *options]
-    done = CliRunner().invoke(app, [*arguments, "--model-arg", f"chat_template={tmp_path / 'mine.jinja'}"])
-    return done, read_results(out).tasks[0].settings["model"] if done.exit_code == 0 else {}
+    template = f"chat_template={tmp_path / 'mine.jinja'}"
+    done = invoke("run", "q_bench/perception", "--limit", 2, "--out", tmp_path, "--model-arg", template)
+    return done, read_results(tmp_path).tasks[0].settings["model"] if done.exit_code == 0 else {}
 
 
 def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers(tmp_path):
-    own = with_template(tmp_path)[1]["chat_template"]
-    renamed, settings = with_template(tmp_path, name=("role'] | upper", "role'] | lower"))
+    own, change = with_template(tmp_path)[1]["chat_template"], ("role'] | upper", "role'] | lower")
+    renamed, settings = with_template(tmp_path, *change)
     assert settings["chat_template"] not in (own, None) and "from the store" not in renamed.output
-    assert "from the store" in with_template(tmp_path, name=("role'] | upper", "role'] | lower"))[0].output
+    assert "from the store" in with_template(tmp_path, *change)[0].output
     assert LoadOptions().settings()["chat_template"] is None
 
 
@@ -194,7 +177,7 @@ def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers
     ],
 )
 def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers(tmp_path, change, named):
-    done, _ = with_template(tmp_path, change=change)
+    done, _ = with_template(tmp_path, *change)
     assert done.exit_code == 1 and named in " ".join(done.output.split()) and "answers in" not in done.output
 
 
@@ -202,10 +185,9 @@ def test_the_file_of_a_chat_template_is_read_before_the_model_is_loaded(tmp_path
     for content in (None, b"", b"\xff\xfe"):
         if content is not None:
             (tmp_path / "t.jinja").write_bytes(content)
-        done = CliRunner().invoke(
-            app, ["run", "--model", "none/there", "--mini", "--model-arg", f"chat_template={tmp_path / 't.jinja'}"]
-        )
-        assert done.exit_code == 2 and "t.jinja" in done.output.replace("\n", "") and "none/there" not in done.output
+        template = f"chat_template={tmp_path / 't.jinja'}"
+        done = invoke("run", "--model", "none/there", "--mini", "--model-arg", template, code=2)
+        assert "t.jinja" in done.output.replace("\n", "") and "none/there" not in done.output
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -237,30 +219,30 @@ def test_an_adapter_is_merged_into_the_model(llava, llava_folder, tmp_path, make
 
 
 def test_a_server_is_sent_how_to_draw_and_a_seed_for_each_repeat(asked):
-    body, made = asked(ChatOptions(sampling=Sampling(0.7, 0.9, 5)))
+    body, backend = asked(ChatOptions(sampling=Sampling(0.7, 0.9, 5)))
     assert (body["temperature"], body["top_p"], body["seed"]) == (0.7, 0.9, 6)
-    assert made.samples and made.identity()["sampling"] == {"temperature": 0.7, "top_p": 0.9, "seed": 5}
+    assert backend.samples and backend.identity()["sampling"] == {"temperature": 0.7, "top_p": 0.9, "seed": 5}
     assert Sampling(0.7, 0.9, 5).fields(2)["seed"] == 7
 
 
 def test_without_a_temperature_a_server_is_asked_greedily(asked):
-    body, made = asked()
+    body, backend = asked()
     assert body["temperature"] == 0.0 and not {"top_p", "seed"} & body.keys()
-    assert not made.samples and "sampling" not in made.identity() and made.identity()["decoding"] == "greedy"
+    assert not backend.samples and "sampling" not in backend.identity()
+    assert backend.identity()["decoding"] == "greedy"
 
 
-def test_logits_are_not_drawn_on_a_server(script, http, make_picture):
-    likeliest = [{"token": word, "logprob": -1.0} for word in ("good", "poor")]
-    choice = {"message": {"content": "good"}, "logprobs": {"content": [{**likeliest[0], "top_logprobs": likeliest}]}}
-    script.say({"choices": [choice]})
-    chat = ChatOptions(sampling=Sampling(0.7))
-    made = OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat, max_retries=0))
-    (response,) = made.answer([Request("1", ("Rate", IMAGE), (make_picture(0),), words=("good", "poor"))])
-    assert response.error is None
-    assert script.bodies[0]["temperature"] == 0.0 and "seed" not in script.bodies[0]
+def test_logits_are_not_drawn_on_a_server(asked):
+    body, _ = asked(ChatOptions(sampling=Sampling(0.7)), words=("good", "poor"))
+    assert body["temperature"] == 0.0 and "seed" not in body
 
 
-def test_fields_of_sampling_are_taken_only_where_it_is_set():
+def test_fields_that_eyechart_sets_are_refused():
     EndpointOptions(extra_body={"seed": 1, "top_p": 0.5})
-    with pytest.raises(UsageError, match="extra_body contains seed, top_p, which eyechart sets itself"):
-        EndpointOptions(chat=ChatOptions(sampling=Sampling(0.7)), extra_body={"seed": 1, "top_p": 0.5})
+    sampled = ChatOptions(sampling=Sampling(0.7))
+    for chat, body, named in (
+        (ChatOptions(), {"temperature": 1, "max_tokens": 3, "top_k": 1}, "max_tokens, temperature"),
+        (sampled, {"seed": 1, "top_p": 0.5}, "seed, top_p"),
+    ):
+        with pytest.raises(UsageError, match=f"extra_body contains {named}, which eyechart sets itself"):
+            EndpointOptions(chat=chat, extra_body=body)

@@ -1,20 +1,16 @@
 import dataclasses
-import runpy
-from pathlib import Path
 
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError, StoreError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
+from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain
+from tests.evaluators.running import run
 
-MODEL = runpy.run_path(str(Path(__file__).with_name("logging_model.py")))
-LoggingModel, make_requests, plain = MODEL["LoggingModel"], MODEL["make_requests"], MODEL["plain"]
 IDENTITY = {"model": "logging"}
 
 
@@ -24,18 +20,9 @@ def store(tmp_path):
         yield opened
 
 
-class Scripted(LoggingModel):
-    """Says what it is told to."""
-
-    def __init__(self, say, identity=IDENTITY):
-        super().__init__(identity)
-        self.say = say
-
-    def answer(self, requests):
-        self.calls += 1
-        for request in requests:
-            self.asked.append(request)
-            yield self.say(request)
+def Scripted(say):
+    """A model that gives the responses of a function."""
+    return LoggingModel(IDENTITY, say=say)
 
 
 def text_request(id, text="?", **changes):
@@ -84,12 +71,7 @@ EXACT = [
     {"logits": {"good": -0.0, "poor": 1.7976931348623157e308}},
     {"losses": (Loss(1 / 3, 3), Loss(2.5e-17, 1))},
     {"text": "B", "options": ("x", "y")},
-    {
-        "text": "B",
-        "rendered_prompt": "USER: <image>?",
-        "images_downscaled": 0,
-        "response_metadata": {"served": "a/b@1"},
-    },
+    {"text": "B", "rendered_prompt": "USER: ?", "images_downscaled": 0, "response_metadata": {"served": "a/b@1"}},
 ]
 
 
@@ -104,33 +86,23 @@ def test_responses_come_back_exactly(store, fields):
 
 
 def test_errors_are_not_stored(store):
-    replies = iter([DataError("the server is busy"), None])
-
-    def say(request):
-        error = next(replies)
-        return Response(request, error=error) if error else Response(request, text="now")
-
-    backend = StoredBackend(Scripted(say), store)
-    (response,) = backend.answer([text_request("a")])
-    assert response.error.reason == "the server is busy"
-    assert [(r.text, r.stored) for r in backend.answer([text_request("a")])] == [("now", False)]
-    assert [(r.text, r.stored) for r in backend.answer([text_request("a")])] == [("now", True)]
+    replies = iter([{"error": DataError("the server is busy")}, {"text": "now"}])
+    backend = StoredBackend(Scripted(lambda request: Response(request, **next(replies))), store)
+    asked = [response for _ in range(3) for response in backend.answer([text_request("a")])]
+    assert [(response.text, response.stored) for response in asked] == [(None, False), ("now", False), ("now", True)]
+    assert asked[0].error.reason == "the server is busy"
 
 
-def test_a_backend_that_cannot_be_told_from_others_is_always_asked(store):
-    model = LoggingModel(None)
-    for _ in range(2):
-        assert len(list(StoredBackend(model, store).answer(make_requests(20)))) == 20
-    assert (model.calls, len(model.asked)) == (2, 40)
-    assert store.models() == []
-
-
-def test_another_model_or_setting_is_asked_anew(store):
-    requests = make_requests(5)
-    for identity in (IDENTITY, {"model": "other"}, {"model": "logging", "temperature": 1.0}):
-        model = LoggingModel(identity)
-        list(StoredBackend(model, store).answer(requests))
-        assert len(model.asked) == 5
+@pytest.mark.parametrize(
+    ("identity", "asked"),
+    [(IDENTITY, 0), ({"model": "other"}, 5), ({"model": "logging", "temperature": 1.0}, 5), (None, 5)],
+)
+def test_only_the_same_model_with_the_same_settings_is_not_asked_again(store, identity, asked):
+    list(StoredBackend(LoggingModel(IDENTITY), store).answer(make_requests(5)))
+    model = LoggingModel(identity)
+    assert len(list(StoredBackend(model, store).answer(make_requests(5)))) == 5
+    assert len(model.asked) == asked
+    assert sum(stored.answers for stored in store.models()) == 5 + (asked if identity else 0)
 
 
 def test_an_image_that_cannot_be_read_is_the_backends_to_explain(store):
@@ -202,35 +174,26 @@ def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
     assert not any(secret in data for secret in (b"secret-key", b"private", b"host"))
 
 
-def load(dataset):
-    return LoadedData(dataset, "own data", "given", "given")
-
-
 def test_a_run_from_the_store_gives_the_same_result(store, questions):
     """Scores, settings and predictions; only the timings say where the answers came from."""
 
     def say(request):
         number = int(request.id[1:])
-        prompt = f"USER: <image>{number}"
-        facts = {
-            "rendered_prompt": prompt,
-            "images_downscaled": number % 2,
-            "response_metadata": {"served": f"m@{number // 3}"},
-        }
-        return Response(request, text="ABC"[number % 3], **facts)
+        facts = {"images_downscaled": number % 2, "response_metadata": {"served": f"m@{number // 3}"}}
+        return Response(request, text="ABC"[number % 3], rendered_prompt=f"USER: <image>{number}", **facts)
 
-    def run(dataset):
+    def ask(dataset):
         model = Scripted(say)
-        return evaluator("q_bench/perception").run(StoredBackend(model, store), load(dataset)), len(model.asked)
+        return run("q_bench/perception", StoredBackend(model, store), dataset), len(model.asked)
 
-    plain_run = evaluator("q_bench/perception").run(Scripted(say), load(questions))
-    run(questions.select([4, 1]))
-    (mixed, mixed_asked), (whole, whole_asked) = run(questions), run(questions)
-    assert (mixed_asked, whole_asked) == (4, 0)
-    for result, stored in ((mixed, 2), (whole, 6)):
+    unstored = run("q_bench/perception", Scripted(say), questions)
+    ask(questions.select([4, 1]))
+    (mixed, mixed_asked), (repeated, repeated_asked) = ask(questions), ask(questions)
+    assert (mixed_asked, repeated_asked) == (4, 0)
+    for result, stored in ((mixed, 2), (repeated, 6)):
         assert result.timings["answers_from_store"] == stored
-        assert result.model_copy(update={"timings": {}}) == plain_run.model_copy(update={"timings": {}})
-    assert whole.settings["model"] == {
+        assert result.model_copy(update={"timings": {}}) == unstored.model_copy(update={"timings": {}})
+    assert repeated.settings["model"] == {
         "backend": "logging",
         "rendered_prompt": "USER: <image>0",
         "downscaled_share": 0.5,
