@@ -35,8 +35,7 @@ def files_digest(path: str | Path) -> str:
         The SHA-256 of names and contents, in hexadecimal.
     """
     root = Path(path)
-    paths = sorted(root.rglob("*")) if root.is_dir() else [root]
-    files = {"" if file == root else file.relative_to(root).as_posix(): file for file in paths}
+    files = {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*"))} or {"": root}
     files = {name: file for name, file in files.items() if "/." not in f"/{name}" and file.is_file()}
     unread = sum(file.stat().st_size for file in files.values() if _known_digest(file) is None)
     if unread > _MUCH:
@@ -60,9 +59,8 @@ def _known_digest(file: Path) -> str | None:
     """The kept digest of a large file; None if missing or the file has changed since."""
     record, state = _record(file.stat())
     with contextlib.suppress(OSError, ValueError):
-        digest = record.read_text("ascii").removeprefix(state)
-        if re.fullmatch("[0-9a-f]{64}", digest):
-            return digest
+        if match := re.fullmatch(f"{state}([0-9a-f]{{64}})", record.read_text("ascii")):
+            return match[1]
     return None
 
 

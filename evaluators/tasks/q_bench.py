@@ -34,15 +34,7 @@ from eyechart.evaluators.tasks.prompts import (
 from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
-DATABASES = {
-    "koniq10k": "KonIQ-10k",
-    "spaq": "SPAQ",
-    "live_fb": "LIVE-FB",
-    "live_itw": "LIVE-itw",
-    "cgiqa6k": "CGIQA-6K",
-    "agiqa3k": "AGIQA-3K",
-    "kadid10k": "KADID-10k",
-}
+DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")
 """The databases over which A3 is averaged: Q-Bench, Table 4."""
 WORD_PAIRS = (
     WordPair(("good",), ("poor",)),
@@ -126,7 +118,7 @@ ASSESSMENT = Task(
     title="A3 Assessment",
     description="quality assessment: softmax of good and poor, correlated with opinion scores (A3)",
     paper=f"{_PAPER}, Sec. 2.4",
-    data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=tuple(DATABASES)),
+    data=TaskData((*DATABASES, "kadis700k", "csiq", "mm21", "sqad"), ("test",), run_on=DATABASES),
     protocol=QualityAssessment(
         prompts={
             # Fig. 4, and `a3_assessment_all.py` of the released code.

@@ -154,12 +154,7 @@ class Task(Generic[P]):
     def choose_data(
         self, dataset: str | None = None, split: str | None = None, *, in_folder: bool = False
     ) -> tuple[str, str | None]:
-        """The dataset and split to run on; by default, the first ones.
-
-        Args:
-            dataset: One of the task's datasets.
-            split: One of its splits.
-            in_folder: Whether the run names a folder or file; your own data in it may have any split.
+        """The dataset and split to run on; by default, the first ones. Your own data in a folder may have any split.
 
         Raises:
             UsageError: The task does not run on that dataset or split.

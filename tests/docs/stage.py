@@ -184,8 +184,7 @@ def fill_cache(cache: Path) -> None:
 def _clip() -> tuple[Any, ...]:
     from transformers import CLIPProcessor
 
-    words = dual_encoders.tokenizer()
-    model, images = dual_encoders.clip(words)
+    model, words, images = dual_encoders.untrained("clip")
     return model, CLIPProcessor(images, words)
 
 

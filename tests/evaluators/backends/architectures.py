@@ -1,31 +1,15 @@
 """Untrained models of real architectures, small, with their processors; weights drawn wide so that answers differ."""
 
 import torch
+import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     CLIPVisionConfig,
-    Gemma3Config,
-    Gemma3ForConditionalGeneration,
-    Gemma3Processor,
-    Gemma3TextConfig,
-    Idefics3Config,
-    Idefics3ForConditionalGeneration,
-    Idefics3Processor,
     LlamaConfig,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaNextConfig,
-    LlavaNextForConditionalGeneration,
-    LlavaNextProcessor,
-    LlavaOnevisionConfig,
-    LlavaOnevisionForConditionalGeneration,
     LlavaOnevisionProcessor,
-    LlavaProcessor,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     ProcessorMixin,
-    Qwen2VLConfig,
-    Qwen2VLForConditionalGeneration,
     Qwen2VLProcessor,
     SiglipVisionConfig,
 )
@@ -101,89 +85,74 @@ def _vision(side: int = SIDE) -> dict[str, object]:
     return {**sizes, "image_size": side, "patch_size": PATCH}
 
 
+SQUARE = {"height": SIDE, "width": SIDE}
+CROPPED = {"size": {"shortest_edge": SIDE}, "crop_size": SQUARE}
+LLAVA = {"patch_size": PATCH, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1}
+
+
+def _made(prefix: str, processor: ProcessorMixin, **settings: object) -> tuple[PreTrainedModel, ProcessorMixin]:
+    """The model of a class of transformers with these settings."""
+    config = getattr(transformers, f"{prefix}Config")(**settings)
+    return getattr(transformers, f"{prefix}ForConditionalGeneration")(config), processor
+
+
 def llava() -> tuple[PreTrainedModel, ProcessorMixin]:
     """LLaVA: every image 16 tokens."""
     words = tokenizer({"image_token": "<image>"})
-    processor = LlavaProcessor(
-        LlavaImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}),
-        words,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=template("<image>"),
-    )
-    config = LlavaConfig(
+    images = LlavaImageProcessorPil(**CROPPED)
+    return _made(
+        "Llava",
+        transformers.LlavaProcessor(images, words, chat_template=template("<image>"), **LLAVA),
         vision_config=CLIPVisionConfig(**_vision(), **WIDE),
         text_config=LlamaConfig(**_text(words)),
         image_token_index=words.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
     )
-    return LlavaForConditionalGeneration(config), processor
 
 
 def llava_next() -> tuple[PreTrainedModel, ProcessorMixin]:
     """LLaVA-NeXT: the number of tokens depends on the image's shape."""
     words = tokenizer({"image_token": "<image>"})
     grid = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
-    processor = LlavaNextProcessor(
-        LlavaNextImageProcessorPil(
-            size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=grid
-        ),
-        words,
-        patch_size=PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=template("<image>"),
-    )
-    config = LlavaNextConfig(
+    images = LlavaNextImageProcessorPil(**CROPPED, image_grid_pinpoints=grid)
+    return _made(
+        "LlavaNext",
+        transformers.LlavaNextProcessor(images, words, chat_template=template("<image>"), **LLAVA),
         vision_config=CLIPVisionConfig(**_vision(), **WIDE),
         text_config=LlamaConfig(**_text(words)),
         image_token_index=words.convert_tokens_to_ids("<image>"),
         image_grid_pinpoints=grid,
         vision_feature_layer=-1,
     )
-    return LlavaNextForConditionalGeneration(config), processor
 
 
 def idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
     """Idefics3: images in tiles, each with tokens of its own."""
     tiles = [f"<row_{row + 1}_col_{column + 1}>" for row in range(6) for column in range(6)]
     marks = ["<fake_token_around_image>", "<image>", "<end_of_utterance>", "<global-img>", *tiles]
-    words = tokenizer({f"mark_{place}": mark for place, mark in enumerate(marks)})
+    words = tokenizer({f"mark_{index}": mark for index, mark in enumerate(marks)})
     words.image_token = "<image>"
-    processor = Idefics3Processor(
-        Idefics3ImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE}),
-        words,
-        image_seq_len=4,
-        chat_template=template("<image>"),
-    )
-    config = Idefics3Config(
+    images = Idefics3ImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE})
+    return _made(
+        "Idefics3",
+        transformers.Idefics3Processor(images, words, image_seq_len=4, chat_template=template("<image>")),
         vision_config={**_vision(), **WIDE},
         text_config=LlamaConfig(**_text(words)),
         image_token_id=words.convert_tokens_to_ids("<image>"),
         scale_factor=2,
         pad_token_id=words.pad_token_id,
     )
-    return Idefics3ForConditionalGeneration(config), processor
 
 
 def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
     """Gemma 3: images attend to all of themselves; every second layer slides over `window` tokens."""
     words = tokenizer({"image_token": "<image_soft_token>", "boi_token": "<start>", "eoi_token": "<end>"})
-    processor = Gemma3Processor(
-        Gemma3ImageProcessorPil(size={"height": SIDE, "width": SIDE}),
-        words,
-        image_seq_length=4,
-        chat_template=template("<start>"),
-    )
-    config = Gemma3Config(
-        text_config=Gemma3TextConfig(
-            **_text(words),
-            head_dim=12,
-            sliding_window=window,
-            layer_types=["sliding_attention", "full_attention"],
-            tie_word_embeddings=False,
-        ),
+    images = Gemma3ImageProcessorPil(size=SQUARE)
+    layers = {"sliding_window": window, "layer_types": ["sliding_attention", "full_attention"]}
+    return _made(
+        "Gemma3",
+        transformers.Gemma3Processor(images, words, image_seq_length=4, chat_template=template("<start>")),
+        text_config=transformers.Gemma3TextConfig(**_text(words), head_dim=12, **layers, tie_word_embeddings=False),
         tie_word_embeddings=False,
         vision_config=SiglipVisionConfig(**_vision()),
         mm_tokens_per_image=4,
@@ -192,21 +161,17 @@ def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
         eoi_token_index=words.convert_tokens_to_ids("<end>"),
         **WIDE,
     )
-    return Gemma3ForConditionalGeneration(config), processor
 
 
 def llava_onevision() -> tuple[PreTrainedModel, ProcessorMixin]:
     """LLaVA-OneVision: an image that is alone is cut into tiles, one of several is not."""
     words = tokenizer({"image_token": "<image>", "video_token": "<video>"})
     tiles = [[SIDE, SIDE], [SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
-    processor = _OnevisionImagesProcessor(
-        LlavaOnevisionImageProcessorPil(size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=tiles),
-        words,
-        num_image_tokens=16,
-        vision_feature_select_strategy="full",
-        chat_template=template("<image>"),
-    )
-    config = LlavaOnevisionConfig(
+    images = LlavaOnevisionImageProcessorPil(size=SQUARE, image_grid_pinpoints=tiles)
+    options = {"num_image_tokens": 16, "vision_feature_select_strategy": "full"}
+    return _made(
+        "LlavaOnevision",
+        _OnevisionImagesProcessor(images, words, chat_template=template("<image>"), **options),
         vision_config=SiglipVisionConfig(**_vision()),
         text_config=LlamaConfig(**_text(words)),
         image_grid_pinpoints=tiles,
@@ -214,30 +179,26 @@ def llava_onevision() -> tuple[PreTrainedModel, ProcessorMixin]:
         video_token_index=words.convert_tokens_to_ids("<video>"),
         vision_feature_layer=-1,
     )
-    return LlavaOnevisionForConditionalGeneration(config), processor
 
 
 def qwen2_vl() -> tuple[PreTrainedModel, ProcessorMixin]:
     """Qwen2-VL: as many tokens as the image has pixels for, each with three positions."""
-    marks = {"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"}
-    words = tokenizer({**marks, "start_token": "<|vision_start|>", "end_token": "<|vision_end|>"})
-    processor = _Qwen2VLImagesProcessor(
-        Qwen2VLImageProcessorPil(patch_size=PATCH, size={"shortest_edge": 256, "longest_edge": 4096}),
-        words,
-        chat_template=template("<|vision_start|><|image_pad|><|vision_end|>"),
-    )
-    config = Qwen2VLConfig(
-        text_config={
-            **_text(words),
-            "rope_parameters": {"rope_type": "default", "mrope_section": [2, 2, 2], "rope_theta": 10_000.0},
-        },
+    marks = {"image": "<|image_pad|>", "video": "<|video_pad|>", "start": "<|vision_start|>", "end": "<|vision_end|>"}
+    words = tokenizer({f"{name}_token": mark for name, mark in marks.items()})
+    ids = {name: words.convert_tokens_to_ids(mark) for name, mark in marks.items()}
+    images = Qwen2VLImageProcessorPil(patch_size=PATCH, size={"shortest_edge": 256, "longest_edge": 4096})
+    rope = {"rope_type": "default", "mrope_section": [2, 2, 2], "rope_theta": 10_000.0}
+    shown = template("<|vision_start|><|image_pad|><|vision_end|>")
+    return _made(
+        "Qwen2VL",
+        _Qwen2VLImagesProcessor(images, words, chat_template=shown),
+        text_config={**_text(words), "rope_parameters": rope},
         vision_config={"depth": 2, "embed_dim": WIDTH, "hidden_size": WIDTH, "num_heads": 4, "patch_size": PATCH},
-        image_token_id=words.convert_tokens_to_ids("<|image_pad|>"),
-        video_token_id=words.convert_tokens_to_ids("<|video_pad|>"),
-        vision_start_token_id=words.convert_tokens_to_ids("<|vision_start|>"),
-        vision_end_token_id=words.convert_tokens_to_ids("<|vision_end|>"),
+        image_token_id=ids["image"],
+        video_token_id=ids["video"],
+        vision_start_token_id=ids["start"],
+        vision_end_token_id=ids["end"],
     )
-    return Qwen2VLForConditionalGeneration(config), processor
 
 
 class _WithoutVideos:

@@ -9,18 +9,16 @@ from eyechart.evaluators.backends.processes import Processes
 
 
 class _Thread(Processes):
-    is_main = False
-
     def __init__(self, rank: int, values: list[Any], barrier: threading.Barrier) -> None:
-        self.rank, self.count, self.is_main = rank, len(values), rank == 0
+        self.rank, self.count = rank, len(values)
         self._values, self._barrier = values, barrier
 
     def gather(self, value):
         self._values[self.rank] = value
         self._barrier.wait()
-        found = list(self._values)
+        gathered = list(self._values)
         self._barrier.wait()
-        return found
+        return gathered
 
 
 def in_processes(count: int, call: Callable[[Processes], Any]) -> list[Any]:

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 
 import pytest
 from PIL import Image
@@ -68,154 +69,95 @@ BLIND = (
     "\n"
     "Your answer:\n"
 )
-ASKED_WARM = (
-    "Does the image maintain a balance between warm and cold colors? Choose one from the following options:\n"
-    "A) Yes\nB) No\nYou should output a correct option without explanation."
-)
-ASKED_DEPTH = (
-    "What aspect of aesthetic perception is most accurately depicted in the image? Choose one from the following "
-    "options:\nA) Depth of field variation\nB) Uniform sharpness throughout the image\n"
-    "C) Vibrant and contrasting color palette\nD)High level of brightness and luminance\n"
-    "You should output a correct option without explanation."
-)
-BETTER = (
-    "Which image has a better visual quality? A. The first image. B. The second image. Answer with the option's letter "
-    "from the given choices directly."
-)
 Q_BENCH = ["q_bench/perception", "ql_bench/single"]
 PAIRS = ["q_bench/perception_pairs", "ql_bench/pair"]
 MMBENCH = ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11", "mmbench/cc"]
 AES_CHOICES = ["aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment"]
 TWO_AFC = ["two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos"]
 
-# Tasks; name of the prompt; a row; what is asked; where that is printed or sent.
+WITHOUT = "without explanation."
+ASKED_WARM = (
+    "Does the image maintain a balance between warm and cold colors? Choose one from the following options:\n"
+    f"A) Yes\nB) No\nYou should output a correct option {WITHOUT}<image>"
+)
+BETTER = "Which image has a better visual quality? A. The first image. B. The second image. Answer with the option's "
+BETTER += "letter from the given choices directly."
+
+# Tasks; name of the prompt; a row; what is asked. Above each, where that is printed or sent.
 PROMPTS = [
-    (Q_BENCH, DEFAULT, CLARITY, ("How is the clarity of the image? ", IMAGE, CHOOSE), "Q-Bench, Sec. 2.2.3 and A.2.1"),
-    # One image stands there in the paper, two here.
-    (PAIRS, DEFAULT, CLARITY_OF_PAIR, ("How is the clarity of the image? ", IMAGE, IMAGE, CHOOSE), OURS),
-    (
-        ["q_bench/perception"],
-        "answer-mark",
-        CLARITY,
-        ("How is the clarity of the image? ", IMAGE, f"{CHOOSE}\n#Answer:"),
-        "Q-Bench, A.2.1",
-    ),
-    (
-        ["q_bench/perception_pairs"],
-        "answer-mark",
-        CLARITY_OF_PAIR,
-        ("How is the clarity of the image? ", IMAGE, IMAGE, f"{CHOOSE}\n#Answer:"),
-        OURS,
-    ),
+    # Q-Bench, Sec. 2.2.3 and A.2.1; of two images, no source.
+    (Q_BENCH, DEFAULT, CLARITY, f"How is the clarity of the image? <image>{CHOOSE}"),
+    (PAIRS, DEFAULT, CLARITY_OF_PAIR, f"How is the clarity of the image? <image><image>{CHOOSE}"),
+    (Q_BENCH[:1], "answer-mark", CLARITY, f"How is the clarity of the image? <image>{CHOOSE}\n#Answer:"),
+    (PAIRS[:1], "answer-mark", CLARITY_OF_PAIR, f"How is the clarity of the image? <image><image>{CHOOSE}\n#Answer:"),
+    # Q-Bench, A.2.2; Q-Future/Q-Bench, example_code_for_idefics/a2_description_demo.py.
     (
         ["q_bench/description"],
         DEFAULT,
         {},
-        ("Describe the quality, aesthetics and other low-level appearance of the image in details.", IMAGE),
-        "Q-Bench, A.2.2; Q-Future/Q-Bench, example_code_for_idefics/a2_description_demo.py",
+        "Describe the quality, aesthetics and other low-level appearance of the image in details.<image>",
     ),
-    (
-        ["q_bench/assessment"],
-        DEFAULT,
-        {},
-        ("Rate the quality of the image.", IMAGE),
-        "Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py",
-    ),
+    # Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py.
+    (["q_bench/assessment"], DEFAULT, {}, "Rate the quality of the image.<image>"),
     (
         ["q_bench/assessment"],
         "numerical",
         {},
-        ("Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.", IMAGE),
-        "Q-Bench, Sec. 2.4.1",
+        "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.<image>",
     ),
+    # open-compass/VLMEvalKit, vlmeval/dataset/image_mcq.py, ImageMCQDataset.build_prompt.
+    (MMBENCH, DEFAULT, APPLES, f"<image>{APPLES_ASKED}{INSTRUCTED}"),
+    (MMBENCH, DEFAULT, HINTED, f"<image>Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"),
+    # MMBench, Appendix B, prompt_tmpl.format(example_question, option_str).
+    (MMBENCH, "blind", APPLES, BLIND),
+    # yipoh/AesBench, eval/eval_AesP.py, eval_AesE.py, eval_AesA1.py and eval_AesI.py: [prompt, img].
     (
-        MMBENCH,
-        DEFAULT,
-        APPLES,
-        (IMAGE, APPLES_ASKED + INSTRUCTED),
-        "open-compass/VLMEvalKit, vlmeval/dataset/image_mcq.py, ImageMCQDataset.build_prompt",
-    ),
-    (MMBENCH, DEFAULT, HINTED, (IMAGE, f"Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"), "the same"),
-    (MMBENCH, "blind", APPLES, (BLIND,), "MMBench, Appendix B, prompt_tmpl.format(example_question, option_str)"),
-    (
-        ["aes_bench/perception"],
+        AES_CHOICES[:1],
         DEFAULT,
         DEPTH,
-        (ASKED_DEPTH, IMAGE),
-        "yipoh/AesBench, eval/eval_AesP.py: [prompt, img]; the row is the release's",
+        "What aspect of aesthetic perception is most accurately depicted in the image? Choose one from the following "
+        "options:\nA) Depth of field variation\nB) Uniform sharpness throughout the image\n"
+        "C) Vibrant and contrasting color palette\nD)High level of brightness and luminance\n"
+        f"You should output a correct option {WITHOUT}<image>",
     ),
+    (AES_CHOICES[:2], DEFAULT, WARM, ASKED_WARM),
     (
-        ["aes_bench/perception", "aes_bench/empathy"],
-        DEFAULT,
-        WARM,
-        (ASKED_WARM, IMAGE),
-        "yipoh/AesBench, eval/eval_AesP.py and eval/eval_AesE.py: [prompt, img]",
-    ),
-    (
-        ["aes_bench/perception", "aes_bench/empathy"],
-        "paper",
-        WARM,
-        (
-            "Does the image maintain a balance between warm and cold colors? ",
-            IMAGE,
-            " Choose one from the following options: A) Yes B) No. You should output the correct option without "
-            "explanation.",
-        ),
-        "AesBench, Sec. 3.1",
-    ),
-    (
-        ["aes_bench/assessment"],
+        AES_CHOICES[2:],
         DEFAULT,
         AESTHETIC,
-        (
-            "How is the aesthetic quality of this image? Choose one from the following options:\nA) High\nB) Medium\n"
-            "C) Low\nYou should output a correct option.",
-            IMAGE,
-        ),
-        "yipoh/AesBench, eval/eval_AesA1.py: [prompt, img]",
-    ),
-    (
-        ["aes_bench/assessment"],
-        "paper",
-        AESTHETIC,
-        (
-            "How is the aesthetic quality of this image? ",
-            IMAGE,
-            " Choose one from the following options: A) High B) Medium C) Low. You should output the correct option "
-            "without explanation.",
-        ),
-        "AesBench, Sec. 3.3",
+        "How is the aesthetic quality of this image? Choose one from the following options:\nA) High\nB) Medium\n"
+        "C) Low\nYou should output a correct option.<image>",
     ),
     (
         ["aes_bench/interpretation"],
         DEFAULT,
         LEVEL,
-        (
-            "This is an image with high aesthetics, please explain the reasons that are related to the aesthetic "
-            "quality.",
-            IMAGE,
-        ),
-        "yipoh/AesBench, eval/eval_AesI.py: [prompt, img]",
+        "This is an image with high aesthetics, please explain the reasons that are related to the aesthetic "
+        "quality.<image>",
+    ),
+    # AesBench, Sec. 3.1 and 3.3.
+    (
+        AES_CHOICES[:2],
+        "paper",
+        WARM,
+        "Does the image maintain a balance between warm and cold colors? <image> Choose one from the following "
+        f"options: A) Yes B) No. You should output the correct option {WITHOUT}",
     ),
     (
-        TWO_AFC,
-        DEFAULT,
-        {},
-        (IMAGE, "This is the first image", IMAGE, "This is the second image", BETTER),
-        "h4nwei/2AFC-LMMs, LMMs/GPT4V.py, GPT4V.chat: the parts of `content`",
+        AES_CHOICES[2:],
+        "paper",
+        AESTHETIC,
+        "How is the aesthetic quality of this image? <image> Choose one from the following options: A) High B) Medium "
+        f"C) Low. You should output the correct option {WITHOUT}",
     ),
+    # h4nwei/2AFC-LMMs, LMMs/GPT4V.py, GPT4V.chat: the parts of `content`.
+    (TWO_AFC, DEFAULT, {}, (IMAGE, "This is the first image", IMAGE, "This is the second image", BETTER)),
+    # 2AFC, Sec. III-A.
     (
         TWO_AFC,
         "paper",
         {},
-        (
-            "This is the first image:",
-            IMAGE,
-            "This is the second image:",
-            IMAGE,
-            "Which image has better visual quality?",
-        ),
-        "2AFC, Sec. III-A",
+        "This is the first image:<image>This is the second image:<image>Which image has better visual quality?",
     ),
 ]
 # The words of other toolkits, whose code is named in `prompts`.
@@ -226,14 +168,14 @@ IN_LMMS_EVAL = f"Which is\nsharper? There are several options:\n{LISTED}\n{DIREC
 IN_CHINESE = IN_LMMS_EVAL.replace(DIRECTLY, "请直接使用所提供的选项字母作为答案回答。")
 OF_Q_BENCH = f"Which is\nsharper?\n{LISTED}{DIRECTLY}\n"
 TOOLKITS = [
-    ([*MMBENCH, *Q_BENCH[:1], *AES_CHOICES], VLMEVALKIT, CAT, (IMAGE, IN_VLMEVALKIT)),
-    (MMBENCH, VLMEVALKIT, HINTED_CAT, (IMAGE, f"Hint: Look {{twice}}.\n{IN_VLMEVALKIT}")),
-    (["mmbench/en", "mmbench/en_v11"], LMMS_EVAL, CAT, (IMAGE, IN_LMMS_EVAL)),
-    (["mmbench/en"], LMMS_EVAL, HINTED_CAT, (IMAGE, f"Look {{twice}}. {IN_LMMS_EVAL}")),
-    (["mmbench/cn", "mmbench/cn_v11", "mmbench/cc"], LMMS_EVAL, CAT, (IMAGE, IN_CHINESE)),
-    (Q_BENCH[:1], LMMS_EVAL, CAT, (IMAGE, OF_Q_BENCH)),
-    (PAIRS[:1], LMMS_EVAL, CAT | {"images": [0, 1]}, (IMAGE, IMAGE, OF_Q_BENCH)),
-    (PAIRS[:1], VLMEVALKIT, CAT | {"images": [0, 1]}, (IMAGE, IMAGE, IN_VLMEVALKIT)),
+    ([*MMBENCH, *Q_BENCH[:1], *AES_CHOICES], VLMEVALKIT, CAT, f"<image>{IN_VLMEVALKIT}"),
+    (MMBENCH, VLMEVALKIT, HINTED_CAT, f"<image>Hint: Look {{twice}}.\n{IN_VLMEVALKIT}"),
+    (["mmbench/en", "mmbench/en_v11"], LMMS_EVAL, CAT, f"<image>{IN_LMMS_EVAL}"),
+    (["mmbench/en"], LMMS_EVAL, HINTED_CAT, f"<image>Look {{twice}}. {IN_LMMS_EVAL}"),
+    (["mmbench/cn", "mmbench/cn_v11", "mmbench/cc"], LMMS_EVAL, CAT, f"<image>{IN_CHINESE}"),
+    (Q_BENCH[:1], LMMS_EVAL, CAT, f"<image>{OF_Q_BENCH}"),
+    (PAIRS[:1], LMMS_EVAL, CAT | {"images": [0, 1]}, f"<image><image>{OF_Q_BENCH}"),
+    (PAIRS[:1], VLMEVALKIT, CAT | {"images": [0, 1]}, f"<image><image>{IN_VLMEVALKIT}"),
 ]
 # Prompts without options, and how the reply to each begins.
 OPEN_PROMPTS = [
@@ -250,6 +192,13 @@ OPEN_PROMPTS = [
 ]
 
 
+def parts(text):
+    """A prompt whose images are written as <image>, as its parts."""
+    if isinstance(text, tuple):
+        return text
+    return tuple(IMAGE if part == "<image>" else part for part in re.split("(<image>)", text) if part)
+
+
 def prompts_of(task):
     """All prompts with options, by name."""
     blind = getattr(task.protocol, "blind_prompt", None)
@@ -262,7 +211,7 @@ def prompt_of(task, row, name=DEFAULT):
 
 @pytest.mark.parametrize(
     ("task", "name", "row", "expected"),
-    [(task, name, row, expected) for tasks, name, row, expected, *_ in [*PROMPTS, *TOOLKITS] for task in tasks],
+    [(task, name, row, parts(text)) for tasks, name, row, text in [*PROMPTS, *TOOLKITS] for task in tasks],
 )
 def test_a_prompt_is_that_of_its_source(task, name, row, expected):
     assert prompt_of(task, row, name) == expected
@@ -315,7 +264,7 @@ def test_a_refused_question_is_asked_again_in_the_same_words():
 def test_options_that_are_not_the_releases_are_written_in_its_form():
     """Shuffled, of one's own data, or of a release that has them in columns."""
     for row in ({**WARM, "released_options": None}, {**WARM, "released_options": ""}):
-        assert prompt_of("aes_bench/perception", row) == (ASKED_WARM, IMAGE)
+        assert prompt_of("aes_bench/perception", row) == parts(ASKED_WARM)
     shuffled = prompt_of("aes_bench/perception", {**WARM, "options": ["No", "Yes"]})[0]
     assert "options:\nA) No\nB) Yes\nYou should" in shuffled
     # An option of the paper's line may end in a full stop.
