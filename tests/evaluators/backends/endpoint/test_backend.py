@@ -99,8 +99,9 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
     assert len(model_server.asked) == tests + len(images), "how an unknown server goes on is tried out once"
 
 
-@pytest.mark.parametrize("words", [("good", "poor"), ()], ids=["logits", "text"])
-@pytest.mark.parametrize("refuses_fields", [False, True])
+@pytest.mark.parametrize(
+    ("words", "refuses_fields"), [(("good", "poor"), False), (("good", "poor"), True), ((), False)]
+)
 def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
     model_server, backend, make_picture, words, refuses_fields
 ):
@@ -114,8 +115,8 @@ def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
 def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture, continues, owner):
     model_server.continues, model_server.owner = continues, owner
     image = make_picture(3, 64)
-    (whole,) = backend().answer([ask(0, image)])
-    head, _, rest = whole.text.partition(" ")
+    (complete,) = backend().answer([ask(0, image)])
+    head, _, rest = complete.text.partition(" ")
     assert rest, "the reply must have several words for the test to mean something"
     (response,) = backend().answer([ask(0, image, prefill=head)])
     assert response.text == rest
@@ -137,29 +138,21 @@ def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny,
     assert seen == {True, False}
 
 
-def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server, backend, make_picture):
-    words = ("fair", "blurry")
+@pytest.mark.parametrize(
+    ("tokenizes", "words"),
+    # The longest token that "sharp" begins with is " sha", and its first token " s".
+    [(None, ("fair", "blurry")), ("vllm", ("sharp", "blurry")), ("llama.cpp", ("sharp", "blurry"))],
+)
+def test_a_word_of_several_tokens_has_the_value_of_its_first(
+    tiny, model_server, backend, make_picture, tokenizes, words
+):
     assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
+    model_server.tokenizes = tokenizes
     image = make_picture(0, 64)
     (response,) = backend(top_logprobs=1280).answer([rate(0, image, words)])
     expected = direct_logprobs(tiny, image)
     assert response.upper_bound_words == ()
     for word in words:
-        assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
-
-
-@pytest.mark.parametrize("tokenizes", ["vllm", "llama.cpp"])
-def test_a_server_that_splits_texts_is_asked_what_a_word_begins_with(
-    tokenizes, tiny, model_server, backend, make_picture
-):
-    # The longest token that fits would be " sha".
-    assert tiny[1].tokenizer.tokenize(" sharp")[0] == "\u0120s"
-    model_server.tokenizes = tokenizes
-    image = make_picture(0, 64)
-    (response,) = backend(top_logprobs=1280).answer([rate(0, image, ("sharp", "blurry"))])
-    expected = direct_logprobs(tiny, image)
-    assert response.upper_bound_words == ()
-    for word in ("sharp", "blurry"):
         assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
 
 

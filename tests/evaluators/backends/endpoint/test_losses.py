@@ -74,9 +74,3 @@ def test_a_server_that_refuses_the_field_is_refused_with_its_words(script, backe
     script.say(refusal(400, "too long"))
     (response,) = backend().answer([ask(0, [])])
     assert isinstance(response.error, EndpointError), "a refusal for another reason says nothing of the field"
-
-
-def test_a_server_that_closes_what_it_is_given_is_refused(model_server, backend, make_picture):
-    model_server.continues = "never"
-    with pytest.raises(ModelError, match="does not continue a prefilled reply"):
-        list(backend().answer([ask(0, [make_picture(0)])]))
