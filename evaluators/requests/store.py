@@ -1,9 +1,8 @@
 """The response store: answers of models, kept in one SQLite database so that no question is paid for twice.
 
 The database is `responses.sqlite` under `EYECHART_HOME`, in WAL mode: readers and one writer do not wait for each
-other, and committed transactions survive a crash of the process. (A power failure may lose the last transactions, but
-does not damage the database.) WAL mode needs a local disk, not a network share that several machines write to. Values
-are JSON, nothing is pickled, and only the hash of a request is kept.
+other, and committed transactions survive a crash of the process. WAL mode needs a local disk, not a network share that
+several machines write to. Values are JSON, nothing is pickled, and only the hash of a request is kept.
 """
 
 import contextlib
@@ -28,7 +27,6 @@ from eyechart.evaluators.requests.values import encode
 FILE = "responses.sqlite"
 SCHEMA = 1
 """Version of the tables; a store of a higher version is not touched."""
-
 # "eyec": distinguishes the store from other programs' databases.
 _APPLICATION_ID = 0x65796563
 _TABLE = """CREATE TABLE responses (
@@ -72,9 +70,8 @@ class StoredModel:
     bytes: int
     """Size of the answers, without the overhead of the database."""
     first: Time
-    """When its oldest answer was stored, in seconds since 1970."""
     last: Time
-    """When its newest answer was stored, in seconds since 1970."""
+    """When its oldest and its newest answer were stored, in seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +122,7 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
             return {key: VALUE.validate_python(row[0]) for key, row in rows.items() if row}
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
-        """Store answers in one transaction: all of them or none. Existing answers are not changed.
-
-        Args:
-            model: The model's name, for `info` and `prune`.
-            values: JSON values by key.
-        """
+        """Store answers of a model by key in one transaction: all or none. Existing answers are not changed."""
         now = time.time()
         rows = [(key, model, now, encode(value)) for key, value in values.items()]
         with _explained(self.path), _transaction(self._connection):
@@ -159,17 +151,11 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
                 raise error
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
-        """Remove answers. Call `compact` afterwards to free their disk space.
+        """Remove answers, and return their number by model. Call `compact` afterwards to free their disk space.
 
         Args:
-            model: Remove only the answers of this model.
+            model: Remove only the answers of this model; `UsageError` if it is not in the store.
             older_than: Remove only answers stored more than N days ago.
-
-        Returns:
-            Number of removed answers, by model.
-
-        Raises:
-            UsageError: The model is not in the store.
         """
         if model is not None and model not in (names := [stored.name for stored in self.models()]):
             raise unknown_name("model", model, names, "in the response store")
@@ -206,10 +192,7 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
 
 
 def clear(path: Path | None = None) -> dict[str, int]:
-    """Remove all answers. If the database is damaged or the disk is too full to write to it, remove the database.
-
-    Returns:
-        Number of removed answers, by model; empty if the database could not be read.
+    """Remove all answers, and return their number by model. A database that cannot be written to is removed.
 
     Raises:
         StoreError: The store was written by a newer version, is not a response store, or cannot be written.

@@ -191,9 +191,9 @@ def test_a_parameter_that_is_refused_sometimes_is_dropped_for_good(script, backe
     ("values", "reason"),
     rows(
         UNSTORED,
-        ("a server returns a log-probability of NaN", (-1, "NaN"), "log-probability is nan"),
-        ("a server returns a log-probability of Infinity", (-1, "Infinity"), "log-probability is inf"),
-        ("a server returns a positive log-probability", (-1, 0.25), "log-probability is 0.25"),
+        ("a server returns a log-probability of NaN", (-1, "NaN"), "logprob.: Input should be less"),
+        ("a server returns a log-probability of Infinity", (-1, "Infinity"), "logprob.: Input should be less"),
+        ("a server returns a positive log-probability", (-1, 0.25), "logprob.: Input should be less"),
         ("a server returns a probability of 0 for all tokens", ("-Infinity", "-Infinity"), "returned a probability"),
     ),
 )
@@ -284,8 +284,8 @@ OF_TEXT = "the item has an error that gives the reason"
                 prompt_of(*BEFORE, (3, -9999.0)),
                 "a probability of 0",
             ),
-            ("a log-probability of a text is NaN", prompt_of(*BEFORE, (3, math.nan)), "log-probability is nan"),
-            ("a log-probability of a text is positive", prompt_of(*BEFORE, (3, 0.5)), "log-probability is 0.5"),
+            ("a log-probability of a text is NaN", prompt_of(*BEFORE, (3, math.nan)), "logprob.: Input should be less"),
+            ("a log-probability of a text is positive", prompt_of(*BEFORE, (3, 0.5)), "logprob.: Input should be less"),
         ),
     ],
 )

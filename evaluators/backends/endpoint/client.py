@@ -44,8 +44,7 @@ class ChatClient:
         key: The API key, "" for none; by default `read_key()`.
 
     Attributes:
-        counts: Numbers of "requests" with an answer that could be parsed, "retries", "prompt_tokens" and
-            "completion_tokens".
+        counts: Numbers of answered "requests", "retries", "prompt_tokens" and "completion_tokens".
         dropped: Parameters that are not sent, because the server refuses or ignores them or the options remove them.
     """
 
@@ -87,8 +86,7 @@ class ChatClient:
         """Await the function's result for each item, and yield each result as soon as it is ready.
 
         An event loop in another thread has up to `concurrency` calls under way, and takes at most twice as many items
-        before their results are taken. The first exception of a call is raised; then, or after an interruption or a
-        `close`, calls are cancelled.
+        before their results are taken. An exception, an interruption or a `close` cancels the other calls.
         """
         self._client = client = self._open()
         concurrency, remaining = self._options.concurrency, iter(items)
@@ -130,7 +128,7 @@ class ChatClient:
 
         Raises:
             EndpointError: This request got no answer, or an unusable one.
-            ModelError: Every request would fail, or the server returns no log-probabilities.
+            ModelError: Every request would fail.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         fields = {"temperature": 0.0, **logprobs, **(extra or {}), "max_tokens": max_tokens}
@@ -183,11 +181,7 @@ class ChatClient:
             raise self._explain(error) from None
 
     async def list_models(self) -> dict[str, str]:
-        """The names of the models that the server lists, each with its owner, as which vLLM and others name themselves.
-
-        Raises:
-            EndpointError: The server refuses, or its answer is not a list of models.
-        """
+        """The models that the server lists, each with its owner, as which vLLM and others name themselves."""
         try:
             models = (await self._client.with_options(max_retries=0).models.list()).data
             return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}

@@ -2,33 +2,35 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.endpoint.failures import USUAL_ADDRESS
 from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, SEPARATOR
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
-# What rounding may add to the logarithm of a probability of 1.
-_ROUNDING = 1e-3
-# More than any context length: a larger count is an error of the server.
-_MOST_TOKENS = 10**8
+# Rounding may add a little to the logarithm of a probability of 1.
+Logprob = Annotated[float, Field(le=1e-3)]
 
 
-def _check_logprob(value: float) -> float:
-    if not value <= _ROUNDING:
-        raise ValueError(f"log-probability is {value}; expected at most 0")
-    return value
+def _valid_count(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return 0
 
 
-def _count(value: Any) -> int:
-    """A number of tokens; 0 if it is impossible, as if it were missing."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 <= value <= _MOST_TOKENS and value == int(value) else 0
-
-
-Logprob = Annotated[float, AfterValidator(_check_logprob)]
-Count = Annotated[int, BeforeValidator(_count)]
+# More than any context length is an error of the server; an impossible count is like a missing one.
+Count = Annotated[int, Field(ge=0, le=10**8), WrapValidator(_valid_count)]
 
 
 class Token(BaseModel):
@@ -56,8 +58,7 @@ class Choice(BaseModel):
         None,
         validation_alias=AliasChoices(AliasPath("message", "reasoning"), AliasPath("message", "reasoning_content")),
     )
-    """The reasoning before the reply, if the server separates it: `reasoning_content` in DeepSeek, SGLang, llama.cpp
-    and older versions of vLLM, `reasoning` in newer ones."""
+    """The reasoning before the reply, if the server separates it; newer versions of vLLM call it `reasoning`."""
     tokens: list[Token] | None = Field(None, validation_alias=AliasPath("logprobs", "content"))
     finish_reason: str | None = None
 
@@ -116,17 +117,12 @@ class Completion(BaseModel):
 
 
 def parse_completion(content: bytes) -> Completion:
-    """Parse the body of an answer with status 200.
-
-    Raises:
-        ValueError: The body is not JSON, or not a chat completion.
-    """
+    """Parse the body of an answer with status 200; raises `ValueError` if it is not a chat completion."""
     try:
         return Completion.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = f"'{where}': {first['msg']}" if where else first["msg"]
+        what = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
         begin = content[:80].decode(errors="replace")
         hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""
         raise ValueError(f"the answer is not a chat completion ({what}); it begins with {begin!r}{hint}") from None

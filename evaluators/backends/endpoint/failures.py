@@ -16,9 +16,6 @@ REFUSED = (400, 422)
 """HTTP statuses with which servers refuse a field or a value."""
 # Every other request would fail too: wrong key, no permission, no such model or address.
 _HOPELESS = (401, 403, 404, 405)
-_NO_MONEY = 402
-# OpenAI's error code for it, in an answer with the status of too many requests (429).
-_NO_QUOTA = "insufficient_quota"
 _LONGEST = 300
 USUAL_ADDRESS = "Is the base URL correct? It usually ends in /v1"
 READ_NUMBERS = "Quality assessment can instead read a number from each reply: --set prompt=numerical"
@@ -56,10 +53,10 @@ _REMEDIES = (
 
 
 def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -> EyechartError:
-    """Make the error that explains a failed request, with the client's error after its last retry.
+    """Make the error that explains a failed request; its message never contains the API key.
 
     It is a `ModelError` if every other request would fail too (a `QuotaError` if the account has no money left),
-    otherwise an `EndpointError`. `timeout` is in seconds; the message never contains `key`.
+    otherwise an `EndpointError`.
     """
     import openai
 
@@ -85,7 +82,8 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
         remedy = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
     reason = clean(f"{base_url} answered {status}{after}: {message}", key)
     reason = f"{reason.rstrip('.')}. {remedy}" if remedy else reason
-    if status == _NO_MONEY or _NO_QUOTA in (error.code, error.type):
+    # OpenAI answers with the status of too many requests, 429.
+    if status == 402 or "insufficient_quota" in (error.code, error.type):
         return QuotaError(f"the model cannot be used: {reason}")
     if status in _HOPELESS or is_final(message):
         return ModelError(f"the model cannot be used: {reason}")
