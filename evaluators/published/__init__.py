@@ -76,19 +76,9 @@ class TableColumn(_Strict):
         return self.path[0][: -len(self.spec.key.split("."))] if self.spec else self.path[0]
 
     @property
-    def is_total(self) -> bool:
-        """Whether it shows a score of all items."""
-        return len(self.path[0]) == 1
-
-    @property
     def is_percent(self) -> bool:
         """Whether its numbers are percentages."""
         return self.unit == PERCENT and (self.spec is None or self.spec.unit in (Unit.FRACTION, Unit.PERCENT))
-
-    @property
-    def head(self) -> str:
-        """Its heading with the unit; the label of a difference names its own."""
-        return f"{self.label} (%)" if self.is_percent and not self.minus else self.label
 
     @property
     def factor(self) -> int:

@@ -126,23 +126,20 @@ def render(
     is_comparable: bool = False,
     has_published: bool = True,
 ) -> Table:
-    """Fill in a table.
+    """Fill in a table with the rows of runs, if any, in the layout's columns or in those given.
 
-    Args:
-        layout: The table.
-        columns: The columns of the rows; by default the layout's.
-        rows: The rows of runs.
-        is_comparable: Whether the runs are ranked together with the paper's models.
-        has_published: Whether the paper's rows are shown.
+    The runs are ranked together with the paper's models, which are left out on request, if they are comparable.
     """
     columns = columns or layout.columns
-    totals = [(bool(column.spec and column.spec.headline), i) for i, column in enumerate(columns) if column.is_total]
+    totals = [(bool(c.spec and c.spec.headline), i) for i, c in enumerate(columns) if len(c.path[0]) == 1]
     headline = max(totals, default=(False, None))[1]
+    # The label of a difference names its own unit.
+    heads = [f"{column.label} (%)" if column.is_percent and not column.minus else column.label for column in columns]
     published = [_published_row(layout, columns, row) for row in layout.rows] if has_published else []
     table = Table(
         title=f"{layout.paper.partition(' (')[0]}, {layout.table}: {layout.title}" if layout.paper else layout.title,
         corner=(layout.corner, layout.row_variants.head) if layout.row_variants else (layout.corner,),
-        heads=tuple(Head(c.group, c.head, is_headline=i == headline) for i, c in enumerate(columns)),
+        heads=tuple(Head(c.group, heads[i], is_headline=i == headline) for i, c in enumerate(columns)),
         rows=_ranked([*rows, *published], columns, is_comparable),
         source=f"Published values: {layout.paper}, {layout.table}" if published else "",
         is_comparable=is_comparable,

@@ -67,7 +67,9 @@ class Chart:
 
 def charts_of(task: ReportedTask) -> list[Chart]:
     """All charts of a task that have values; those under "More figures" come last."""
-    charts = [chart for make in _MAKERS if task.scored and (chart := make(task)) is not None]
+    if not (task.results and task.scored):
+        return []
+    charts = [chart for make in _MAKERS if (chart := make(task)) is not None]
     drawable = [chart for chart in charts if any(math.isfinite(cell.value) for row in chart.rows for cell in row.cells)]
     return sorted(drawable, key=lambda chart: chart.is_extra)
 

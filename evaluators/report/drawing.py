@@ -92,11 +92,7 @@ def _style() -> Iterator[None]:
 def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
     """An SVG of `draw` as markup for a page, in the page's text colour and without external references.
 
-    Args:
-        svg: A complete file.
-        prefix: Makes the ids in it unique within the page.
-        title: Title of the figure.
-        description: The figure in words, for screen readers.
+    The prefix makes the ids in it unique within the page; the description is for screen readers.
     """
     _, view_box, body = re.split(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg, maxsplit=1)
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
@@ -147,11 +143,11 @@ def _dots(chart: Chart) -> "Figure":
             if cell.ends:
                 axes.plot(cell.ends, [y, y], **style)
         style |= {"linewidth": 0, "marker": _MARKERS[number % len(_MARKERS)], "markersize": 5}
-        axes.plot(_values(row), along, label=_name(row), **style)
-    for row in chart.rows:
-        if not row.is_model:
-            around = (middles - 0.47 * heights, middles + 0.47 * heights)
-            axes.vlines(_values(row), *around, _INK, "dashed", label=_name(row), linewidth=1)
+        values, name = _series(row)
+        axes.plot(values, along, label=name, **style)
+    for values, name in (_series(row) for row in chart.rows if not row.is_model):
+        around = (middles - 0.47 * heights, middles + 0.47 * heights)
+        axes.vlines(values, *around, _INK, "dashed", label=name, linewidth=1)
     axes.set_ylim(height, 0)
     axes.set_yticks(middles, labels)
     axes.tick_params(axis="y", length=0)
@@ -174,8 +170,8 @@ def _radar(chart: Chart) -> "Figure":
     angles = [2 * math.pi * i / len(chart.labels) for i in range(len(chart.labels))]
     low, high = _range(chart)
     for number, row in enumerate(chart.rows):
-        values = _values(row)
-        axes.plot([*angles, angles[0]], [*values, values[0]], label=_name(row), **_line(number))
+        values, name = _series(row)
+        axes.plot([*angles, angles[0]], [*values, values[0]], label=name, **_line(number))
     if low <= 0 <= high:
         axes.plot(np.linspace(0, 2 * math.pi, 90), np.zeros(90), color=_INK, linewidth=1.2)
     axes.set_theta_offset(math.pi / 2)
@@ -195,7 +191,8 @@ def _lines(chart: Chart) -> "Figure":
     figure, axes = _figure(chart, _PLOT_HEIGHT)
     for number, row in enumerate(chart.rows):
         style = _line(number) | ({} if row.is_model else {"color": _INK, "marker": "", "alpha": 0.7})
-        axes.plot(range(len(chart.labels)), _values(row), label=_name(row), **style)
+        values, name = _series(row)
+        axes.plot(range(len(values)), values, label=name, **style)
     labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
     # As many labels as fit on the axis.
     step = math.ceil(sum(len(label) + 2 for label in labels) * _LETTER / (_WIDTH - 0.7))
@@ -207,12 +204,9 @@ def _lines(chart: Chart) -> "Figure":
     return _with_legend(figure)
 
 
-def _values(row: Row) -> list[float]:
-    return [cell.value for cell in row.cells]
-
-
-def _name(row: Row) -> str:
-    return _cut(row.labels[0], _LEGEND_LENGTH)
+def _series(row: Row) -> tuple[list[float], str]:
+    """The values of a row, and its name in the legend."""
+    return [cell.value for cell in row.cells], _cut(row.labels[0], _LEGEND_LENGTH)
 
 
 def _range(chart: Chart) -> tuple[float, float]:

@@ -74,14 +74,7 @@ class _TaskPart(NamedTuple):
 def render(
     runs: Sequence[Run], contents: Sequence[TaskContent], tests: "RunDifferences | None", samples: Samples
 ) -> str:
-    """Render the page.
-
-    Args:
-        runs: The runs.
-        contents: The figures and tables of all tasks.
-        tests: Tests between the runs; None for one run.
-        samples: The table of samples.
-    """
+    """Render the page; for one run, there are no tests."""
     from markupsafe import Markup
 
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")

@@ -62,28 +62,19 @@ class Samples:
 
 
 def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: int) -> Samples:
-    """Choose samples and find their images.
-
-    Args:
-        runs: The runs. A question is shown with the replies of all runs that have it.
-        tasks: Their tasks.
-        limit: Maximum number of questions per task.
-    """
+    """Choose at most `limit` questions per task, each with the replies of all runs that have it, and their images."""
     album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
     prompts: dict[tuple[str | int, ...], int] = {}
     shown, total, several = 0, 0, len(runs) > 1
-    rule = (
-        "disagreements first, then incorrect and unparsed replies, "
-        if several
-        else "incorrect and unparsed replies first, "
-    )
+    unread = "incorrect and unparsed replies"
+    first = f"disagreements first, then {unread}" if several else f"{unread} first"
     for number, task in enumerate(tasks):
         questions = _questions(task, runs) if limit else []
         chosen = sorted(questions, key=_rank)[:limit]
         shown, total = shown + len(chosen), total + len(questions)
         if len(chosen) < len(questions):
             count = f"{len(chosen):,} of {len(questions):,} samples shown"
-            notes.append(f"{task.heading}: {count}: {rule}then the rest, in dataset order.")
+            notes.append(f"{task.heading}: {count}: {first}, then the rest, in dataset order.")
         # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += BUDGET // len(tasks)
         images, reason, ids = dict[str, list[int | None]](), "", list({replies[0][1]["id"]: None for replies in chosen})
@@ -153,7 +144,9 @@ def _questions(task: ReportedTask, runs: Sequence[Run]) -> list[_Replies]:
 
 
 def _rank(replies: _Replies) -> tuple[bool, bool]:
-    return not _disagree(replies), not any(_comes_first(sample) for _, sample in replies)
+    verdicts = {sample.get(name) for _, sample in replies for name in ("correct", "consistent")}
+    steps = {reply["step"] for _, sample in replies for reply in (sample, sample.get("swapped", sample))}
+    return not _disagree(replies), False not in verdicts and steps.isdisjoint(UNREAD)
 
 
 def _disagree(replies: _Replies) -> bool:
@@ -165,11 +158,6 @@ def _chosen(sample: Mapping[str, Any]) -> str | None:
     choice, options = sample.get("choice"), sample.get("options") or []
     index = ord(choice) - ord("A") if choice and len(choice) == 1 else -1
     return str(options[index]) if 0 <= index < len(options) else choice
-
-
-def _comes_first(sample: Mapping[str, Any]) -> bool:
-    steps = {sample["step"], sample.get("swapped", sample)["step"]}
-    return sample.get("correct") is False or sample.get("consistent") is False or not steps.isdisjoint(UNREAD)
 
 
 def _shorten(rows: Sequence[dict[str, Any]], prompts: Sequence[list[str | int]]) -> int:

@@ -74,12 +74,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
-    """A floating table with caption and label; the best values are bold, the second best underlined.
-
-    Args:
-        table: The table.
-        tests: The paired tests between several runs.
-    """
+    """A floating table with caption and label; the best values are bold, the second best underlined."""
     caption = [f"{table.caption}.", table.note, *_remarks(table, tests), table.source]
     published = sum(head.is_published for head in table.heads)
     layout = "l" * len(table.corner) + "c" * (len(table.heads) - published)

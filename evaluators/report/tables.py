@@ -88,10 +88,10 @@ def _filled(layout: PublishedTable, task: ReportedTask) -> Table | None:
     is_comparable = is_paper_s and layout.split == key.split and not is_part
     table = render(layout, columns, rows, is_comparable=is_comparable, has_published=is_paper_s)
     other = "" if layout.split == key.split else f" (split: {layout.split}; the runs use {key.split})"
-    paper, place = paper_of(key.task).name, "; ".join(filter(None, (task_title(key.task), task.data)))
+    paper, details = paper_of(key.task).name, "; ".join(filter(None, (task_title(key.task), task.data)))
     return replace(
         table,
-        caption=f"{'' if table.title.startswith(paper) else f'{paper}: '}{table.title} ({place})",
+        caption=f"{'' if table.title.startswith(paper) else f'{paper}: '}{table.title} ({details})",
         note=re.sub(r"\{([\w.: ]+)\}", lambda name: " or ".join(texts_of(results, name[1])) or "unknown", layout.note),
         source=table.source and f"{table.source}{other}.",
     )

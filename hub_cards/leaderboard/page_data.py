@@ -242,12 +242,7 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
 
 
 def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
-    """The page's first view: all models on the first board of each benchmark, or on another board of it.
-
-    `columns` are the boards that represent the benchmarks; without benchmarks that no model has a result on, if there
-    are models. `others` are the other boards that `rows` name. `rows` have one model each, with `[value, low, high]` in
-    each column, followed by the name of the board if it is one of `others`; None if the model has no result.
-    """
+    """The page's first view: all models on the first board of each benchmark, or on another board of it."""
     benchmarks: dict[str, list[Board]] = {}
     # Only scores with a known best value can be put on one scale.
     for board in (

@@ -69,23 +69,19 @@ def test_an_average_stands_for_its_databases(card_scores):
     assert [value.value for value in score.values] == ["0.250"]
 
 
-def test_negative_scores_widen_the_strip_and_undefined_ones_have_none(card_scores):
-    score = card_scores(
-        scored("q_bench/assessment", "csiq", {"srcc": -0.5, "n": 9}),
-        other=scored("q_bench/assessment", "csiq", {"srcc": math.nan, "n": 9}, model="other"),
-    )["A3 Assessment"]
-    negative, undefined = score.values
-    assert negative.strip == Strip(0, None, 33.33, None)
-    assert (undefined.value, undefined.strip) == ("undefined", None)
-    assert score.ticks == [(33.33, "0"), (66.67, "0.5"), (100, "1")]
-
-
-def test_the_strips_of_several_runs_have_one_scale(card_scores):
-    score = card_scores(
-        scored("q_bench/assessment", "csiq", {"srcc": -1.0, "n": 9}),
-        other=scored("q_bench/assessment", "csiq", {"srcc": 0.5, "n": 9}, model="other"),
-    )["A3 Assessment"]
-    assert [value.strip.value for value in score.values] == [0, 75] and score.ticks[0] == (50, "0")
+@pytest.mark.parametrize(
+    ("srcc", "first", "second", "ticks"),
+    [
+        # An undefined score has no strip.
+        ((-0.5, math.nan), Strip(0, None, 33.33, None), None, [(33.33, "0"), (66.67, "0.5"), (100, "1")]),
+        ((-1.0, 0.5), Strip(0, None, 50, None), Strip(75, None, 50, None), [(50, "0"), (75, "0.5"), (100, "1")]),
+    ],
+)
+def test_the_strips_of_several_runs_have_one_scale_that_negative_scores_widen(card_scores, srcc, first, second, ticks):
+    runs = [scored("q_bench/assessment", "csiq", {"srcc": value, "n": 9}, model=f"{value}") for value in srcc]
+    score = card_scores(runs[0], other=runs[1])["A3 Assessment"]
+    assert [value.strip for value in score.values] == [first, second] and score.ticks == ticks
+    assert score.values[1].value == ("0.500" if second else "undefined")
 
 
 def described(judge, **changes):
@@ -126,6 +122,8 @@ def test_scores_are_compared_with_chance_by_their_intervals(make_run, read_page)
 def test_each_of_several_runs_is_compared_with_chance(make_run):
     other = replaced(PERCEPTION, model="other")
     runs = read_runs([make_run(PERCEPTION, at_chance(model=PERCEPTION.model)), make_run(other, name="other")])
+    without = make_run(evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9}), name="without")
+    assert against_chance(cards(reported_tasks(read_runs([without])))) == []
     assert against_chance(cards(reported_tasks(runs))) == [
         "some/model: Better than chance: 1 of 2 scores with a chance level. "
         "Not better: Q-Bench A1 Perception of pairs.",
@@ -133,20 +131,10 @@ def test_each_of_several_runs_is_compared_with_chance(make_run):
     ]
 
 
-def test_without_chance_levels_nothing_is_said_of_them(make_run):
-    run = make_run(evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9}))
-    assert against_chance(cards(reported_tasks(read_runs([run])))) == []
-
-
-def test_the_legend_of_the_cards_is_above_them(make_run):
-    text = write_report([make_run(PERCEPTION)], files=False).read_text()
-    assert text.index('<p class="legend"') < text.index('<div class="cards">')
-    assert "best published" not in text
-
-
 def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     mini = replaced(PERCEPTION, settings=MINI)
     page = read_page(write_report([make_run(mini)], files=False))
+    assert page.text.index('<p class="legend"') < page.text.index('<div class="cards">')
     # The row of the data's source, in the settings, says it too.
     found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]
     assert found == [

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.report.thumbnails import Album
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import item
 from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
@@ -33,42 +35,38 @@ def changed(*predictions, **settings):
     return replaced(PERCEPTION, items=list(predictions), settings=settings)
 
 
-def test_the_step_and_the_verdict_are_those_of_the_run(samples):
-    assert verdicts(samples(PERCEPTION)) == {
-        "wrong": ("exact", False),
-        "unmatched": ("unparseable", False),
-        "right": ("exact", True),
-        "judged": ("judge", True),
-    }
-
-
 def test_wrong_and_unmatched_ones_come_first_each_in_the_order_of_the_data(samples):
-    assert [row["id"] for row in samples(PERCEPTION).rows] == ["wrong", "unmatched", "right", "judged"]
+    shown = samples(PERCEPTION)
+    assert list(verdicts(shown).items()) == [
+        ("wrong", ("exact", False)),
+        ("unmatched", ("unparseable", False)),
+        ("right", ("exact", True)),
+        ("judged", ("judge", True)),
+    ]
+    assert shown.part == ""
 
 
 def test_the_cap_is_for_each_task_and_noted(samples):
-    found = samples(PERCEPTION, limit=3)
-    assert [row["id"] for row in found.rows] == ["wrong", "unmatched", "right"]
-    assert found.notes[0] == (
+    shown = samples(PERCEPTION, limit=3)
+    assert [row["id"] for row in shown.rows] == ["wrong", "unmatched", "right"]
+    assert shown.notes[0] == (
         "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 samples shown: incorrect and unparsed replies first, then the "
         "rest, in dataset order."
     )
-    assert found.part == "3 of 4 samples are here, incorrect ones first."
+    assert shown.part == "3 of 4 samples are here, incorrect ones first."
     assert samples(PERCEPTION, limit=0).rows == []
 
 
-def test_nothing_is_said_if_all_samples_are_shown(samples):
-    assert samples(PERCEPTION).part == ""
-
-
-def test_private_answers_are_neither_right_nor_wrong(samples):
-    found = samples(changed(choice("a", "A", answer="", choice="A"), choice("b", "?", answer="")))
-    assert verdicts(found) == {"a": ("exact", None), "b": ("unparseable", None)}
-
-
-def test_the_option_of_the_lowest_loss_is_said_to_be_that(samples):
-    found = samples(changed(choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1])))
-    assert verdicts(found) == {"a": ("lowest loss", False)}
+@pytest.mark.parametrize(
+    ("sample", "verdict"),
+    [
+        (choice("a", "A", answer="", choice="A"), ("exact", None)),
+        (choice("a", "?", answer=""), ("unparseable", None)),
+        (choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1]), ("lowest loss", False)),
+    ],
+)
+def test_private_answers_have_no_verdict_and_losses_are_named(samples, sample, verdict):
+    assert verdicts(samples(changed(sample))) == {"a": verdict}
 
 
 def plain(id="a", **fields):
@@ -170,9 +168,6 @@ def test_very_long_texts_are_cut_and_say_so(samples):
 
 
 def test_both_images_of_a_pair_are_shown_once(samples):
-    from eyechart.evaluators.evaluation.data import DataRequest, load_data
-    from eyechart.evaluators.tasks import get_task
-
     loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
     row = loaded.dataset[0]
     ids = [row["first_id"], row["second_id"]]
@@ -180,15 +175,8 @@ def test_both_images_of_a_pair_are_shown_once(samples):
         item(row["id"], pass_name=name, text="A", first_id=first, second_id=second)
         for name, (first, second) in (("main", ids), ("reversed", ids[::-1]))
     ]
-    run = TaskResult(
-        task="two_afc/coarse",
-        dataset="two_afc",
-        split="test",
-        model="m",
-        scores=None,
-        settings={"data": loaded.describe()},
-        items=items,
-    )
+    settings = {"data": loaded.describe()}
+    run = TaskResult(task="two_afc/coarse", dataset="two_afc", split="test", model="m", settings=settings, items=items)
     found = samples(run)
     assert [sample["images"] for sample in found.rows] == [[0, 1]]
     assert len(found.images) == 2

@@ -91,18 +91,12 @@ def test_caveats_of_all_runs_are_said_once(make_run):
 
 def test_runs_under_other_settings_are_not_compared(make_run):
     other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
-    found = compared([make_run(answers(36, "good")), make_run(other, name="other")])
-    (verdict,) = found.verdicts
-    assert verdict.startswith("Not compared: good (A) and other (B): prompt_id is ") and found.rows == []
-
-
-def test_the_runs_without_a_difference_are_named_if_others_were_not_compared(make_run):
-    other = answers(10, "other", settings={**PERCEPTION.settings, "prompt_id": "mine/1"})
-    runs = [answers(36, "good"), answers(35, "fair"), other]
-    found = compared([make_run(run, name=run.model) for run in runs])
-    assert next(iter(found.verdicts)).startswith(
-        "No significant difference between good and fair. Not compared: good (A)"
-    )
+    folders = [make_run(run, name=run.model) for run in (answers(36, "good"), other, answers(35, "fair"))]
+    two, three = compared(folders[:2]), compared(folders)
+    (verdict,) = two.verdicts
+    assert verdict.startswith("Not compared: good (A) and other (B): prompt_id is ") and two.rows == []
+    (verdict,) = three.verdicts
+    assert verdict.startswith("No significant difference between good and fair. Not compared: good (A) and other (B)")
 
 
 def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, read_page, tmp_path):
