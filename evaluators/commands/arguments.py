@@ -47,22 +47,15 @@ DATA_DIR_HELP = "Folder of the release. Without it, the official release is down
 class TaskOptions:
     """The options of `run` and `score` beside those of `DataRequest` and `RunOptions`."""
 
-    dataset: Annotated[
-        Texts, data_option("Dataset to run on (default: the task's own). Repeatable.", metavar="NAME")
-    ] = None
+    dataset: Annotated[Texts, data_option("Dataset (default: the task's own). Repeatable.", metavar="NAME")] = None
     data_dir: Annotated[Texts, data_option(DATA_DIR_HELP, metavar="[DATASET=]PATH")] = None
     data_arg: DataArgs = None
     settings: Annotated[
-        Texts,
-        scoring_option("Setting of the task, see `eyechart tasks NAME`. Repeatable.", "--set", metavar="NAME=VALUE"),
+        Texts, scoring_option("Setting, see `eyechart tasks NAME`. Repeatable.", "--set", metavar="NAME=VALUE")
     ] = None
-    judge: Annotated[
-        str | None, _judge("Name of the judge model on a server (default: no judge).", metavar="MODEL")
-    ] = None
+    judge: Annotated[str | None, _judge("Name of the judge model on a server.", metavar="MODEL")] = None
     judge_arg: Annotated[Texts, _judge(_judge_arg, metavar="NAME=VALUE")] = None
-    out: Annotated[
-        Path | None, _output("Folder for the results (default: ./eyechart_runs/<time>).", "--out", "--output")
-    ] = None
+    out: Annotated[Path | None, _output("Folder (default: ./eyechart_runs/<time>).", "--out", "--output")] = None
     no_store: Annotated[bool, _output("Neither reuse stored answers nor store new ones.", "--no-store")] = False
     verbose: Annotated[bool, _output("Print every score and every note too.", "--verbose")] = False
 

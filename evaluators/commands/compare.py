@@ -34,8 +34,7 @@ def compare(
     allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None,
     seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0,
     out: Annotated[
-        Path | None,
-        cli_option("File to write: .json, or .csv for the items that flipped between two runs.", metavar="FILE"),
+        Path | None, cli_option("File to write: .json, or .csv for the flipped items.", metavar="FILE")
     ] = None,
 ) -> None:
     """Test whether runs differ, item by item, adjusted for the number of tests.

@@ -35,9 +35,7 @@ def export(
     data_dir: Annotated[Texts, cli_option(DATA_DIR_HELP, metavar="[CONFIG=]PATH")] = None,
     mini: Annotated[bool, cli_option("Export the synthetic demo data.", "--mini")] = False,
     data_arg: DataArgs = None,
-    push_to_hub: Annotated[
-        str | None, cli_option("Upload to this dataset repository on the Hub. Not with --mini.", metavar="REPO")
-    ] = None,
+    push_to_hub: Annotated[str | None, cli_option("Upload to this repository on the Hub.", metavar="REPO")] = None,
     public: Annotated[bool, cli_option("Make a new repository public instead of private.", "--public")] = False,
     i_have_the_rights: Annotated[bool, cli_option(_RIGHTS_HELP, "--i-have-the-rights")] = False,
     benchmark: Annotated[bool, cli_option(_BENCHMARK_HELP, "--benchmark")] = False,

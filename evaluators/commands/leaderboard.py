@@ -40,12 +40,10 @@ def build(
     ),
     data_dir: Annotated[Texts, cli_option(_DATA_HELP, metavar="[DATASET=]PATH")] = None,
     tasks: Annotated[
-        list[Path] | None,
-        cli_option("Task file whose tasks get their own boards; a .py file is executed. Repeatable.", metavar="FILE"),
+        list[Path] | None, cli_option("Task file that gets its own boards. Repeatable.", metavar="FILE")
     ] = None,
     outcome_file: Annotated[
-        Path | None,
-        cli_option("File for the list of rejected and replaced entries (default: <out>_outcome.json).", "--outcome"),
+        Path | None, cli_option("File for the outcome (default: <out>_outcome.json).", "--outcome")
     ] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""

@@ -22,8 +22,7 @@ def plan(
     ],
     task: Annotated[Texts, cli_option("Plan only this task. Repeatable.")] = None,
     difference: Annotated[
-        float | None,
-        cli_option("True difference to detect, such as 0.02 for 2 % (default: that between the two runs)."),
+        float | None, cli_option("True difference, such as 0.02 (default: that of the runs).")
     ] = None,
     n: Annotated[int | None, cli_option("Number of items (default: those of the runs).", "--n")] = None,
     power: Annotated[float, cli_option("Probability of detecting the difference.")] = 0.8,

@@ -29,26 +29,14 @@ def publish(
     model_repo: Annotated[str, cli_option("The model's repository on the Hub.", metavar="ID")],
     task: Annotated[Texts, cli_option("Publish only this task. Repeatable.")] = None,
     dataset_repo: Annotated[Texts, cli_option(_DATASET_REPO_HELP, metavar="DATASET=ID[@REVISION]")] = None,
-    source: Annotated[
-        str | None, cli_option("Address of the run's report or logs, which the results link to.", metavar="URL")
-    ] = None,
-    card: Annotated[
-        Path | None, cli_option("Local copy of the model's card, in place of the one on the Hub.", metavar="FILE")
-    ] = None,
+    source: Annotated[str | None, cli_option("Address of the report or logs to link to.", metavar="URL")] = None,
+    card: Annotated[Path | None, cli_option("Local copy of the model's card to use.", metavar="FILE")] = None,
     out: Annotated[Path | None, cli_option("Write the changed files to this folder.", metavar="FOLDER")] = None,
     push: Annotated[bool, cli_option("Write to the Hub. Without it, only show what would change.", "--push")] = False,
-    create_pr: Annotated[
-        bool, cli_option("With --push: open a pull request; do not commit to the main branch.", "--create-pr")
-    ] = False,
-    same_model: Annotated[
-        bool, cli_option("Confirm that the repository has the run's model under another name.", "--same-model")
-    ] = False,
-    allow_left_out: Annotated[
-        bool, cli_option("Publish even if rows were left out; the card says how many.", "--allow-left-out")
-    ] = False,
-    data_name: Annotated[
-        str, cli_option("Publish the data as your own, not a benchmark's, under this name.", metavar="NAME")
-    ] = "",
+    create_pr: Annotated[bool, cli_option("With --push: open a pull request instead.", "--create-pr")] = False,
+    same_model: Annotated[bool, cli_option("Confirm that it is the run's model.", "--same-model")] = False,
+    allow_left_out: Annotated[bool, cli_option("Publish even if rows were left out.", "--allow-left-out")] = False,
+    data_name: Annotated[str, cli_option("Publish your own data under this name.", metavar="NAME")] = "",
 ) -> None:
     """Add results to a model's card and repository on the Hub. Only shows the changes, unless --push is given.
 

@@ -66,14 +66,6 @@ class PromptStyle(Enum):
     LMMS_EVAL = "lmms-eval"
 
 
-_STYLES: dict[PromptStyle | None, str | None] = {
-    None: None,
-    **{style: style.value for style in PromptStyle},
-    PromptStyle.EYECHART: "default",
-}
-"""The protocols' names for the prompts of the styles."""
-
-
 class RunCommand(Command):
     """`run`, which takes the options that are not given from the run that `--like` names."""
 
@@ -136,22 +128,13 @@ class ModelOptions:
     dtype: Annotated[str | None, _model("Precision, such as bfloat16 (default: that of the weights).")] = None
     batch_size: Annotated[int | None, _model("Requests per forward pass (default: automatic).", min=1)] = None
     system_prompt: Annotated[str | None, _model("System prompt for every request.")] = None
-    thinking: Annotated[
-        str | None,
-        _model("Turn the reasoning of a hybrid model on or off, or limit it to N tokens.", metavar="on|off|N"),
-    ] = None
+    thinking: Annotated[str | None, _model("Reasoning: on, off or at most N tokens.", metavar="on|off|N")] = None
     max_new_tokens: Annotated[int | None, _model("Maximum length of a reply, in tokens.", min=1)] = None
     model_arg: Annotated[Texts, _model(_MODEL_ARG_HELP, metavar="NAME=VALUE")] = None
-    base_url: Annotated[
-        str | None, _server("URL of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
-    ] = None
-    concurrency: Annotated[
-        int | None, _server(f"Maximum number of parallel requests (default: {DEFAULT_CONCURRENCY}).", min=1)
-    ] = None
+    base_url: Annotated[str | None, _server("URL of a server, such as http://127.0.0.1:8000/v1.")] = None
+    concurrency: Annotated[int | None, _server(f"Parallel requests (default: {DEFAULT_CONCURRENCY}).", min=1)] = None
     serve: Annotated[str | None, _server(_SERVE_HELP, metavar="COMMAND")] = None
-    temperature: Annotated[
-        float | None, _sampling("Sampling temperature of replies (default: 0, greedy decoding).", min=0)
-    ] = None
+    temperature: Annotated[float | None, _sampling("Sampling temperature (default: 0, greedy).", min=0)] = None
     repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1
 
     @property
@@ -225,12 +208,8 @@ def run(
     asked: ModelOptions,
     data: DataRequest,
     how: RunOptions,
-    prompt_style: Annotated[
-        PromptStyle | None, scoring_option("Use another toolkit's multiple-choice prompt, to compare scores with it.")
-    ] = None,
-    blind: Annotated[
-        bool, scoring_option("Ask multiple-choice questions without images, to see which need none.", "--blind")
-    ] = False,
+    prompt_style: Annotated[PromptStyle | None, scoring_option("Use another toolkit's multiple-choice prompt.")] = None,
+    blind: Annotated[bool, scoring_option("Ask multiple-choice questions without images.", "--blind")] = False,
     task_options: TaskOptions,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
     help_args: Annotated[
@@ -243,8 +222,9 @@ def run(
     from eyechart.evaluators.backends import resolve_backend
     from eyechart.evaluators.runs.plan import check_blind
 
+    style = prompt_style and prompt_style.value.replace("eyechart", "default")
     short = {
-        "--prompt-style": ("prompt", _STYLES[prompt_style]),
+        "--prompt-style": ("prompt", style),
         "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
         "--blind": ("blind", blind or None),
     }

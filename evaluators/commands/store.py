@@ -42,13 +42,9 @@ def info() -> None:
 
 @app.command(cls=Command)
 def prune(
-    model: Annotated[str | None, cli_option("Remove the answers of this model, as named by `store info`.")] = None,
-    older_than: Annotated[
-        float | None, cli_option("Remove answers stored more than DAYS days ago.", metavar="DAYS", min=0)
-    ] = None,
-    unreadable: Annotated[
-        bool, cli_option("Remove only the unreadable answers of a damaged store.", "--unreadable")
-    ] = False,
+    model: Annotated[str | None, cli_option("Remove the answers of this model.")] = None,
+    older_than: Annotated[float | None, cli_option("Remove answers older than this.", metavar="DAYS", min=0)] = None,
+    unreadable: Annotated[bool, cli_option("Remove only unreadable answers.", "--unreadable")] = False,
     everything: Annotated[bool, cli_option("Remove all answers; works if the store is damaged too.", "--all")] = False,
 ) -> None:
     """Remove stored answers; later runs ask for them again. With two conditions, both must be met."""

@@ -22,9 +22,7 @@ app = typer.Typer(
     add_completion=False,
 )
 
-Data = Annotated[
-    Path, typer.Argument(help="CSV or JSON Lines with id (of the image; may repeat), description and score.")
-]
+Data = Annotated[Path, typer.Argument(help="CSV or JSON Lines with id (may repeat), description, score.")]
 _TEXTS_HELP = "Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
 
 
@@ -85,9 +83,7 @@ def apply(
 def validate(
     data: Data,
     settings: TrainingSettings,
-    folds: Annotated[
-        int, cli_option("Number of folds; each is predicted by a regressor trained on the others.")
-    ] = DEFAULT_FOLDS,
+    folds: Annotated[int, cli_option("Number of folds.")] = DEFAULT_FOLDS,
     out: Annotated[Path | None, cli_option("JSON file to write, with scores, settings and all predictions.")] = None,
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""

@@ -55,15 +55,10 @@ class DataRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the dataset."""
     limit: Annotated[int | None, data_option("Evaluate only the first N items.", min=1)] = None
-    sample: Annotated[int | None, data_option("Evaluate a random sample of N items, stratified by group.", min=1)] = (
-        None
-    )
+    sample: Annotated[int | None, data_option("Evaluate a random sample, stratified by group.", min=1)] = None
     skip_missing: bool = False
     """Leave out rows whose image file is missing."""
-    skip_bad: Annotated[
-        bool,
-        data_option("Leave out unreadable rows and images, and items without an answer, and list them.", "--skip-bad"),
-    ] = False
+    skip_bad: Annotated[bool, data_option("Leave out what cannot be read or has no answer.", "--skip-bad")] = False
     images: Images = "load"
     """"skip" reads annotations only, for precomputed predictions."""
 
@@ -80,8 +75,7 @@ class RunOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the task's protocol, by name, that replace the task's defaults."""
     as_published: Annotated[
-        bool,
-        scoring_option("Use the paper's settings where the defaults differ, and list the changes.", "--as-published"),
+        bool, scoring_option("Use the paper's settings instead of the defaults.", "--as-published")
     ] = False
     seed: Annotated[int, scoring_option("Seed of intervals and random choices.", min=0)] = 0
     judge: "Judge | None" = None

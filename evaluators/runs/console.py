@@ -23,8 +23,8 @@ Value = TypeVar("Value")
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """A console. If the output is not a terminal, lines are not folded to the default of 80 columns."""
-    found = Console(stderr=stderr, quiet=quiet)
-    return found if found.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
+    terminal = Console(stderr=stderr, quiet=quiet)
+    return terminal if terminal.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
 
 
 def say(text: str) -> None:
@@ -79,15 +79,12 @@ def checked(call: Callable[[], Value]) -> Value:
     """Run a step; our own errors, and those that a full disk caused, become a one-line message and an exit code."""
     try:
         return call()
-    except EyechartError as error:
-        print(printable(f"eyechart: {error.explain()}"), file=sys.stderr)
-        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from error
     except Exception as error:
-        found: EyechartError | None = disk_error(error)
+        known = error if isinstance(error, EyechartError) else disk_error(error)
         # The path is impossible, such as one of 5,000 letters, or this user may not read it.
-        if found is None and isinstance(error, OSError) and error.filename is not None:
-            found = UsageError(f"{brief(error.filename)}: {error.strerror}")
-        if found is None:
+        if known is None and isinstance(error, OSError) and error.filename is not None:
+            known = UsageError(f"{brief(error.filename)}: {error.strerror}")
+        if known is None:
             raise
-        print(printable(f"eyechart: {found}"), file=sys.stderr)
-        raise typer.Exit(2 if isinstance(found, UsageError) else 1) from error
+        print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
+        raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error

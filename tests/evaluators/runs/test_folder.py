@@ -1,18 +1,9 @@
-import pyarrow.parquet
 import pytest
 
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import are_replaced, write_run
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.finished_task import evaluation
-
-
-def test_predictions_keep_text_logits_and_options(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
-    rows = pyarrow.parquet.read_table(tmp_path / "predictions.parquet").to_pylist()
-    assert dict(rows[0]["logits"]) == {"good": 1.5, "poor": -2.0}
-    assert (rows[0]["quality"], rows[0]["text"]) == (3.0, None)
-    assert (rows[1]["text"], rows[1]["options"], rows[1]["answer"]) == ("B", ["x", "y"], "A")
 
 
 def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):

@@ -41,53 +41,41 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     assert any(line.startswith("mmbench/en: Scored by word overlap") for line in below)
 
 
+OFFICIAL = "llvisionqa (dev, {} official items)"
+EN, MOS = {"task": "mmbench/en", "dataset": "mmbench"}, {"task": "two_afc/fine_mos", "dataset": "two_afc"}
+
+
+def items(n, **settings):
+    return {"scores": ACCURACY | {"n": n}, "settings": settings}
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"scores": ACCURACY | {"n": 400}}, "llvisionqa (dev, 400 of 1,495 official items)"),
-        ({"scores": ACCURACY | {"n": 20}, "settings": {"limit": 20}}, "llvisionqa (dev, 20 of 1,495 official items)"),
-        (
-            {"scores": ACCURACY | {"n": 20}, "settings": {"sample": {"n": 20, "of": 1495}}},
-            "llvisionqa (dev, 20 of 1,495 official items (random sample))",
-        ),
-        (
-            {"scores": ACCURACY | {"n": 4}, "settings": {"limit": 4}, "data": {"is_mini": True, "rows": 180}},
-            "llvisionqa (dev, synthetic, 4 of 180 items)",
-        ),
-        ({"settings": {"limit": 2000}}, "llvisionqa (dev, all 1,495 official items)"),
-        ({}, "llvisionqa (dev, all 1,495 official items)"),
-        ({"scores": None, "items": [item("1"), item("2")]}, "llvisionqa (dev, 2 of 1,495 official items)"),
+        (items(400), OFFICIAL.format("400 of 1,495")),
+        (items(20, limit=20), OFFICIAL.format("20 of 1,495")),
+        (items(20, sample={"n": 20, "of": 1495}), OFFICIAL.format("20 of 1,495")[:-1] + " (random sample))"),
+        (items(4, limit=4) | {"data": {"is_mini": True, "rows": 180}}, "llvisionqa (dev, synthetic, 4 of 180 items)"),
+        ({"settings": {"limit": 2000}}, OFFICIAL.format("all 1,495")),
+        ({}, OFFICIAL.format("all 1,495")),
+        ({"scores": None, "items": [item("1"), item("2")]}, OFFICIAL.format("2 of 1,495")),
         ({"data": {"is_mini": True}}, "llvisionqa (dev, synthetic)"),
         ({"data": {"source": "given"}}, "llvisionqa (dev)"),
         ({"dataset": "own data"}, "own data (dev)"),
         (
-            {
-                "task": "mmbench/en",
-                "dataset": "mmbench",
-                "data": {"config": "en"},
-                "scores": {"circular_accuracy": 0.5, "n_questions": 1176},
-            },
+            EN | {"data": {"config": "en"}, "scores": {"circular_accuracy": 0.5, "n_questions": 1176}},
             "mmbench (dev, all 1,176 official items of an earlier release)",
         ),
-        ({"task": "mmbench/en_v11", "dataset": "mmbench", "data": {"config": "en_v11"}}, "mmbench (dev)"),
+        (EN | {"task": "mmbench/en_v11", "data": {"config": "en_v11"}}, "mmbench (dev)"),
         (
-            {
-                "task": "two_afc/fine_mos",
-                "dataset": "two_afc",
-                "split": "test",
-                "data": {"config": "fine_mos", "options": {"rounds": 2}},
-                "scores": {"accuracy_all": 0.5, "n_pairs": 96},
-            },
+            MOS
+            | {"split": "test", "data": {"config": "fine_mos", "options": {"rounds": 2}}}
+            | {"scores": {"accuracy_all": 0.5, "n_pairs": 96}},
             "two_afc (test, all 96 official items)",
         ),
         (
-            {
-                "task": "q_bench/assessment",
-                "dataset": "average",
-                "split": "test",
-                "settings": {"databases": ["koniq10k", "live_itw"]},
-                "scores": ACCURACY | {"n": 24},
-            },
+            items(24, databases=["koniq10k", "live_itw"])
+            | {"task": "q_bench/assessment", "dataset": "average", "split": "test"},
             "average (test, 24 of 11,242 official items)",
         ),
     ],
