@@ -39,8 +39,8 @@ def train(
 
     pairs = read_pairs(data)
     with _warnings_shown():
-        train_regressor(pairs.descriptions, pairs.scores, settings, out)
-    say(f"Trained on {len(pairs.ids)} descriptions; the regressor is in {out}")
+        train_regressor(list(pairs["description"]), list(pairs["score"]), settings, out)
+    say(f"Trained on {len(pairs)} descriptions; the regressor is in {out}")
 
 
 @app.command(cls=Command)
@@ -58,16 +58,20 @@ def apply(
     from eyechart.evaluators.text_to_score.files import make_parent, read_texts, write_scores
     from eyechart.evaluators.text_to_score.regressor import TextToScore
 
-    read = read_texts(texts, task)
-    if read.empty and not skip_bad:
-        reason = f"{len(read.empty)} texts are empty, the first with id '{read.empty[0]}'; --skip-bad leaves them out"
+    descriptions, used_task = read_texts(texts, task)
+    empty = [name for name, text in descriptions.items() if not text]
+    if empty and not skip_bad:
+        reason = f"{len(empty)} texts are empty, the first with id '{empty[0]}'; --skip-bad leaves them out"
         raise BadAnnotationError(reason, path=texts)
+    for name in empty:
+        del descriptions[name]
     make_parent(out)
     with _warnings_shown():
-        scores = TextToScore.load(regressor, cpu_only=cpu_only).predict(read.texts, batch_size=batch_size)
-    write_scores(out, read.ids, scores.tolist())
-    messages = [f"left out: id '{name}': the text is empty" for name in read.empty]
-    source = known_task(read.task or "")
+        scorer = TextToScore.load(regressor, cpu_only=cpu_only)
+        scores = scorer.predict(list(descriptions.values()), batch_size=batch_size)
+    write_scores(out, list(descriptions), scores.tolist())
+    messages = [f"left out: id '{name}': the text is empty" for name in empty]
+    source = known_task(used_task or "")
     if source is not None and source.after:
         messages.append(
             f"the questions of {source.name} state what {source.after[0]} asks for, so these scores do not measure "
@@ -75,7 +79,7 @@ def apply(
         )
     for message in messages:
         print_line(console(stderr=True), message)
-    say(f"{len(read.ids)} scores are in {out}")
+    say(f"{len(descriptions)} scores are in {out}")
 
 
 @app.command("validate", cls=Command)
@@ -96,7 +100,8 @@ def validate(
     if out is not None:
         make_parent(out)
     with _warnings_shown():
-        validation = cross_validate(pairs.descriptions, pairs.scores, settings, folds=folds, image_ids=pairs.ids)
+        descriptions, ratings, ids = (list(pairs[name]) for name in ("description", "score", "id"))
+        validation = cross_validate(descriptions, ratings, settings, folds=folds, image_ids=ids)
     if out is not None:
         write_validation(out, pairs, validation)
     scores = validation.scores

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pydantic_core
@@ -26,47 +26,31 @@ if TYPE_CHECKING:
     from eyechart.evaluators.text_to_score.validation import CrossValidation
 
 
-class Pairs(NamedTuple):
-    """Descriptions with their scores; an image may have several descriptions."""
-
-    ids: list[str]
-    descriptions: list[str]
-    scores: list[float]
-
-
-class Texts(NamedTuple):
-    """One description for each image; `empty` are the ids of images whose description is empty and left out here."""
-
-    ids: list[str]
-    texts: list[str]
-    empty: list[str]
-    task: str | None
-    """The task that the texts answer; None for a file without task names."""
-
-
-def read_pairs(path: Path) -> Pairs:
-    """Read (id, description, score) from CSV or JSON Lines; other columns are ignored.
+def read_pairs(path: Path) -> pd.DataFrame:
+    """Read id (of the image, which may repeat), description and score from CSV or JSON Lines, without other columns.
 
     Raises:
         MissingFileError: The file does not exist.
         BadAnnotationError: It is malformed; the message names the row.
         UsageError: The file has another suffix.
     """
-    file = str(path)
-    pairs = Pairs([], [], [])
-    for number, row in _read_rows(file, ("id", "description", "score")):
-        pairs.ids.append(text_field(row, "id", path=file, number=number))
-        pairs.descriptions.append(text_field(row, "description", path=file, number=number))
-        pairs.scores.append(number_field(row, "score", path=file, number=number))
-    return pairs
+    file, columns = str(path), ["id", "description", "score"]
+    pairs = []
+    for number, row in _read_rows(file, columns):
+        texts = [text_field(row, name, path=file, number=number) for name in ("id", "description")]
+        pairs.append([*texts, number_field(row, "score", path=file, number=number)])
+    return pd.DataFrame(pairs, columns=columns)
 
 
-def read_texts(path: Path, task: str | None = None) -> Texts:
-    """Read descriptions from a run, or (id, description) from CSV or JSON Lines.
+def read_texts(path: Path, task: str | None = None) -> tuple[dict[str, str], str | None]:
+    """Read descriptions from a run, or id and description from CSV or JSON Lines.
 
     Args:
         path: A run's folder or its predictions.parquet; or a .csv or .jsonl file.
         task: Which of a run's description tasks to take; None if the run has only one.
+
+    Returns:
+        The description of each image by id, "" where it is empty, and the task; None for a file without task names.
 
     Raises:
         MissingFileError: The file does not exist.
@@ -86,8 +70,7 @@ def read_texts(path: Path, task: str | None = None) -> Texts:
         if identifier in texts:
             raise BadAnnotationError(f"duplicate id '{identifier}'; expected one text per id", path=file, row=number)
         texts[identifier] = text_field(row, "description", path=file, number=number, empty=True)
-    full = {identifier: text for identifier, text in texts.items() if text}
-    return Texts(list(full), list(full.values()), [name for name in texts if name not in full], task)
+    return texts, task
 
 
 def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> None:
@@ -95,14 +78,14 @@ def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> Non
     write_whole(path, pd.DataFrame({"id": ids, "score": scores}).to_csv(index=False, lineterminator="\n"))
 
 
-def write_validation(path: Path, pairs: Pairs, validation: "CrossValidation") -> None:
+def write_validation(path: Path, pairs: pd.DataFrame, validation: "CrossValidation") -> None:
     """Write scores, settings, versions and every prediction as JSON, undefined scores as null."""
-    columns = {"id": pairs.ids, "fold": validation.folds, "score": pairs.scores, "predicted": validation.predictions}
+    rows = pairs.assign(fold=validation.folds, predicted=validation.predictions)
     contents = {
         "scores": validation.scores,
         "settings": validation.settings,
         "versions": package_versions(),
-        "predictions": pd.DataFrame(columns).to_dict("records"),
+        "predictions": rows[["id", "fold", "score", "predicted"]].to_dict("records"),
     }
     write_whole(path, pydantic_core.to_json(contents, indent=2, inf_nan_mode="null").decode() + "\n")
 

@@ -101,17 +101,10 @@ class TextToScore:
         write_whole(target / RECORD_FILE, self.record.model_dump_json(by_alias=True, indent=2) + "\n")
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> FloatArray:
-        """Predict the scores of texts.
-
-        Args:
-            texts: Descriptions, none of them blank.
-            batch_size: Texts per forward pass. It changes scores only by rounding errors.
-
-        Returns:
-            Shape (n,), in the unit of the training scores.
+        """Predict the scores of n texts, shape (n,), in the unit of the training scores.
 
         Raises:
-            UsageError: A text is blank, or the batch size is not a whole number of at least 1.
+            UsageError: A text is blank, or the batch size, in texts per forward pass, is below 1.
 
         Warns:
             TruncatedTextWarning: Texts are longer than the `max_length` of the training.
@@ -130,8 +123,7 @@ class TextToScore:
         results = pipe((texts[index] for index in order), batch_size=batch_size, **options)
         outputs = np.zeros(len(texts))
         # tqdm is silent where the output is not a terminal.
-        for index, result in zip(order, tqdm(results, "predicting", len(texts), disable=None), strict=True):
-            outputs[index] = result["score"]
+        outputs[order] = [result["score"] for result in tqdm(results, "predicting", len(texts), disable=None)]
         return self.record.mean + self.record.standard_deviation * outputs
 
 

@@ -18,13 +18,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.chat_options import ChatOptions
 from eyechart.evaluators.backends.local.engine import Engine, Job, Output
-from eyechart.evaluators.backends.local.image_groups import (
-    PreparedRequests,
-    Preparer,
-    default_workers,
-    group_by_image,
-    respond,
-)
+from eyechart.evaluators.backends.local.image_groups import Preparer, default_workers, group_by_image, respond
 from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
@@ -149,20 +143,18 @@ class TransformersBackend(Backend):
                 for window in windows:
                     yield from window.failed
                     wanted = (output_type, length, list(tokens.values()), self._chat.sampling)
-                    job = Job(window.prompts, window.inputs, *wanted)
-                    yield from self._answer_window(window, job, list(tokens))
+                    job = Job(window.prompts, window, *wanted)
+                    yield from self._answer_window(job, list(tokens))
 
-    def _answer_window(self, window: PreparedRequests, job: Job, words: Sequence[str]) -> Iterator[Response]:
+    def _answer_window(self, job: Job, words: Sequence[str]) -> Iterator[Response]:
         def run(prompts: Sequence[RenderedPrompt]) -> list[Output]:
-            outputs, self._batch_size = fitting(
-                partial(self._run, window, replace(job, prompts=prompts)), self._batch_size
-            )
+            outputs, self._batch_size = fitting(partial(self._run, replace(job, prompts=prompts)), self._batch_size)
             return outputs
 
         losses: dict[int, dict[int, Any]] = defaultdict(dict)
         for prompt, output in each_alone(job.prompts, run):
             if prompt.continuation is None:
-                yield respond(prompt, output, window, words)
+                yield respond(prompt, output, job.window, words)
                 continue
             # The losses of one request come one by one.
             of_request = losses[id(prompt.request)]
@@ -170,9 +162,9 @@ class TransformersBackend(Backend):
             if len(of_request) == len(prompt.request.continuations):
                 in_order = tuple(of_request[index] for index in sorted(of_request))
                 failed = [loss for loss in in_order if isinstance(loss, DataError)]
-                yield respond(prompt, failed[0] if failed else in_order, window)
+                yield respond(prompt, failed[0] if failed else in_order, job.window)
 
-    def _run(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Output]:
+    def _run(self, job: Job, batch_size: int) -> list[Output]:
         """The output of each sequence, with prefix sharing where it is possible."""
         placed = [index for index, prompt in enumerate(job.prompts) if prompt.is_placed]
         apart = [index for index, prompt in enumerate(job.prompts) if not prompt.is_placed]
@@ -182,34 +174,34 @@ class TransformersBackend(Backend):
         outputs: list[Output] = []
         for indices in filter(None, (placed, apart)):
             part = replace(job, prompts=[job.prompts[index] for index in indices])
-            results = self._run_shared(window, part, batch_size) if indices is placed else None
+            results = self._run_shared(part, batch_size) if indices is placed else None
             if results is None:
-                results = self._plain.run(part, window.sources, batch_size)
+                results = self._plain.run(part, batch_size)
             outputs += [(indices[index], result) for index, result in results]
         return outputs
 
-    def _run_shared(self, window: PreparedRequests, job: Job, batch_size: int) -> list[Output] | None:
+    def _run_shared(self, job: Job, batch_size: int) -> list[Output] | None:
         """The output of each sequence; None if the model does not support prefix sharing."""
         if self._engine is None:
             return None
         try:
             root = shared_prefixes(job.prompts)
             if bool(root.children) not in self._compared:
-                self._compare(self._engine, window, job, root)
+                self._compare(self._engine, job, root)
                 self._compared.add(bool(root.children))
             return self._engine.run(job, root, batch_size)
         except UnsharableError as error:
             self._stop_sharing(error)
             return None
 
-    def _compare(self, engine: Engine, window: PreparedRequests, job: Job, root: Node) -> None:
+    def _compare(self, engine: Engine, job: Job, root: Node) -> None:
         """Compare the logits of two sequences, which share a prefix if any do, with and without prefix sharing."""
         indices = root.children[0].sequences() if root.children else root.leaves
         first = [replace(job.prompts[index], scored=0) for index in indices[:2]]
         tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
         # Outside the `try`: an error here is not caused by prefix sharing.
-        expected = self._plain.run(probe, window.sources, 1)
+        expected = self._plain.run(probe, 1)
         try:
             outputs = engine.run(probe, shared_prefixes(first), 2)
         except UnsharableError:

@@ -11,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.chat_options import Sampling
 from eyechart.evaluators.backends.local.features import ImageFeatures
+from eyechart.evaluators.backends.local.image_groups import PreparedRequests
 from eyechart.evaluators.backends.local.prefixes import Node
 from eyechart.evaluators.backends.local.reader import Chunk, KVCache, Reader, restrict_lm_head
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
@@ -39,7 +40,7 @@ class Job:
 
     Attributes:
         prompts: The sequences.
-        inputs: Pixels of their images, by key.
+        window: Their images.
         output_type: The output wanted of each sequence.
         max_new_tokens: Maximum length of texts.
         tokens: Tokens whose logits are wanted, in order.
@@ -47,7 +48,7 @@ class Job:
     """
 
     prompts: Sequence[RenderedPrompt]
-    inputs: Mapping[str, ImageInputs]
+    window: PreparedRequests
     output_type: OutputType
     max_new_tokens: int
     tokens: Sequence[int]
@@ -93,7 +94,7 @@ class _Run:
         self._job = job
         self._batch_size = batch_size
         self._columns = columns
-        self._positions = [token_positions(engine.model, prompt, job.inputs) for prompt in job.prompts]
+        self._positions = [token_positions(engine.model, prompt, job.window.inputs) for prompt in job.prompts]
 
     def continue_from(self, nodes: Sequence[Node], kv_cache: KVCache | None) -> Iterator[Output]:
         """Run all that continues these prefixes, which are the rows of the cache; None for the empty prefix."""
@@ -157,7 +158,7 @@ class _Run:
     ) -> tuple[KVCache, torch.Tensor]:
         """Append chunks to copies of rows of the cache."""
         keys = [key for chunk in chunks for key in chunk.images]
-        features = self._engine.features.encoder_outputs(self._job.inputs, keys, self._batch_size)
+        features = self._engine.features.encoder_outputs(self._job.window.inputs, keys, self._batch_size)
         room = self._job.max_new_tokens if self._job.output_type is OutputType.TEXT else 0
         if kv_cache is not None:
             kv_cache = kv_cache.select(rows, max(len(chunk.ids) for chunk in chunks) + room)

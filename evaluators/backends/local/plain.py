@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel, ProcessorMixin
@@ -30,21 +29,19 @@ class PlainRunner:
         self._model = model
         self._processor = processor
 
-    def run(self, job: Job, sources: Mapping[str, Any], batch_size: int) -> list[Output]:
-        """The result of each sequence, in any order; `sources` are their images by key, as given in the requests."""
+    def run(self, job: Job, batch_size: int) -> list[Output]:
+        """The result of each sequence, in any order."""
         outputs: list[Output] = []
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for start in range(0, len(by_length), batch_size):
             batch = by_length[start : start + batch_size]
             with torch.inference_mode():
-                outputs += zip(batch, self._answers(job, batch, sources), strict=True)
+                outputs += zip(batch, self._answers(job, batch), strict=True)
         return outputs
 
-    def _answers(
-        self, job: Job, batch: Sequence[int], sources: Mapping[str, Any]
-    ) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
+    def _answers(self, job: Job, batch: Sequence[int]) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
         prompts = [job.prompts[index] for index in batch]
-        shown = [[decode_image(sources[key]) for key in prompt.images] for prompt in prompts]
+        shown = [[decode_image(job.window.sources[key]) for key in prompt.images] for prompt in prompts]
         inputs = self._processor(
             text=[prompt.continued for prompt in prompts],
             images=shown if any(shown) else None,

@@ -84,17 +84,14 @@ class Reader:
         keep: int = 1,
         room: int = 0,
     ) -> tuple[KVCache, torch.Tensor]:
-        """Append a chunk to each row.
+        """Append a chunk to each row of the cache, which is used up; None is the empty cache.
 
         Args:
-            kv_cache: The cache of the tokens read before, which is used up; None for nothing.
-            chunks: The tokens to append to each row.
+            kv_cache: The tokens read before.
+            chunks: The tokens to append.
             encoder_outputs: Features of the chunks' images, in order; None without images.
-            keep: Number of last tokens to return logits for.
+            keep: Number of last tokens to return logits for, of shape (chunks, keep, vocabulary).
             room: Number of tokens that will be appended later.
-
-        Returns:
-            The longer sequences, and the logits of the last `keep` tokens, shape (chunks, keep, vocabulary).
 
         Raises:
             UnsharableError: The model's cache or the length does not allow prefix sharing.

@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import json
 
 import pytest
@@ -21,13 +22,9 @@ def invoke(*arguments):
 
 
 def options(settings, *, epochs=None):
-    named = {
-        "--model": settings.model,
-        "--epochs": epochs or settings.epochs,
-        "--learning-rate": settings.learning_rate,
-    }
-    named |= {"--batch-size": settings.batch_size, "--max-length": settings.max_length}
-    return [part for option in named.items() for part in option] + ["--cpu-only"]
+    values = {**dataclasses.asdict(settings), "epochs": epochs or settings.epochs}
+    names = ("model", "epochs", "learning_rate", "batch_size", "max_length")
+    return ["--cpu-only", *(part for name in names for part in (f"--{name.replace('_', '-')}", values[name]))]
 
 
 def write_csv(path, columns, rows):
@@ -118,15 +115,17 @@ def test_validate_prints_every_fold_and_writes_every_prediction(descriptions, se
     out = tmp_path / "validation.json"
     done = invoke("validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings))
     assert done.exit_code == 0, done.output
-    found = json.loads(out.read_text())
+    contents = json.loads(out.read_text())
     table = [line.split("│")[1:-1] for line in done.output.splitlines() if "│" in line]
-    expected = [*sorted(found["scores"]["by_fold"].items()), ("all", found["scores"])]
+    expected = [*sorted(contents["scores"]["by_fold"].items()), ("all", contents["scores"])]
     assert [[cell.strip() for cell in row] for row in table] == [
         [name, str(part["n"]), f"{part['srcc']:.3f}", f"{part['plcc']:.3f}"] for name, part in expected
     ]
-    assert found["settings"]["images"] == 36 and "torch" in found["versions"]
-    assert [(item["id"], item["score"]) for item in found["predictions"]] == [(row["id"], row["score"]) for row in rows]
-    assert {item["fold"] for item in found["predictions"]} == {1, 2}
+    assert contents["settings"]["images"] == 36 and "torch" in contents["versions"]
+    assert [(item["id"], item["score"]) for item in contents["predictions"]] == [
+        (row["id"], row["score"]) for row in rows
+    ]
+    assert {item["fold"] for item in contents["predictions"]} == {1, 2}
 
 
 def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, settings, tmp_path):
@@ -192,7 +191,7 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
 def test_an_image_may_have_several_descriptions(tmp_path):
     rows = [["a", "good", 1], ["a", "very good", " 2 "]]
     pairs = read_pairs(write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows))
-    assert (pairs.ids, pairs.descriptions, pairs.scores) == (["a", "a"], ["good", "very good"], [1.0, 2.0])
+    assert pairs.to_dict("list") == {"id": ["a", "a"], "description": ["good", "very good"], "score": [1.0, 2.0]}
 
 
 def test_score_reads_the_scores_that_apply_writes(tmp_path):

@@ -1,13 +1,18 @@
+import copy
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 from PIL import Image
+from transformers import AddedToken, GenerationConfig, LlamaConfig, pipeline
 
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.engine import text_decoder
 from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 WORDS = ("good", "poor")
 PREFILL = "The quality of the image is"
@@ -28,29 +33,6 @@ def backend(llava, batch_size=4):
 
 def by_id(responses):
     return {response.request.id: response for response in responses}
-
-
-@pytest.fixture
-def mixed(make_picture):
-    """Prompts of 5 to 300 words on images of several sizes, one and two images."""
-    texts = ["What?", "What is the quality of the image? " * 3, "Rate " * 100, "degrades the image " * 30]
-    requests = [ask(i, make_picture(i, 40 + 13 * (i % 4)), texts[i % 4], max_new_tokens=6) for i in range(10)]
-    requests += [rate(i, make_picture(50 + i), texts[i % 4]) for i in range(10)]
-    pair = (make_picture(90), make_picture(91, 80))
-    requests.append(Request("pair", ("first ", IMAGE, " second ", IMAGE, " Which?"), pair, max_new_tokens=6))
-    return requests
-
-
-def test_batches_give_the_answers_of_single_requests(llava, mixed):
-    single = by_id(backend(llava, 1).answer(mixed))
-    batched = by_id(backend(llava, 8).answer(mixed))
-    assert set(single) == set(batched) == {request.id for request in mixed}
-    texts = {id: response.text for id, response in single.items() if response.text is not None}
-    assert {id: batched[id].text for id in texts} == texts
-    assert len(set(texts.values())) > 3, "the answers must differ for the comparison to mean something"
-    for id, response in single.items():
-        if response.logits:
-            assert batched[id].logits == pytest.approx(response.logits, abs=1e-4)
 
 
 def test_logits_are_those_of_a_plain_forward_pass_on_a_hand_written_prompt(llava, make_picture):
@@ -117,17 +99,15 @@ def test_bad_images_become_error_responses_and_the_rest_is_answered(llava, make_
     ids=str,
 )
 def test_decoding_is_greedy_whatever_the_models_folder_says(llava, make_picture, monkeypatch, hostile):
-    from transformers import GenerationConfig
-
     model, processor = llava
     requests = [ask(i, make_picture(i), max_new_tokens=6) for i in range(3)]
     plain = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
     tokens = {"pad_token_id": processor.tokenizer.pad_token_id, "eos_token_id": [processor.tokenizer.eos_token_id]}
-    own = GenerationConfig(**hostile, **tokens)
-    monkeypatch.setattr(model, "generation_config", own)
+    config = GenerationConfig(**hostile, **tokens)
+    monkeypatch.setattr(model, "generation_config", config)
     again = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
     assert again == plain
-    assert model.generation_config is own, "the user's model is as it was"
+    assert model.generation_config is config, "the user's model is as it was"
 
 
 def test_an_item_that_the_model_cannot_take_does_not_take_its_batch_along(llava, make_picture):
@@ -145,14 +125,6 @@ def test_logits_that_are_no_numbers_are_errors_of_their_items(llava, make_pictur
     monkeypatch.setitem(model.lm_head._parameters, "weight", broken)
     answers = by_id(backend(llava).answer([rate(0, make_picture(0))]))
     assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
-
-
-def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture):
-    config = json.loads((llava_folder / "tokenizer_config.json").read_text())
-    del config["pad_token"]
-    (llava_folder / "tokenizer_config.json").write_text(json.dumps(config))
-    requests = [ask(0, make_picture(0), max_new_tokens=2), ask(1, make_picture(1), "long " * 9, max_new_tokens=2)]
-    assert all(response.text is not None for response in resolve_backend(llava_folder).answer(requests))
 
 
 def test_responses_hold_the_prompt_as_the_model_saw_it(llava, make_picture):
@@ -174,8 +146,6 @@ def test_settings_name_what_can_change_an_answer(llava, make_picture):
 
 
 def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
-    from transformers import pipeline
-
     pipe = pipeline("image-text-to-text", model=str(llava_folder))
     model = resolve_backend(pipe)
     direct = resolve_backend(llava_folder)
@@ -184,49 +154,48 @@ def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
     assert texts == {id: response.text for id, response in by_id(direct.answer(requests)).items()}
 
 
-def test_a_pipeline_for_another_task_is_refused():
-    class Pipe:
-        task = "text-generation"
-        model = None
-
-    with pytest.raises(ModelError, match="'text-generation'; expected 'image-text-to-text'"):
-        resolve_backend(Pipe())
+def test_images_of_any_mode_are_answered(llava, make_picture):
+    requests = [ask(mode, make_picture(1).convert(mode), max_new_tokens=1) for mode in ("L", "RGBA", "P", "1", "CMYK")]
+    requests.append(ask("small", Image.new("RGB", (1, 1)), max_new_tokens=1))
+    assert len(list(backend(llava).answer(requests))) == 6
 
 
-def test_a_model_without_chat_template_is_refused(llava_folder):
-    (llava_folder / "chat_template.jinja").unlink()
-    with pytest.raises(ModelError, match=r"no chat template.*--model-arg chat_template=FILE"):
-        resolve_backend(llava_folder)
+def without_template(folder):
+    (folder / "chat_template.jinja").unlink()
+    return folder
 
 
-def test_a_model_of_unknown_architecture_is_refused(llava_folder):
-    config = json.loads((llava_folder / "config.json").read_text())
-    (llava_folder / "config.json").write_text(json.dumps({**config, "model_type": "llama_vision_nine"}))
-    with pytest.raises(ModelError, match=r"transformers does not know the architecture.*llama_vision_nine"):
-        resolve_backend(llava_folder)
+def of_unknown_type(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "llama_vision_nine"}))
+    return folder
 
 
-def test_a_text_model_is_refused(tmp_path):
-    from transformers import LlamaConfig
-
-    LlamaConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(tmp_path)
-    with pytest.raises(
-        ModelError, match=r"type 'llama', which is not supported\. Supported are image-text-to-text models"
-    ):
-        resolve_backend(tmp_path)
+def of_text_type(folder):
+    LlamaConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1).save_pretrained(folder / "text")
+    return folder / "text"
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ModelError, match="nowhere' does not exist"):
-        resolve_backend(tmp_path / "nowhere")
-    with pytest.raises(ModelError, match="'someone/something' cannot be found"):
-        resolve_backend("someone/something")
+def with_torn_weights(folder):
+    (folder / "model.safetensors").write_bytes(b"rubbish")
+    return folder
 
 
-def test_a_folder_with_torn_weights_is_named(llava_folder):
-    (llava_folder / "model.safetensors").write_bytes(b"rubbish")
-    with pytest.raises(ModelError, match="cannot be loaded"):
-        resolve_backend(llava_folder)
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (without_template, r"no chat template.*--model-arg chat_template=FILE"),
+        (of_unknown_type, r"transformers does not know the architecture.*llama_vision_nine"),
+        (of_text_type, "type 'llama', which is not supported. Supported are image-text-to-text models"),
+        (with_torn_weights, "cannot be loaded"),
+        (lambda folder: folder / "nowhere", "nowhere' does not exist"),
+        (lambda _: "someone/something", "'someone/something' cannot be found"),
+        (lambda _: SimpleNamespace(task="text-generation", model=None), "'text-generation'; expected 'image-text-to-"),
+    ],
+)
+def test_models_that_cannot_be_used_are_refused(llava_folder, model, reason):
+    with pytest.raises(ModelError, match=reason):
+        resolve_backend(model(llava_folder))
 
 
 def test_what_is_no_model_is_refused(llava):
@@ -236,7 +205,62 @@ def test_what_is_no_model_is_refused(llava):
         backend(llava, 0)
 
 
-def test_images_of_any_mode_are_answered(llava, make_picture):
-    requests = [ask(mode, make_picture(1).convert(mode), max_new_tokens=1) for mode in ("L", "RGBA", "P", "1", "CMYK")]
-    requests.append(ask("small", Image.new("RGB", (1, 1)), max_new_tokens=1))
-    assert len(list(backend(llava).answer(requests))) == 6
+def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture):
+    config = json.loads((llava_folder / "tokenizer_config.json").read_text())
+    del config["pad_token"]
+    (llava_folder / "tokenizer_config.json").write_text(json.dumps(config))
+    requests = [ask(0, make_picture(0), max_new_tokens=2), ask(1, make_picture(1), "long " * 9, max_new_tokens=2)]
+    assert all(response.text is not None for response in resolve_backend(llava_folder).answer(requests))
+
+
+def reply(llava, image, length, *, sharing):
+    model, processor = llava
+    replying = TransformersBackend(model, processor, name="test", batch_size=2, share_prefixes=sharing)
+    request = Request("1", ("What is this?\n", IMAGE), (image,), max_new_tokens=length)
+    (response,) = replying.answer([request])
+    return response
+
+
+def with_end(llava, tokens):
+    """The same model, for which other tokens end a text."""
+    model, processor = llava
+    ending = copy.copy(model)
+    ending.generation_config = copy.deepcopy(model.generation_config)
+    ending.generation_config.eos_token_id = tokens
+    return ending, processor
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+def test_a_reply_that_ends_by_itself_is_told_from_one_that_was_cut(llava, make_picture, sharing):
+    image = make_picture(3)
+    cut = reply(with_end(llava, None), image, 6, sharing=sharing)
+    assert cut.finish_reason == LENGTH
+    every_token = list(range(llava[0].config.text_config.vocab_size))
+    ended = reply(with_end(llava, every_token), image, 6, sharing=sharing)
+    assert (ended.text, ended.finish_reason) == ("", STOP)
+
+
+def test_a_reply_to_a_template_that_opens_reasoning_begins_inside(llava, make_picture):
+    model, processor = llava
+    opening = copy.copy(processor)
+    opening.chat_template = processor.chat_template + "{% if add_generation_prompt %}<think>\n{% endif %}"
+    image = make_picture(3)
+    assert reply((model, opening), image, 3, sharing=True).text.startswith("<think>")
+    assert "<think>" not in reply(llava, image, 3, sharing=True).text
+
+
+@pytest.mark.parametrize(
+    ("special", "first", "last", "text"),
+    [
+        (["[THINK]", "[/THINK]", "[IMG]"], "[THINK]", "[/THINK]", "[THINK]so[/THINK]"),
+        (["<|channel|>", "<|message|>", "<|end|>"], "<|channel|>", "<|end|>", "<|channel|>so<|end|>"),
+        # Without channels it ends a text and marks nothing.
+        (["<|end|>"], "<|end|>", "<|end|>", "so"),
+    ],
+)
+def test_special_tokens_that_mark_reasoning_stay_in_the_text(llava, special, first, last, text):
+    tokenizer = copy.deepcopy(llava[1].tokenizer)
+    tokenizer.add_tokens([AddedToken(name, special=True) for name in special], special_tokens=True)
+    ids = [tokenizer.convert_tokens_to_ids(first), *tokenizer(" so", add_special_tokens=False).input_ids]
+    ids += [tokenizer.convert_tokens_to_ids(last), tokenizer.pad_token_id]
+    assert text_decoder(tokenizer)(ids).replace(" ", "") == text

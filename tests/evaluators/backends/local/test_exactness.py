@@ -14,6 +14,10 @@ from tests.evaluators.backends.asked import answers, mixed_requests, picture
 from tests.evaluators.backends.threads import in_processes
 
 
+def texts(responses):
+    return {key: response.text for key, response in responses.items()}
+
+
 @pytest.fixture(scope="module")
 def requests() -> list[Request]:
     return mixed_requests()
@@ -35,9 +39,9 @@ def each_alone(requests):
 def test_all_ways_agree(name, requests, each_alone):
     model, processor = architectures.build(name)
     alone = each_alone(name)
-    assert not [found.error for found in alone.values() if found.error]
-    texts = {key: found.text for key, found in alone.items() if found.text is not None}
-    assert len(set(texts.values())) > len(texts) / 4, "the answers must differ for the comparison to mean something"
+    assert not [response.error for response in alone.values() if response.error]
+    replies = {key: text for key, text in texts(alone).items() if text is not None}
+    assert len(set(replies.values())) > len(replies) / 4, "the answers must differ for the comparison to mean something"
     ways = []
     for batch_size, share in ((8, False), (1, True), (16, True)):
         backend = TransformersBackend(model, processor, name=name, batch_size=batch_size, share_prefixes=share)
@@ -50,15 +54,15 @@ def test_all_ways_agree(name, requests, each_alone):
         backend = TransformersBackend(*models[processes.rank], name=name, batch_size=8)
         return answers(DistributedBackend(backend, processes), requests)
 
-    for found in (*ways, in_processes(2, distributed)[0]):
-        assert {key: found[key].text for key in texts} == texts
+    for responses in (*ways, in_processes(2, distributed)[0]):
+        assert texts(responses) == texts(alone)
         for key, expected in alone.items():
             if expected.logits:
-                assert found[key].logits == pytest.approx(expected.logits, abs=1e-4)
-            if expected.losses:
-                assert [loss.tokens for loss in found[key].losses] == [loss.tokens for loss in expected.losses]
-                totals = [loss.total for loss in expected.losses]
-                assert [loss.total for loss in found[key].losses] == pytest.approx(totals, abs=1e-4)
+                assert responses[key].logits == pytest.approx(expected.logits, abs=1e-4)
+            losses = expected.losses or ()
+            assert [loss.tokens for loss in responses[key].losses or ()] == [loss.tokens for loss in losses]
+            totals = [loss.total for loss in responses[key].losses or ()]
+            assert totals == pytest.approx([loss.total for loss in losses], abs=1e-4)
 
 
 def test_six_pools_of_words_cost_one_pass():
@@ -81,10 +85,10 @@ def test_losses_are_the_models_own_on_labelled_tokens():
     model, processor = architectures.build("llava")
     image = picture(0)
     asked = Request("c", ("Rate ", IMAGE), (image,), prefill="The quality is", continuations=("good or poor", "blur"))
-    (found,) = TransformersBackend(model, processor, name="llava", batch_size=4).answer([asked])
+    (response,) = TransformersBackend(model, processor, name="llava", batch_size=4).answer([asked])
     prompt = "USER: Rate <image>\nASSISTANT: The quality is"
     before = processor(text=prompt, images=image, return_tensors="pt")["input_ids"].shape[1]
-    for loss, text in zip(found.losses, asked.continuations, strict=True):
+    for loss, text in zip(response.losses, asked.continuations, strict=True):
         inputs = processor(text=f"{prompt} {text}", images=image, return_tensors="pt")
         labels = inputs["input_ids"].clone()
         labels[:, :before] = -100
@@ -99,12 +103,12 @@ def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     backend = TransformersBackend(model.eval(), processor, name="gemma", batch_size=8)
     with pytest.warns(
         UserWarning, match="model 'gemma' runs each request without prefix sharing.*window has 48 tokens"
-    ) as told:
-        found = answers(backend, requests)
-    assert len(told) == 1
+    ) as warned:
+        responses = answers(backend, requests)
+    assert len(warned) == 1
     assert backend.settings()["prefix_sharing"].startswith("off: its sliding attention window has 48 tokens")
     alone = answers(TransformersBackend(model, processor, name="gemma", batch_size=1, share_prefixes=False), requests)
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in alone.items()}
+    assert texts(responses) == texts(alone)
 
 
 def test_an_architecture_without_image_features_is_run_whole_and_said_once(requests, each_alone, monkeypatch):
@@ -124,9 +128,8 @@ def test_an_architecture_without_image_features_is_run_whole_and_said_once(reque
     monkeypatch.setattr(model, "forward", forward)
     with pytest.warns(UserWarning, match="architecture does not take mm_encoder_outputs, past_key_values"):
         backend = TransformersBackend(model, processor, name="old", batch_size=8)
-    found = answers(backend, requests)
-    expected = {key: response.text for key, response in each_alone("llava").items()}
-    assert {key: response.text for key, response in found.items()} == expected
+    responses = answers(backend, requests)
+    assert texts(responses) == texts(each_alone("llava"))
 
 
 def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alone, monkeypatch):
@@ -137,9 +140,8 @@ def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alo
         engine, "token_positions", lambda model, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None]
     )
     with pytest.warns(UserWarning, match="prefix sharing would change its logits by"):
-        found = answers(backend, requests)
-    expected = {key: response.text for key, response in each_alone("llava").items()}
-    assert {key: response.text for key, response in found.items()} == expected
+        responses = answers(backend, requests)
+    assert texts(responses) == texts(each_alone("llava"))
 
 
 def test_images_are_encoded_once(requests, monkeypatch):
@@ -170,7 +172,7 @@ def test_memory_that_runs_out_halves_the_batch_and_is_remembered(requests, monke
         return inner(*arguments, inputs_embeds=inputs_embeds, **options)
 
     monkeypatch.setattr(model.model.language_model, "forward", small)
-    found = answers(backend, requests)
+    responses = answers(backend, requests)
     assert backend.settings()["batch_size"] == 4
-    assert not [response.error for response in found.values() if response.error]
-    assert set(found) == {(request.id, request.pass_name) for request in requests}
+    assert not [response.error for response in responses.values() if response.error]
+    assert set(responses) == {(request.id, request.pass_name) for request in requests}

@@ -19,6 +19,10 @@ def llava():
     return architectures.build("llava")
 
 
+def texts(responses):
+    return {key: response.text for key, response in responses.items()}
+
+
 def ask(number: int, **options) -> Request:
     return Request(str(number), ("What? ", IMAGE), (picture(number),), **{"max_new_tokens": 2, **options})
 
@@ -27,17 +31,17 @@ def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once(
     model, processor = architectures.build("llava_onevision")
     asked = [*mixed_requests(), Request("pair losses", (IMAGE, IMAGE), (picture(0), picture(1)), continuations=("a",))]
     alone = answers(TransformersBackend(model, processor, name="one", batch_size=1, share_prefixes=False), asked)
-    assert not [found.error for found in alone.values() if found.error]
+    assert not [response.error for response in alone.values() if response.error]
     backend = TransformersBackend(model, processor, name="one", batch_size=8)
-    with pytest.warns(UserWarning, match="model 'one' runs some requests without prefix sharing") as told:
-        found = answers(backend, asked)
-    assert len(told) == 1
+    with pytest.warns(UserWarning, match="model 'one' runs some requests without prefix sharing") as warned:
+        responses = answers(backend, asked)
+    assert len(warned) == 1
     assert backend.settings()["prefix_sharing"].startswith("on, in part: its processor")
     for key, expected in alone.items():
-        assert found[key].text == expected.text
-        assert not expected.logits or found[key].logits == pytest.approx(expected.logits, abs=1e-4)
+        assert responses[key].text == expected.text
+        assert not expected.logits or responses[key].logits == pytest.approx(expected.logits, abs=1e-4)
         totals = [loss.total for loss in expected.losses or ()]
-        assert [loss.total for loss in found[key].losses or ()] == pytest.approx(totals, abs=1e-4)
+        assert [loss.total for loss in responses[key].losses or ()] == pytest.approx(totals, abs=1e-4)
 
 
 def test_a_model_that_fails_only_when_shared_is_run_whole(llava, monkeypatch):
@@ -52,8 +56,8 @@ def test_a_model_that_fails_only_when_shared_is_run_whole(llava, monkeypatch):
     with pytest.warns(
         UserWarning, match="prefix sharing failed with TypeError: got an unexpected keyword argument 'tiles'"
     ):
-        found = answers(backend, asked)
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
+        responses = answers(backend, asked)
+    assert texts(responses) == texts(expected)
 
 
 class Compressed(DynamicCache):
@@ -72,9 +76,9 @@ def test_a_model_with_a_cache_of_another_kind_is_run_whole(llava):
     with pytest.warns(
         UserWarning, match=r"runs each request without prefix sharing.*its cache is a Compressed of DynamicLayer"
     ):
-        found = answers(backend, asked)
+        responses = answers(backend, asked)
     handle.remove()
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in expected.items()}
+    assert texts(responses) == texts(expected)
 
 
 def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, monkeypatch):
@@ -88,8 +92,8 @@ def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, mon
         return inner(job, *given)
 
     monkeypatch.setattr(backend._plain, "run", run)
-    found = answers(backend, [ask(number) for number in range(3)])
-    assert [key[0] for key, response in found.items() if response.error] == ["0"]
+    responses = answers(backend, [ask(number) for number in range(3)])
+    assert [key[0] for key, response in responses.items() if response.error] == ["0"]
     assert compared == [["0", "1"], ["0"], ["1"]]
 
 
@@ -119,8 +123,8 @@ def test_losses_that_are_no_numbers_are_errors_of_their_items(llava, monkeypatch
     model, _ = llava
     broken = torch.nn.Parameter(model.lm_head.weight.detach() * float("nan"))
     monkeypatch.setitem(model.lm_head._parameters, "weight", broken)
-    (found,) = TransformersBackend(*llava, name="nan", batch_size=1).answer([ask(0, continuations=("good", "poor"))])
-    assert "losses of the continuations are [nan, nan]" in str(found.error)
+    (response,) = TransformersBackend(*llava, name="nan", batch_size=1).answer([ask(0, continuations=("good", "poor"))])
+    assert "losses of the continuations are [nan, nan]" in str(response.error)
 
 
 @pytest.mark.parametrize("end", [GeneratorExit, KeyboardInterrupt])
@@ -137,17 +141,17 @@ def test_no_thread_goes_on_where_a_run_ends_early(llava, end):
 
 
 def test_two_equal_images_in_one_request_are_two_images(llava):
-    one = picture(0)
+    image = picture(0)
     asked = [
-        Request("same object", (IMAGE, " and ", IMAGE), (one, one), max_new_tokens=4),
-        Request("equal", (IMAGE, " and ", IMAGE), (one, picture(0)), max_new_tokens=4),
+        Request("same object", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=4),
+        Request("equal", (IMAGE, " and ", IMAGE), (image, picture(0)), max_new_tokens=4),
         Request("without", ("What is noise?",), (), max_new_tokens=4),
-        Request("shortest", (IMAGE, " and ", IMAGE), (one, one), max_new_tokens=1),
+        Request("shortest", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=1),
     ]
     plain = answers(TransformersBackend(*llava, name="llava", batch_size=1, share_prefixes=False), asked)
-    found = answers(TransformersBackend(*llava, name="llava", batch_size=4), asked)
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in plain.items()}
-    assert found["same object", "main"].text == found["equal", "main"].text != ""
+    responses = answers(TransformersBackend(*llava, name="llava", batch_size=4), asked)
+    assert texts(responses) == texts(plain)
+    assert responses["same object", "main"].text == responses["equal", "main"].text != ""
 
 
 def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
@@ -155,6 +159,6 @@ def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
     plain = answers(TransformersBackend(*llava, name="llava", batch_size=8), asked)
     backend = TransformersBackend(*llava, name="llava", batch_size=8)
     backend._engine.features._capacity = 1
-    found = answers(backend, asked)
+    responses = answers(backend, asked)
     assert not backend._engine.features._cache
-    assert {key: response.text for key, response in found.items()} == {key: r.text for key, r in plain.items()}
+    assert texts(responses) == texts(plain)

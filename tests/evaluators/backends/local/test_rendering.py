@@ -50,19 +50,19 @@ def ask(**options) -> Request:
     return Request("1", ("Rate ", IMAGE), (picture(0),), **options)
 
 
-def tokens(found: Renderer, ids: list[int]) -> list[str]:
-    return found._processor.tokenizer.convert_ids_to_tokens(ids)
+def tokens(rendering: Renderer, ids: list[int]) -> list[str]:
+    return rendering._processor.tokenizer.convert_ids_to_tokens(ids)
 
 
-def first_tokens(found: Renderer, **asked) -> list[str]:
-    return tokens(found, list(found.first_tokens(ask(**asked)).values()))
+def first_tokens(rendering: Renderer, **asked) -> list[str]:
+    return tokens(rendering, list(rendering.first_tokens(ask(**asked)).values()))
 
 
 @pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
 def test_there_is_one_first_token_whoever_writes_it(before):
-    made = renderer(before=before)
-    (prompt,) = made.prompts(ask(), [picture(0)], ("key",), [16])
-    names = tokens(made, prompt.ids)
+    rendering = renderer(before=before)
+    (prompt,) = rendering.prompts(ask(), [picture(0)], ("key",), [16])
+    names = tokens(rendering, prompt.ids)
     assert names[0] == "<s>" and names.count("<s>") == 1
     assert names[prompt.begins[0] : prompt.ends[0]] == ["<image>"] * 16
     assert names[-1].endswith(":")
@@ -70,40 +70,42 @@ def test_there_is_one_first_token_whoever_writes_it(before):
 
 @pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
 def test_words_have_the_blank_that_they_have_in_context(before):
-    made = renderer(before=before)
-    assert first_tokens(made, prefill=PREFILL, words=("good", "poor")) == ["▁good", "▁poor"]
+    rendering = renderer(before=before)
+    assert first_tokens(rendering, prefill=PREFILL, words=("good", "poor")) == ["▁good", "▁poor"]
     # Behind a line break there is none, and here words are several tokens then.
-    assert first_tokens(made, prefill=f"{PREFILL}\n", words=("good", "noise")) == ["goo", "no"]
-    assert first_tokens(made, words=("good", "poor")) == ["▁good", "▁poor"]
+    assert first_tokens(rendering, prefill=f"{PREFILL}\n", words=("good", "noise")) == ["goo", "no"]
+    assert first_tokens(rendering, words=("good", "poor")) == ["▁good", "▁poor"]
 
 
 def test_optional_words_without_a_first_token_of_their_own_are_left_out():
-    made = renderer()
-    found = made.first_tokens(ask(prefill=PREFILL, words=("good", "poor"), optional_words=("noise", "goods", "goods?")))
-    assert found == made.first_tokens(ask(prefill=PREFILL, words=("good", "poor", "noise")))
+    rendering = renderer()
+    words = rendering.first_tokens(
+        ask(prefill=PREFILL, words=("good", "poor"), optional_words=("noise", "goods", "goods?"))
+    )
+    assert words == rendering.first_tokens(ask(prefill=PREFILL, words=("good", "poor", "noise")))
 
 
 def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
-    made = renderer(after="{{- ' ' -}}")
+    rendering = renderer(after="{{- ' ' -}}")
     with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
-        made.first_tokens(ask(words=("good", "poor")))
+        rendering.first_tokens(ask(words=("good", "poor")))
     with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
-        made.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
+        rendering.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
 
 
 def test_a_word_that_the_tokenizer_drops_is_refused_and_named():
-    made = renderer()
-    made._processor.tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex(" ?bad"), "")
+    rendering = renderer()
+    rendering._processor.tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex(" ?bad"), "")
     with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
-        made.first_tokens(ask(words=("good", "bad")))
+        rendering.first_tokens(ask(words=("good", "bad")))
 
 
 def test_continuations_are_scored_by_their_own_tokens():
-    made = renderer(before="{{- bos_token -}}")
+    rendering = renderer(before="{{- bos_token -}}")
     asked = ask(prefill=PREFILL, continuations=("good", "poor, fair"))
-    first, second = made.prompts(asked, [picture(0)], ("key",), [16])
-    assert tokens(made, first.ids[-first.scored :]) == ["▁good"]
-    assert "".join(tokens(made, second.ids[-second.scored :])) == "▁poor,▁fair"
+    first, second = rendering.prompts(asked, [picture(0)], ("key",), [16])
+    assert tokens(rendering, first.ids[-first.scored :]) == ["▁good"]
+    assert "".join(tokens(rendering, second.ids[-second.scored :])) == "▁poor,▁fair"
     assert first.ids[: -first.scored] == second.ids[: -second.scored]
 
 

@@ -25,17 +25,8 @@ def prompt(number, repeat=1):
 
 
 def backend(llava, sampling=None, batch_size=4, share=True):
-    model, processor = llava
-    chat = ChatOptions(sampling=sampling)
-    return TransformersBackend(
-        model,
-        processor,
-        name="test",
-        batch_size=batch_size,
-        share_prefixes=share,
-        origin=Origin(fingerprint="x"),
-        chat=chat,
-    )
+    options = {"batch_size": batch_size, "share_prefixes": share, "origin": Origin(fingerprint="x")}
+    return TransformersBackend(*llava, name="test", chat=ChatOptions(sampling=sampling), **options)
 
 
 @pytest.fixture
@@ -63,8 +54,8 @@ def requests(make_picture):
     ids=str,
 )
 def test_tokens_are_drawn_as_computed_by_hand(sampling, expected):
-    found = probabilities(LOGITS, sampling)[0]
-    assert (found / found.sum()).tolist() == pytest.approx(expected, abs=1e-6)
+    shares = probabilities(LOGITS, sampling)[0]
+    assert (shares / shares.sum()).tolist() == pytest.approx(expected, abs=1e-6)
     sampler = TokenSampler(sampling, [prompt(number) for number in range(5000)])
     counts = Counter(sampler.draw(LOGITS.expand(5000, -1), range(5000)))
     for token, share in enumerate(expected):
@@ -79,23 +70,23 @@ def test_the_distribution_is_that_of_transformers(sampling):
     logits = torch.randn(20, 300, generator=torch.Generator().manual_seed(1)) * 4
     warped = TemperatureLogitsWarper(sampling.temperature)(None, logits)
     expected = TopPLogitsWarper(sampling.top_p)(None, warped).softmax(dim=-1)
-    found = probabilities(logits, sampling)
-    assert torch.allclose((found / found.sum(-1, keepdim=True)).float(), expected, atol=1e-6)
+    shares = probabilities(logits, sampling)
+    assert torch.allclose((shares / shares.sum(-1, keepdim=True)).float(), expected, atol=1e-6)
 
 
 def test_a_text_depends_on_its_question_the_repeat_and_the_seed_alone(llava, requests):
     sampling = Sampling(1.5, seed=3)
-    found = {key: one.text for key, one in answers(backend(llava, sampling), requests).items()}
-    assert len(set(found.values())) == len(requests)
-    renamed = [replace(one, id=f"other {one.id}") for one in requests]
+    texts = {key: response.text for key, response in answers(backend(llava, sampling), requests).items()}
+    assert len(set(texts.values())) == len(requests)
+    renamed = [replace(request, id=f"other {request.id}") for request in requests]
     for asked, batch_size in ((requests[::-1], 1), (requests[2:4], 4), (requests, 2), (renamed, 3)):
         again = answers(backend(llava, sampling, batch_size), asked)
-        for (id, name), one in again.items():
-            assert one.text == found[id.removeprefix("other "), name]
-    repeated = answers(backend(llava, sampling), [replace(one, repeat=2) for one in requests])
+        for (id, name), response in again.items():
+            assert response.text == texts[id.removeprefix("other "), name]
+    repeated = answers(backend(llava, sampling), [replace(request, repeat=2) for request in requests])
     reseeded = answers(backend(llava, replace(sampling, seed=4)), requests)
     for other in (repeated, reseeded):
-        assert sum(other[key].text != text for key, text in found.items()) >= 5
+        assert sum(other[key].text != text for key, text in texts.items()) >= 5
 
 
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
@@ -104,15 +95,16 @@ def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn(na
     asked = mixed_requests()
     greedy = answers(backend(model), asked)
     sampling = Sampling(1.2, 0.95, seed=1)
-    shared, whole = (answers(backend(model, sampling, 8, share), asked) for share in (True, False))
-    texts = [key for key, found in greedy.items() if found.text is not None]
-    assert [shared[key].text for key in texts] == [whole[key].text for key in texts]
+    shared, plain = (answers(backend(model, sampling, 8, share), asked) for share in (True, False))
+    texts = [key for key, response in greedy.items() if response.text is not None]
+    assert [shared[key].text for key in texts] == [plain[key].text for key in texts]
     assert sum(shared[key].text != greedy[key].text for key in texts) > len(texts) / 2
-    for key, found in greedy.items():
-        if found.logits:
-            assert shared[key].logits == pytest.approx(found.logits, abs=1e-4)
-        if found.losses:
-            assert [one.total for one in shared[key].losses] == pytest.approx([one.total for one in found.losses])
+    for key, response in greedy.items():
+        if response.logits:
+            assert shared[key].logits == pytest.approx(response.logits, abs=1e-4)
+        if response.losses:
+            totals = [loss.total for loss in response.losses]
+            assert [loss.total for loss in shared[key].losses] == pytest.approx(totals)
 
 
 def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):

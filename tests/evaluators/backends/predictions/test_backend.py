@@ -20,10 +20,11 @@ def run(task, path, dataset, **options):
 
 
 def test_answers_are_scored_in_any_order(tmp_path, questions):
-    lines = [{"id": f"q{i}", "pass": "main", "text": "ABC"[i % 3]} for i in (5, 3, 1, 0, 2, 4)]
+    lines = [{"id": f"q{i}", "pass": "main", "text": "ABC"[i % 3]} for i in (5, 3, 7, 1, 0, 2, 4, 6)]
     result = run("q_bench/perception", write(tmp_path, *lines), questions)
     assert result.scores["accuracy"] == 1.0
-    assert result.model == "answers"
+    settings = result.settings["model"]
+    assert (result.model, settings["predictions"], settings["predictions_unused"]) == ("answers", 8, 2)
 
 
 def test_a_letter_stands_for_the_options_as_they_were_shown(tmp_path, questions):
@@ -58,22 +59,19 @@ def test_a_missing_prediction_is_an_error_or_left_out_and_counted(tmp_path, ques
     assert [item.id for item in result.left_out] == ["q5"]
 
 
-def test_predictions_that_nobody_asked_for_are_counted(tmp_path, questions):
-    lines = [{"id": f"q{i}", "text": "A"} for i in range(8)]
-    settings = run("q_bench/perception", write(tmp_path, *lines), questions).settings["model"]
-    assert (settings["predictions"], settings["predictions_unused"]) == (8, 2)
-
-
-def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs):
-    path = write(tmp_path, *[{"id": f"q{i}", "text": "A", "options": ["Good", "Bad"]} for i in range(6)])
-    with pytest.raises(DataError, match=r"row 1: options .*'Bad'.* differ from the question's"):
-        run("q_bench/perception", path, questions)
-    path = write(tmp_path, *[{"id": f"p{i}", "logits": {"good": 1.0}} for i in range(40)])
-    with pytest.raises(DataError, match="row 1: missing logits of poor"):
-        run("q_bench/assessment", path, photographs)
-    path = write(tmp_path, *[{"id": f"q{i}", "logits": {"good": 1.0}} for i in range(6)])
-    with pytest.raises(DataError, match="row 1: the row has no text"):
-        run("q_bench/perception", path, questions)
+@pytest.mark.parametrize(
+    ("task", "line", "reason"),
+    [
+        ("perception", {"text": "A", "options": ["Good", "Bad"]}, "options .*'Bad'.* differ from the question's"),
+        ("perception", {"logits": {"good": 1.0}}, "the row has no text"),
+        ("assessment", {"logits": {"good": 1.0}}, "missing logits of poor"),
+    ],
+)
+def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs, task, line, reason):
+    data, prefix = (questions, "q") if task == "perception" else (photographs, "p")
+    path = write(tmp_path, *[{"id": f"{prefix}{i}", **line} for i in range(40)])
+    with pytest.raises(DataError, match=f"row 1: {reason}"):
+        run(f"q_bench/{task}", path, data)
 
 
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):

@@ -99,8 +99,8 @@ def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
     rows = [{"img_path": f"{i}.png", "gt_score": "2.82 ", "logit_high": i, "logit_low": -1.5} for i in range(3)]
     path = tmp_path / "agi.json"
     path.write_text(json.dumps(rows) if between == "list" else between.join(map(json.dumps, rows)))
-    found, predictions = read_predictions(path)
-    assert found.name == "q-bench-logits"
+    form, predictions = read_predictions(path)
+    assert form.name == "q-bench-logits"
     assert [dict(prediction.logits or {}) for prediction in predictions] == [{"high": i, "low": -1.5} for i in range(3)]
 
 

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingPredictionError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from tests.evaluators.backends.predictions.files import ask, vlmevalkit_row, write_tsv
+from tests.evaluators.backends.predictions.files import ask, vlmevalkit_row, write_jsonl, write_tsv
 
 YES_NO = ("Yes", "No")
 
@@ -43,8 +43,13 @@ SAME = [
 
 @pytest.mark.parametrize("first", [0, 1, 100])
 def test_questions_about_several_images_are_told_by_their_place(tmp_path, first):
-    texts, settings = matched(file_of(tmp_path, SAME, first), SAME)
+    path = file_of(tmp_path, SAME, first)
+    texts, settings = matched(path, SAME)
     assert texts == [row["id"] for row in SAME]
+    backend = PredictionsFileBackend(path)
+    list(backend.answer([ask(row) for row in SAME]))
+    later = backend.answer([ask(SAME[2]), ask(SAME[4])])
+    assert [response.text for response in later] == ["dev-c.png", "dev-e.png"]
     assert settings["matched_by"] == {"question and options": 2, "position": 3}
 
 
@@ -53,13 +58,6 @@ def test_part_of_the_data_and_part_of_the_file(tmp_path):
     texts, settings = matched(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
     assert texts == ["dev-a.png", "dev-b.png", None, "dev-d.png", None]
     assert settings["predictions_unused"] == 0
-
-
-def test_what_is_asked_later_is_found_as_well(tmp_path):
-    backend = PredictionsFileBackend(file_of(tmp_path, SAME))
-    first = [response.text for response in backend.answer([ask(row) for row in SAME])]
-    later = [response.text for response in backend.answer([ask(SAME[2]), ask(SAME[4])])]
-    assert (first[2], first[4]) == tuple(later)
 
 
 def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
@@ -80,17 +78,54 @@ def test_another_split_is_not_taken_for_this_one(tmp_path):
     assert settings["predictions_unused"] == 10
     (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
     assert "the file has the questions of only 4 of 10 items; is it for other data?" in str(response.error)
-
-
-def test_ids_of_another_split_say_what_the_file_has(tmp_path):
     path = write_tsv(tmp_path / "a.tsv", [{"index": index, "prediction": "A"} for index in range(300, 310)])
     (response,) = PredictionsFileBackend(path).answer([ask(question("dev-7", "Is it sharp?"))])
     assert "or for any other item; ids in the file: '300', '301', '302', ..." in str(response.error)
 
 
-def test_the_longer_of_two_questions_is_meant(tmp_path):
-    rows = [question("dev-a.png", "Is it sharp?"), question("dev-b.png", "At the edges: Is it sharp?")]
-    assert matched(file_of(tmp_path, rows), rows)[0] == ["dev-a.png", "dev-b.png"]
+@pytest.mark.parametrize(
+    ("questions", "matched_by"),
+    [
+        # The longer of two questions is meant.
+        ({"dev-a.png": "Is it sharp?", "dev-b.png": "At the edges: Is it sharp?"}, {"question and options": 2}),
+        # The ids count from one and the file from zero, so that two neighbours of the same question seem to fit.
+        (
+            {
+                f"dev-{n}": f"Is it {text}?"
+                for n, text in enumerate(["sharp", "dark", "dark", "noisy", "bright", "real"], 1)
+            },
+            {"question and options": 4, "position": 2},
+        ),
+    ],
+)
+def test_similar_names_and_questions_are_told_apart(tmp_path, questions, matched_by):
+    rows = [question(*item) for item in questions.items()]
+    texts, settings = matched(file_of(tmp_path, rows), rows)
+    assert (texts, settings["matched_by"]) == (list(questions), matched_by)
+
+
+@pytest.mark.parametrize(
+    ("items", "ids", "texts", "unused"),
+    [
+        # Complete ids come first.
+        (["dev-a.png", "dev-b.png"], ["a.png", "dev-a.png"], ["dev-a.png", None], 1),
+        # Then items may be named by their image,
+        (
+            ["dev-a.png", "dev-b.png", "dev-c.png"],
+            ["b.png", "dev-a.png", "test-c.png"],
+            ["dev-a.png", "b.png", None],
+            1,
+        ),
+        # unless two share its name,
+        (["x/a.png", "y/a.png", "y/b.png"], ["a.png", "b.png"], [None, None, "b.png"], 1),
+        # or it is a bare number.
+        (["dev-1", "dev-2"], ["1", "2"], [None, None], 2),
+    ],
+)
+def test_our_own_files_name_items_by_their_ids_or_images(tmp_path, items, ids, texts, unused):
+    path = write_jsonl(tmp_path / "own.jsonl", [{"id": id, "text": id} for id in ids])
+    answers, settings = matched(path, [question(id, "Is it sharp?") for id in items])
+    assert (answers, settings["predictions_unused"]) == (texts, unused)
 
 
 def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
@@ -109,58 +144,6 @@ def test_image_names_are_names(tmp_path):
     texts, settings = matched(write_tsv(tmp_path / "a.tsv", rows), SAME)
     assert texts == [row["id"] for row in SAME]
     assert settings["matched_by"] == {"names": 5}
-
-
-def test_names_of_another_numbering_do_not_count(tmp_path):
-    """The ids count from one and the file from zero, so that two neighbours of the same question seem to fit."""
-    texts = ["Is it sharp?", "Is it dark?", "Is it dark?", "Is it noisy?", "Is it bright?", "Is it real?"]
-    rows = [question(f"dev-{n}", text) for n, text in enumerate(texts, 1)]
-    texts, settings = matched(file_of(tmp_path, rows), rows)
-    assert texts == [row["id"] for row in rows]
-    assert settings["matched_by"] == {"question and options": 4, "position": 2}
-
-
-def test_two_items_of_the_file_about_one_of_the_data_name_both_rows(tmp_path):
-    rows = [vlmevalkit_row(SAME[0], index, "A") | {"image_path": "a.png"} for index in (1, 2)]
-    backend = PredictionsFileBackend(write_tsv(tmp_path / "a.tsv", rows))
-    with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'dev-a\.png', which row 2 matches"):
-        list(backend.answer([ask(SAME[0])]))
-
-
-def test_our_own_files_are_read_by_id_first(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"id": "a.png", "text": "A"}\n{"id": "dev-a.png", "text": "B"}\n', "utf-8")
-    texts, settings = matched(path, SAME[:2])
-    assert texts == ["B", None]
-    assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 1}, 1)
-
-
-def own_file(folder, *ids):
-    path = folder / "own.jsonl"
-    path.write_text("".join(json.dumps({"id": id, "text": id}) + "\n" for id in ids), "utf-8")
-    return path
-
-
-def test_our_own_files_may_name_items_by_their_image(tmp_path):
-    texts, settings = matched(own_file(tmp_path, "b.png", "dev-a.png", "test-c.png"), SAME)
-    assert texts == ["dev-a.png", "b.png", None, None, None]
-    assert (settings["matched_by"], settings["predictions_unused"]) == ({"names": 2}, 1)
-
-
-def test_an_image_name_that_two_items_share_names_neither(tmp_path):
-    rows = [
-        question("x/a.png", "Is it sharp?"),
-        question("y/a.png", "Is it sharp?"),
-        question("y/b.png", "Is it dark?"),
-    ]
-    texts, _ = matched(own_file(tmp_path, "a.png", "b.png"), rows)
-    assert texts == [None, None, "b.png"]
-
-
-def test_a_bare_number_is_no_image_name(tmp_path):
-    rows = [question(f"dev-{n}", "Is it sharp?") for n in (1, 2)]
-    texts, _ = matched(own_file(tmp_path, "1", "2"), rows)
-    assert texts == [None, None]
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,17 @@ def test_scores_by_name_in_any_order(tmp_path, column):
     assert scores(write(tmp_path, text)) == [0.1, 2.0, -3.5]
 
 
-def test_names_may_have_other_folders(tmp_path):
-    path = write(tmp_path, "image,score\nimages/a.png,1\nb.png,2\nimages\\c-1.png,3\n")
-    assert scores(path) == [1, 2, 3]
-
-
 def test_a_file_name_of_two_images_tells_neither(tmp_path):
     asked = [Request(name, ("Rate it.",), (), words=("good", "poor")) for name in ("game/b.png", "movie/b.png")]
     responses = list(PredictionsFileBackend(write(tmp_path, "image,score\nb.png,2\n")).answer(asked))
     assert all(isinstance(response.error, MissingPredictionError) for response in responses)
+
+
+def test_names_may_have_other_folders_and_a_score_answers_no_question(tmp_path):
+    path = write(tmp_path, "image,score\nimages/a.png,1\nb.png,2\nimages\\c-1.png,3\n")
+    assert scores(path) == [1, 2, 3]
+    (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
+    assert "row 2: the row has no text" in str(response.error)
 
 
 def test_two_rows_about_one_image_name_both(tmp_path):
@@ -47,9 +49,6 @@ def test_lower_is_better_changes_the_sign_and_is_recorded(tmp_path):
     assert scores(path, lower_is_better=True) == [-1, -2, -3]
     assert PredictionsFileBackend(path, lower_is_better=True).settings()["lower_is_better"] is True
     assert PredictionsFileBackend(path).settings()["lower_is_better"] is False
-
-
-def test_lower_is_better_of_a_file_without_scores(tmp_path):
     path = write(tmp_path, '{"id": "a", "text": "A"}\n', "answers.jsonl")
     with pytest.raises(UsageError, match="lower_is_better=True needs scores"):
         PredictionsFileBackend(path, lower_is_better=True)
@@ -60,9 +59,3 @@ def test_our_own_lines_hold_scores_too(tmp_path):
     responses = list(PredictionsFileBackend(write(tmp_path, lines, "a.jsonl")).answer(ASKED))
     assert [response.score for response in responses] == [1.5, 2.0, None]
     assert "row 3: missing logits of good, poor" in str(responses[2].error)
-
-
-def test_a_score_answers_no_question(tmp_path):
-    path = write(tmp_path, "image,score\na.png,1\n")
-    (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
-    assert "row 2: the row has no text" in str(response.error)
