@@ -68,7 +68,6 @@ class TextToScore:
             ModelError: The folder does not contain a regressor, or it is damaged.
         """
         import torch
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         file = Path(folder) / RECORD_FILE
         if not file.is_file():
@@ -79,12 +78,7 @@ class TextToScore:
             record = Record.model_validate_json(file.read_bytes())
         except ValidationError as error:
             raise ModelError(f"'{file}' cannot be read: {error}") from error
-        try:
-            model = AutoModelForSequenceClassification.from_pretrained(folder, use_safetensors=True)
-            tokenizer = AutoTokenizer.from_pretrained(folder)
-        # Loading runs code of many libraries; whatever it raises, the user needs the folder's name with it.
-        except Exception as error:
-            raise ModelError(f"regressor '{folder}' cannot be loaded: {type(error).__name__}: {error}") from error
+        model, tokenizer = _load("regressor", str(folder), None, use_safetensors=True)
         if not cpu_only and torch.accelerator.is_available():
             model.to(torch.accelerator.current_accelerator())
         return cls(model, tokenizer, record)
@@ -223,29 +217,36 @@ def _make_empty_folder(folder: str | Path) -> Path:
     return path
 
 
-def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
-    """The encoder with a new one-output head, and its tokenizer."""
-    import torch
+def _load(
+    kind: str, name: str, revision: str | None, **options: Any
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """A sequence classifier with one output, and its tokenizer."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils import logging
 
-    name, length, revision = settings.model, settings.max_length, settings.revision
-    if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
-        raise ModelError(f"model folder '{name}' does not exist.")
     verbosity = logging.get_verbosity()
-    # It would warn that the head is new, which is intended.
+    # It would warn that the head of an encoder is new, which is intended.
     logging.set_verbosity_error()
     try:
-        # Training needs float32, in whatever format the weights are stored.
-        model = AutoModelForSequenceClassification.from_pretrained(
-            name, num_labels=1, problem_type="regression", dtype="float32", revision=revision
-        )
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
-    # Loading runs code of many libraries; whatever it raises, the user needs the model's name with it.
+        model = AutoModelForSequenceClassification.from_pretrained(name, revision=revision, **options)
+        return model, AutoTokenizer.from_pretrained(name, revision=revision)
+    # Loading runs code of many libraries; whatever it raises, the user needs the name with it.
     except Exception as error:
-        raise ModelError(f"encoder '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
+        raise ModelError(f"{kind} '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     finally:
         logging.set_verbosity(verbosity)
+
+
+def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """The encoder with a new one-output head, and its tokenizer."""
+    import torch
+
+    name, length = settings.model, settings.max_length
+    if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
+        raise ModelError(f"model folder '{name}' does not exist.")
+    # Training needs float32, in whatever format the weights are stored.
+    options = {"num_labels": 1, "problem_type": "regression", "dtype": "float32"}
+    model, tokenizer = _load("encoder", name, settings.revision, **options)
     # Encoders differ in how many of their configuration's positions are for tokens, so a text is tried.
     longest = tokenizer("a " * length, truncation=True, max_length=length, return_tensors="pt", verbose=False)
     try:

@@ -1,23 +1,9 @@
 """Precomputed predictions as a backend: a file in one of the formats of `predictions.formats`.
 
-How rows are matched to items is described in `predictions.matching`. Letters in replies refer to the options as they
-were shown, which the file gives; without options in the file, they refer to the release's order. For tasks about pairs
+Letters in replies refer to the options as they were shown, which the file gives; without options in the file, they
+refer to the release's order. Replies are read unchanged, without reasoning in a separate column. For tasks about pairs
 of images, a file of scores may name single images: the image with the better score is preferred, and neither if the
-scores are equal.
-
-Rows and items with problems:
-
-- an item or one of its passes has no row, or only the tool's note that there was no reply: `MissingPredictionError`;
-  with `skip_bad`, the item is left out and counted;
-- rows that are not needed, such as rows of another split: counted (`predictions_unused`);
-- two rows about the same pass over the same item: if they are equal, they count once, and the result says so
-  (`predictions_repeated`); otherwise an error that names both rows;
-- a reply is read unchanged, also an empty one. An XLSX cell has at most 32,767 characters, so replies of that length
-  are counted (`cut_at_cell_limit`). Numbers become text as a spreadsheet shows them; a date is an error of its item;
-- reasoning in a separate column: not part of the reply, counted (`with_thinking`);
-- options other than those of the question: an error of that item that names the row. An empty cell may be an option
-  such as "N/A" or "None", which pandas reads as empty;
-- invalid Unicode or JSON, a row without its columns, a folder, an empty file: an error that names the file and row.
+scores are equal. What happens to rows and items with problems is in docs/topics/predictions.md.
 """
 
 from collections import Counter, defaultdict

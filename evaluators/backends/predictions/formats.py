@@ -91,9 +91,8 @@ class Prediction(BaseModel):
     row: int = 0
     """Number of the row or line in the file."""
     image: str = ""
-    """Another name of the item, if the file has one."""
+    """Another name of the item."""
     question: str = ""
-    """The question, if the file has it."""
     index: int | None = None
     """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
     problem: str = ""
@@ -115,23 +114,25 @@ class Format:
         item: Alternative columns that identify the item; `index` and `question_id` are numbers, which grow by one
             million for each pass.
         reply: Alternative columns of the reply, the logits or the score.
-        options: The column with the list of the options as they were shown; without it they are in the columns `A`,
+        options: The column with the list of the options as they were shown; without one they are in the columns `A`,
             `B`, ... or `option0`, `option1`, ....
         rearrange: Makes a row with these columns of a row of the file.
         config: The config of the dataset that its files are about; None if unknown.
+        further: Other columns that its rows have.
     """
 
     name: str
     suffixes: tuple[str, ...]
     item: tuple[str, ...]
     reply: tuple[str, ...]
-    options: str = "options"
+    options: str = ""
     rearrange: Callable[[Fields], Fields] = dict
     config: str | None = None
+    further: tuple[str, ...] = ()
 
     def missing(self, row: Fields) -> list[str]:
         """The columns, each with its alternatives, that a row lacks."""
-        groups = (self.item, self.reply)
+        groups = [self.item, self.reply, *((column,) for column in self.further)]
         return [" or ".join(columns) for columns in groups if not any(column in row for column in columns)]
 
     def read(self, raw: Fields) -> Prediction:
@@ -149,9 +150,9 @@ class Format:
         try:
             text = text_of(reply)
         except ValueError as error:
-            if not hasattr(reply, "isoformat"):
+            if self.name != "vlmevalkit":
                 raise
-            # Only this item has no reply.
+            # A spreadsheet program may have changed single cells: only this item has no reply.
             text, problem = "", f"'{self.reply[0]}': {error}"
         return Prediction(
             id=item,
@@ -161,7 +162,7 @@ class Format:
             reasoning=text_of(row.get("thinking")),
             image=text_of(row.get("image_path")).strip(),
             question=text_of(row.get("question")),
-            index=row.get("position", number),
+            index=_whole_number(raw, "doc_id") if "doc_id" in self.item else number,
             problem=problem,
             failure=text.strip() if text.strip().startswith(_FAILED) else "",
         )
@@ -227,9 +228,8 @@ def _rearrange_lmms_eval(row: Fields) -> Fields:
         reply = reply[0]
     if not isinstance(reply, str):
         raise ValueError(f"'filtered_resps' is {brief(reply)}; expected a single string")
-    position = _whole_number(row, "doc_id")
-    name = text_of(document.get("id")) or f"doc_id {position}"
-    return {**document, "doc_id": name, "filtered_resps": reply, "position": position}
+    name = text_of(document.get("id")) or f"doc_id {row.get('doc_id')}"
+    return {**document, "doc_id": name, "filtered_resps": reply}
 
 
 def _rearrange_llava(row: Fields) -> Fields:
@@ -260,7 +260,15 @@ FORMATS = (
     # rows of the datasets on the Hub. Q-Bench has `id` and `option0` to `option3`, MMBench `index` and `A` to `D`.
     Format("lmms-eval", (".jsonl",), ("index", "doc_id"), ("filtered_resps", "resps"), rearrange=_rearrange_lmms_eval),
     # LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`); `round_id`: the rotation.
-    Format("llava-mmbench", (".jsonl",), ("question_id",), ("text",), rearrange=_rearrange_llava),
+    Format(
+        "llava-mmbench",
+        (".jsonl",),
+        ("question_id",),
+        ("text",),
+        "options",
+        _rearrange_llava,
+        further=("round_id", "options"),
+    ),
     # Q-Bench's authors (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`): the logit of each word, and
     # `gt_score`, which eyechart reads from the data. The files of InstructBLIP-Vicuna have their first object twice,
     # and the published numbers count it twice: the published SRCC of 0.629 on AGIQA-3K is 0.628 here.
@@ -328,7 +336,8 @@ def _number(row: Fields, column: str) -> float:
 
 def _number_and_pass(row: Fields, column: str) -> tuple[int, str]:
     """The number of the question, and the name of the pass."""
-    index, round_number = _whole_number(row, column), _whole_number(row, "round_id") if "round_id" in row else 0
+    index = _whole_number(row, column)
+    round_number = _whole_number(row, "round_id") if column == "question_id" else 0
     group = _whole_number(row, "g_index") if text_of(row.get("g_index")) else None
     rotation, rest = divmod(index - (group or 0), STRIDE)
     if group is not None and (rest or rotation < 0):

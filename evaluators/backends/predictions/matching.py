@@ -83,7 +83,7 @@ class _Target(NamedTuple):
     """One item of the data."""
 
     id: str
-    index: int
+    position: int
     """Among the requested items."""
     prompt: str
     options: frozenset[str]
@@ -93,13 +93,7 @@ _Pair = tuple[_Target, FileItem]
 
 
 class Matcher:
-    """Finds the item of a file for each item of the data.
-
-    Args:
-        items: The file's items.
-        path: The file, for errors.
-        has_our_ids: Whether the file names items by eyechart's ids, complete or shortened.
-    """
+    """Finds the item of a file, which may name items by eyechart's ids, for each item of the data."""
 
     def __init__(self, items: Sequence[FileItem], path: Path, *, has_our_ids: bool) -> None:
         """Keep the items; nothing is matched yet."""
@@ -126,8 +120,8 @@ class Matcher:
         for request in requests:
             by_id.setdefault(request.id, request)
         targets = [
-            _Target(row_id, index, _prompt(request), _options(request.options))
-            for index, (row_id, request) in enumerate(by_id.items())
+            _Target(row_id, position, _prompt(request), _options(request.options))
+            for position, (row_id, request) in enumerate(by_id.items())
             if row_id not in self._known
         ]
         if self._has_our_ids:
@@ -178,13 +172,13 @@ class Matcher:
                 )
             return
         self._take(pairs, CONTENT)
-        shift = _shifts({target.id: target.index for target in targets}, self.matched)
+        shift = _shifts({target.id: target.position for target in targets}, self.matched)
         free = set(self._free)
         self._take(
             [
                 (target, item)
                 for target, item in pairs
-                if item in free and shift(item.index) == target.index - item.index
+                if item in free and shift(item.index) == target.position - item.index
             ],
             POSITION,
         )

@@ -76,12 +76,12 @@ def test_words_of_one_first_token_are_refused_and_named(llava, make_picture):
         list(backend(llava).answer([request]))
 
 
-def test_bad_images_become_error_responses_and_the_rest_is_answered(llava, make_picture, tmp_path):
+def test_an_item_that_cannot_be_answered_does_not_take_its_batch_along(llava, make_picture, tmp_path):
     (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
     requests = [ask(i, make_picture(i), max_new_tokens=2) for i in range(3)]
-    requests.append(ask("bad", tmp_path / "torn.png"))
+    requests += [ask("bad", tmp_path / "torn.png"), ask("odd", make_picture(9), "What is <image> here?")]
     answers = by_id(backend(llava).answer(requests))
-    assert isinstance(answers["bad"].error, BadImageError)
+    assert isinstance(answers["bad"].error, BadImageError) and "the model failed on it" in str(answers["odd"].error)
     assert all(answers[str(i)].text is not None for i in range(3))
 
 
@@ -110,21 +110,15 @@ def test_decoding_is_greedy_whatever_the_models_folder_says(llava, make_picture,
     assert model.generation_config is config, "the user's model is as it was"
 
 
-def test_an_item_that_the_model_cannot_take_does_not_take_its_batch_along(llava, make_picture):
-    requests = [ask(i, make_picture(i), max_new_tokens=2) for i in range(3)]
-    requests.append(ask("odd", make_picture(9), "What is <image> here?", max_new_tokens=2))
-    answers = by_id(backend(llava, 4).answer(requests))
-    assert "the model failed on it" in str(answers["odd"].error)
-    assert all(answers[str(i)].text is not None for i in range(3))
-
-
-def test_logits_that_are_no_numbers_are_errors_of_their_items(llava, make_picture, monkeypatch):
+def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, make_picture, monkeypatch):
     model, _ = llava
     with torch.no_grad():
         broken = torch.nn.Parameter(model.lm_head.weight * float("nan"))
     monkeypatch.setitem(model.lm_head._parameters, "weight", broken)
-    answers = by_id(backend(llava).answer([rate(0, make_picture(0))]))
+    losses = ask(0, make_picture(0), continuations=("good", "poor"))
+    answers = by_id(backend(llava).answer([rate(0, make_picture(0)), losses]))
     assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
+    assert "losses of the continuations are [nan, nan]" in str(answers["0"].error)
 
 
 def test_responses_hold_the_prompt_as_the_model_saw_it(llava, make_picture):

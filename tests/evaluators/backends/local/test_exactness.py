@@ -1,12 +1,16 @@
 """Every way of running requests gives the answers of running each alone, on real architectures."""
 
 import functools
+import threading
 
 import pytest
 import torch
+from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.features import ImageFeatures
+from eyechart.evaluators.backends.local.reader import restrict_lm_head
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
@@ -111,39 +115,6 @@ def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     assert texts(responses) == texts(alone)
 
 
-def test_an_architecture_without_image_features_is_run_whole_and_said_once(requests, each_alone, monkeypatch):
-    model, processor = architectures.build("llava")
-    inner = model.forward
-
-    def forward(input_ids=None, attention_mask=None, pixel_values=None, position_ids=None, logits_to_keep=0, **options):
-        return inner(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            pixel_values=pixel_values,
-            position_ids=position_ids,
-            logits_to_keep=logits_to_keep,
-            **options,
-        )
-
-    monkeypatch.setattr(model, "forward", forward)
-    with pytest.warns(UserWarning, match="architecture does not take mm_encoder_outputs, past_key_values"):
-        backend = TransformersBackend(model, processor, name="old", batch_size=8)
-    responses = answers(backend, requests)
-    assert texts(responses) == texts(each_alone("llava"))
-
-
-def test_a_model_whose_logits_change_when_shared_is_run_whole(requests, each_alone, monkeypatch):
-    model, processor = architectures.build("llava")
-    backend = TransformersBackend(model, processor, name="odd", batch_size=8)
-    # As an architecture would be that counts positions in a way of its own.
-    monkeypatch.setattr(
-        engine, "token_positions", lambda model, prompt, inputs: 2 * torch.arange(len(prompt.ids))[None]
-    )
-    with pytest.warns(UserWarning, match="prefix sharing would change its logits by"):
-        responses = answers(backend, requests)
-    assert texts(responses) == texts(each_alone("llava"))
-
-
 def test_images_are_encoded_once(requests, monkeypatch):
     model, processor = architectures.build("llava")
     encoded = []
@@ -176,3 +147,156 @@ def test_memory_that_runs_out_halves_the_batch_and_is_remembered(requests, monke
     assert backend.settings()["batch_size"] == 4
     assert not [response.error for response in responses.values() if response.error]
     assert set(responses) == {(request.id, request.pass_name) for request in requests}
+
+
+class Compressed(DynamicCache):
+    """A cache whose rows nobody but its model can copy."""
+
+
+def without_image_features(model, monkeypatch):
+    inner = model.forward
+
+    def forward(input_ids=None, attention_mask=None, pixel_values=None, position_ids=None, logits_to_keep=0, **options):
+        given = {"attention_mask": attention_mask, "pixel_values": pixel_values, "position_ids": position_ids}
+        return inner(input_ids=input_ids, logits_to_keep=logits_to_keep, **given, **options)
+
+    monkeypatch.setattr(model, "forward", forward)
+
+
+def with_other_positions(model, monkeypatch):
+    monkeypatch.setattr(engine, "token_positions", lambda model, prompt, _: 2 * torch.arange(len(prompt.ids))[None])
+
+
+def with_a_failing_encoder(model, monkeypatch):
+    def encode(*_):
+        raise TypeError("got an unexpected keyword argument 'tiles'")
+
+    monkeypatch.setattr(ImageFeatures, "_encode", encode)
+
+
+def with_a_cache_of_another_kind(model, monkeypatch):
+    model.register_forward_hook(lambda module, _, output: setattr(output.past_key_values, "__class__", Compressed))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (without_image_features, "its architecture does not take mm_encoder_outputs, past_key_values"),
+        (with_other_positions, "prefix sharing would change its logits by"),
+        (with_a_failing_encoder, "prefix sharing failed with TypeError: got an unexpected keyword argument 'tiles'"),
+        (with_a_cache_of_another_kind, "its cache is a Compressed of DynamicLayer"),
+    ],
+)
+def test_a_model_that_cannot_share_is_run_whole_and_that_is_said_once(
+    change, reason, requests, each_alone, monkeypatch
+):
+    expected = each_alone("llava")
+    model, processor = architectures.build("llava")
+    change(model, monkeypatch)
+    with pytest.warns(UserWarning, match="runs each request without prefix sharing") as warned:
+        backend = TransformersBackend(model, processor, name="odd", batch_size=8)
+        responses = answers(backend, requests)
+    assert len(warned) == 1 and reason in str(warned[0].message)
+    assert backend.settings()["prefix_sharing"].startswith(f"off: {reason}")
+    assert texts(responses) == texts(expected)
+
+
+@pytest.fixture
+def llava():
+    return architectures.build("llava")
+
+
+def ask(number: int, **options) -> Request:
+    return Request(str(number), ("What? ", IMAGE), (picture(number),), **{"max_new_tokens": 2, **options})
+
+
+def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once():
+    model, processor = architectures.build("llava_onevision")
+    asked = [*mixed_requests(), Request("pair losses", (IMAGE, IMAGE), (picture(0), picture(1)), continuations=("a",))]
+    alone = answers(TransformersBackend(model, processor, name="one", batch_size=1, share_prefixes=False), asked)
+    assert not [response.error for response in alone.values() if response.error]
+    backend = TransformersBackend(model, processor, name="one", batch_size=8)
+    with pytest.warns(UserWarning, match="model 'one' runs some requests without prefix sharing") as warned:
+        responses = answers(backend, asked)
+    assert len(warned) == 1
+    assert backend.settings()["prefix_sharing"].startswith("on, in part: its processor")
+    for key, expected in alone.items():
+        assert responses[key].text == expected.text
+        assert not expected.logits or responses[key].logits == pytest.approx(expected.logits, abs=1e-4)
+        totals = [loss.total for loss in expected.losses or ()]
+        assert [loss.total for loss in responses[key].losses or ()] == pytest.approx(totals, abs=1e-4)
+
+
+def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, monkeypatch):
+    backend = TransformersBackend(*llava, name="llava", batch_size=4)
+    inner, compared = backend._plain.run, []
+
+    def run(job, *given):
+        compared.append([prompt.request.id for prompt in job.prompts])
+        if "0" in compared[-1]:
+            raise ValueError("no")
+        return inner(job, *given)
+
+    monkeypatch.setattr(backend._plain, "run", run)
+    responses = answers(backend, [ask(number) for number in range(3)])
+    assert [key[0] for key, response in responses.items() if response.error] == ["0"]
+    assert compared == [["0", "1"], ["0"], ["1"]]
+
+
+def test_the_output_projection_is_put_back_after_an_error(llava):
+    model, _ = llava
+    head = model.get_output_embeddings()
+    with pytest.raises(KeyboardInterrupt), restrict_lm_head(model, [3, 1]) as is_narrow:
+        assert is_narrow and model.get_output_embeddings().weight.equal(head.weight[[3, 1]])
+        raise KeyboardInterrupt
+    assert model.get_output_embeddings() is head
+
+
+class Packed(torch.Tensor):
+    """Weights in a format of their own, as quantised ones are."""
+
+
+def test_an_output_projection_of_another_format_is_left_alone(llava, monkeypatch):
+    model, _ = llava
+    head = model.get_output_embeddings()
+    packed = torch.nn.Parameter(head.weight.detach().as_subclass(Packed), requires_grad=False)
+    monkeypatch.setitem(head._parameters, "weight", packed)
+    with restrict_lm_head(model, [3, 1]) as is_narrow:
+        assert not is_narrow and model.get_output_embeddings() is head
+
+
+@pytest.mark.parametrize("end", [GeneratorExit, KeyboardInterrupt])
+def test_no_thread_goes_on_where_a_run_ends_early(llava, end):
+    backend = TransformersBackend(*llava, name="llava", batch_size=1)
+    running = backend.answer([ask(number) for number in range(12)])
+    next(running)
+    if end is GeneratorExit:
+        running.close()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            running.throw(KeyboardInterrupt)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("eyechart-prepare")]
+
+
+def test_two_equal_images_in_one_request_are_two_images(llava):
+    image = picture(0)
+    asked = [
+        Request("same object", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=4),
+        Request("equal", (IMAGE, " and ", IMAGE), (image, picture(0)), max_new_tokens=4),
+        Request("without", ("What is noise?",), (), max_new_tokens=4),
+        Request("shortest", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=1),
+    ]
+    plain = answers(TransformersBackend(*llava, name="llava", batch_size=1, share_prefixes=False), asked)
+    responses = answers(TransformersBackend(*llava, name="llava", batch_size=4), asked)
+    assert texts(responses) == texts(plain)
+    assert responses["same object", "main"].text == responses["equal", "main"].text != ""
+
+
+def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
+    asked = mixed_requests()
+    plain = answers(TransformersBackend(*llava, name="llava", batch_size=8), asked)
+    backend = TransformersBackend(*llava, name="llava", batch_size=8)
+    backend._engine.features._capacity = 1
+    responses = answers(backend, asked)
+    assert not backend._engine.features._cache
+    assert texts(responses) == texts(plain)
