@@ -117,9 +117,10 @@ def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
     digest = hashlib.file_digest
 
     def changing(opened, algorithm):
-        digest_now = digest(opened, algorithm)
-        overwrite(file)
-        return digest_now
+        hashed = digest(opened, algorithm)
+        if opened.name == str(file):
+            overwrite(file)
+        return hashed
 
     monkeypatch.setattr(hashlib, "file_digest", changing)
     before = files_digest(folder)
