@@ -6,7 +6,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import unconfirmed_names
-from eyechart.evaluators.tasks import headline_of, known_task
+from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec, value_at
 from eyechart.metrics.scores import specs_in, specs_of
@@ -20,10 +20,7 @@ def table_scores(task: Task) -> list[ScoreSpec]:
 
 def result_scores(result: TaskResult) -> list[ScoreSpec]:
     """The same for a result, whose task may be in a task file that is not at hand; empty if it has no headline."""
-    if (task := known_task(result.task)) is not None:
-        return table_scores(task)
-    first = result.headline_spec()
-    specs = specs_in(result.scores or {})
+    first, specs = result.headline_spec(), specs_in(result.scores or {})
     return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]
 
 

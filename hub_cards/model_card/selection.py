@@ -139,7 +139,7 @@ def select(
                 refused[entry.title] = reasons
     models = list(dict.fromkeys(entry.result.model for entry in chosen.values()))
     if len(models) != 1:
-        raise UsageError(f"a repository has one model, but the finished results are of {len(models)}: {models}")
+        raise UsageError(f"a repository has one model, but these runs have results of {', '.join(models) or 'none'}")
     lines = []
     if models != [repo] and not consent.same_model:
         advice = "use --same-model if the repository contains this model"
@@ -165,8 +165,7 @@ def _why_not(entry: Published) -> Iterator[str]:
         yield f"scored by word overlap (`{LEXICAL}`); repeat the run with --judge (stored replies are reused)"
     if entry.left_out and not entry.consent.allow_left_out:
         yield f"{entry.left_out} rows were left out; use --allow-left-out to publish it with a caveat"
-    taken = {_plain(text) for dataset in DATASETS for text in (dataset, pretty_name(dataset))}
-    if name and _plain(name) in taken:
+    if name and _plain(name) in {_plain(text) for dataset in DATASETS for text in (dataset, pretty_name(dataset))}:
         yield f"{name!r} is like the name of a benchmark; choose another with --data-name NAME"
     elif not name and not refused:
         yield from _not_the_release(entry)
