@@ -23,8 +23,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import build
-from tests.hub_cards.leaderboard.handed_in import hand_in, result_on
-from tests.hub_cards.leaderboard.many_models import enlarge
+from tests.hub_cards.leaderboard.handed_in import enlarge, hand_in, result_on
 
 MODELS = 500
 REPEATS = 5

@@ -12,8 +12,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import PAGE, build
 from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.browser.conftest import press
-from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
-from tests.hub_cards.leaderboard.many_models import enlarge
+from tests.hub_cards.leaderboard.handed_in import board_named, enlarge, hand_in, result_on
 
 PERCEPTION = board_named("q_bench/perception")
 MODELS = 12
