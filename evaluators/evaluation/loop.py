@@ -16,8 +16,7 @@ from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repe
 from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
 from eyechart.evaluators.evaluation.scoring import score_items
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
-from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol
-from eyechart.evaluators.protocols.validation import check_image_list, check_images
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_image_list, check_images
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, Response, Row
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult

@@ -7,15 +7,15 @@ from dataclasses import dataclass as plain_dataclass
 from typing import Any, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
+from typing_extensions import override
 
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Protocol
-from eyechart.evaluators.protocols.validation import check_texts
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Protocol, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import Item, columns_of, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
-from eyechart.metrics.scoring.judging.lexical import LEXICAL, lexical
-from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
+from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 
@@ -48,6 +48,7 @@ class Description(Protocol):
     item_type: ClassVar[type[JudgedItem]] = JudgedItem
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "description")
     usual_length: ClassVar[int] = 512
+    can_be_judged: ClassVar[bool] = True
     needs_whole_texts: ClassVar[bool] = True
 
     template: Fixed[Literal["q_bench", "aesbench"]] = "q_bench"
@@ -55,35 +56,26 @@ class Description(Protocol):
     rounds: Count = 5
     """Replies requested from the judge for each description and dimension."""
 
-    @property
-    def is_judged(self) -> bool:
-        """A judge scores the descriptions, unless the task has its own scoring function."""
-        return self.scorer is None
-
+    @override
     def unused_settings(self) -> tuple[str, ...]:
-        """Without a judge, there are no rounds."""
         return () if self.is_judged else ("rounds",)
 
     def settings(self) -> dict[str, Any]:
         """The settings, and `lexical` as the judge if no other is set."""
-        judge = {} if self.judge is not None or not self.is_judged else {"judge": {"name": LEXICAL}}
-        return {**Protocol.settings(self), **judge}
+        is_lexical = self.judge is None and self.is_judged
+        return super().settings() | ({"judge": {"name": LEXICAL}} if is_lexical else {})
 
     def check(self, row: Row) -> None:
         """Check that the golden description is a string or absent."""
         check_texts(row, "description", private=True)
 
-    def is_private(self, row: Row) -> bool:
-        """Whether the row has no golden description."""
-        return not (row["description"] or "").strip()
-
+    @override
     def requests(self, row: Row) -> list[Request]:
-        """One request for a description."""
         prompt, images = self.prompt_of(row), (row["image"],)
         return [Request(id=row["id"], prompt=prompt, images=images, max_new_tokens=self.reply_length)]
 
+    @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item with the golden description."""
         return super().item(row, response, label=None if self.is_private(row) else row["description"])
 
     def parse(self, items: Sequence[JudgedItem]) -> list[JudgedItem]:
@@ -92,7 +84,7 @@ class Description(Protocol):
             return list(items)
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
         references = [item.label or "" for item in items]
-        return with_columns(items, read_descriptions(texts, references, self._judge, self.rounds, self.template, ends))
+        return with_columns(items, read_descriptions(texts, references, self.grader, self.rounds, self.template, ends))
 
     def score(self, items: Sequence[JudgedItem]) -> TaskResult:
         """Scores by dimension and shares of incomplete replies."""
@@ -102,18 +94,7 @@ class Description(Protocol):
         if not public:
             return TaskResult(items=list(items))
         columns = columns_of(public, *DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
-        settings = JudgeSettings(judge_name(self._judge), self.rounds)
+        settings = JudgeSettings(judge_name(self.grader), self.rounds)
         clusters = [item.cluster for item in public]
         scores = description_scores(columns, self.groups_of(public) or None, settings, self.template, clusters)
         return TaskResult(scores=scores, items=list(items))
-
-    def answer_files(self, rows: Sequence[Row], items: Sequence[JudgedItem]) -> dict[str, bytes]:
-        """The answer file, if all golden descriptions are private."""
-        if self.answer_file is None or any(item.label is not None for item in items):
-            return {}
-        return dict(self.answer_file(rows, [item.text or "" for item in items]))
-
-    @property
-    def _judge(self) -> Judge:
-        judge: Judge = lexical if self.judge is None else self.judge
-        return judge

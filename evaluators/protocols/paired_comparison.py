@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
-from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol
-from eyechart.evaluators.protocols.validation import check_number, check_texts
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
 from eyechart.evaluators.results.notes import Note, note
@@ -140,7 +139,10 @@ class PairedComparison(Protocol):
     @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
         first, second = _ORDERS[response.request.pass_name]
-        winner = row.get("winner") or _better(row["first_quality"], row["second_quality"])
+        winner = row.get("winner")
+        if winner is None:
+            qualities = row["first_quality"], row["second_quality"]
+            winner = TIE if qualities[0] == qualities[1] else WINNERS[qualities[0] < qualities[1]]
         better, worse = _ORDERS[REVERSED if winner == "second" else MAIN]
         has_quality = row.get("winner") is None
         first_score, second_score = response.image_scores or (None, None)
@@ -240,10 +242,6 @@ class PairedComparison(Protocol):
         if len(known) == len(scores):
             curves["limit"] = score_limit(known, pairs, settings)
         return {"convergence": curves}
-
-
-def _better(first: float, second: float) -> str:
-    return TIE if first == second else WINNERS[first < second]
 
 
 def _pairs(items: Sequence[PairItem]) -> tuple[Items, Pairs]:

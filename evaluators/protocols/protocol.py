@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError, unknown_name
-from eyechart.evaluators.requests.types import OutputType, Prompt, Request, Response, Row
+from eyechart.evaluators.requests.types import IMAGE, OutputType, Prompt, Request, Response, Row
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.notes import Note
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scoring.judging.lexical import lexical
+from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.own_scores import own_scores
 
 T = TypeVar("T")
@@ -106,6 +109,8 @@ class Protocol(ABC):
 
     usual_length: ClassVar[int] = 32
     """Maximum reply length, in tokens, of a model that does not reason first, unless the run sets another."""
+    can_be_judged: ClassVar[bool] = False
+    """Whether a judge may read its replies."""
     needs_whole_texts: ClassVar[bool] = False
     """Whether a single truncated reply makes the scores incomplete, because a judge grades the text as it is."""
     has_groups: ClassVar[bool] = True
@@ -153,8 +158,14 @@ class Protocol(ABC):
 
     @property
     def is_judged(self) -> bool:
-        """Whether its scores can depend on a judge."""
-        return False
+        """Whether its scores can depend on a judge; losses have no replies, and a scoring function needs no judge."""
+        return self.can_be_judged and self.scorer is None and self.output_type is OutputType.TEXT
+
+    @property
+    def grader(self) -> Judge:
+        """What grades texts: the judge, or the baseline `lexical`."""
+        grader: Judge = lexical if self.judge is None else self.judge
+        return grader
 
     @property
     def shows_images(self) -> bool:
@@ -235,8 +246,14 @@ class Protocol(ABC):
         return []
 
     def answer_files(self, rows: Sequence[Row], items: Sequence[Any]) -> dict[str, bytes]:
-        """The benchmark's answer file for a split with private labels, by name; empty without such a format."""
-        return {}
+        """The benchmark's answer file by name, if it has one and all labels are private."""
+        if self.answer_file is None or any(item.label is not None for item in items):
+            return {}
+        return dict(self.answer_file(rows, [self.released_reply(*pair) for pair in zip(rows, items, strict=True)]))
+
+    def released_reply(self, row: Row, item: Any) -> str:
+        """A reply for the answer file; its letters refer to the release's order of options."""
+        return item.text or ""
 
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score; a file or run that one names is described by its contents."""
@@ -254,7 +271,8 @@ class Protocol(ABC):
 
     def is_private(self, row: Row) -> bool:
         """Whether the row has no public label, so that it cannot be scored."""
-        return row[self.columns[2]] in (None, "")
+        label = row[self.columns[2]]
+        return label is None or not str(label).strip()
 
     def prompt_of(self, row: Row) -> Prompt:
         """The prompt for a row."""
@@ -273,3 +291,44 @@ def setting_fields(protocol: type[Protocol]) -> dict[str, Any]:
         for name, info in protocol.__pydantic_fields__.items()  # type: ignore[attr-defined]
         if FIXED not in info.metadata
     }
+
+
+def check_texts(row: Row, *columns: str, private: bool = False) -> None:
+    """Refuse a value that is not a string; `private` allows None, which means that the answer is private."""
+    for column in columns:
+        is_text = isinstance(row.get(column), str) or (private and row.get(column) is None)
+        _check(is_text, row, column, "a string ('' if private)" if private else "a string")
+
+
+def check_text_list(row: Row, column: str) -> None:
+    """Refuse a value that is not a list of strings."""
+    texts = row[column]
+    is_list = isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts)
+    _check(is_list, row, column, "a list of strings")
+
+
+def check_number(row: Row, column: str, *, private: bool = False) -> None:
+    """Refuse a value that is not a finite number; `private` allows None, which means that the number is private."""
+    value = row[column]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    allowed = is_number or (private and value is None)
+    _check(allowed, row, column, f"a finite number{' (None if private)' if private else ''}")
+
+
+def check_image_list(row: Row) -> None:
+    """Refuse a row whose `images` is not a list, or is an empty one."""
+    images = row.get("images", [None])
+    _check(isinstance(images, list | tuple) and bool(images), row, "images", "a list of at least one image")
+
+
+def check_images(requests: Sequence[Request]) -> None:
+    """Refuse a request whose number of images differs from the image places in its prompt."""
+    for request in requests:
+        places, count = request.prompt.count(IMAGE), len(request.images)
+        if count != places:
+            raise DataError(f"{count} image{'' if count == 1 else 's'} found; expected {places}, as in the prompt")
+
+
+def _check(allowed: bool, row: Row, column: str, expected: str) -> None:
+    if not allowed:
+        raise DataError(f"column '{column}' is {brief(row.get(column))}; expected {expected}")

@@ -25,8 +25,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.answer_files.json_files import aes_bench_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
-from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction
-from eyechart.evaluators.protocols.validation import check_texts
+from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.prompts import VLMEVALKIT, listed_options, prompt_function, vlmevalkit_prompt
 from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData

@@ -21,9 +21,18 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.passes import pass_number
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.protocols.choice.blind_run import BlindRun, BlindRunFolder
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, setting_fields
-from eyechart.evaluators.protocols.validation import check_text_list, check_texts
+from eyechart.evaluators.protocols.choice.setting_files import BlindRun, BlindRunFolder
+from eyechart.evaluators.protocols.protocol import (
+    CONFIG,
+    Count,
+    Fixed,
+    Flag,
+    PromptFunction,
+    Protocol,
+    check_text_list,
+    check_texts,
+    setting_fields,
+)
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.items import MAIN, Item, with_columns
@@ -47,6 +56,9 @@ class Pass:
     row: Row
     """The row as this pass asks it; `options` and `answer` are in the order shown."""
     shows_options: bool = True
+    """False to ask with the open prompt; the options, if any, are then compared by their losses."""
+    prefill: str = ""
+    """How the reply begins, given to the model."""
     is_optional: bool = False
     """Whether the question can be scored without a reply in this pass."""
 
@@ -75,6 +87,7 @@ class Choice(Protocol):
     item_type: ClassVar[type[ChoiceItem]] = ChoiceItem
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
     other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True},)
+    can_be_judged: ClassVar[bool] = True
     share: ClassVar[str] = "accuracy"
     """Key of the score that is the share of correct replies, which the multimodal gain compares."""
     accepts_several: ClassVar[bool] = False
@@ -97,11 +110,7 @@ class Choice(Protocol):
     """Replies requested from the judge for each of the model's replies."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that contradict each other.
-
-        Raises:
-            UsageError: A blind run is to be compared with a blind run, or the task has no prompt of the given name.
-        """
+        """Refuse settings that contradict each other."""
         Protocol.__post_init__(self)
         if self.blind and self.blind_run is not None:
             raise UsageError("blind and blind_run cannot be combined; leave out blind in the run that sees the images")
@@ -137,11 +146,6 @@ class Choice(Protocol):
         return {}
 
     # What is the same under every rule.
-
-    @property
-    @override
-    def is_judged(self) -> bool:
-        return self.scorer is None
 
     @property
     @override
@@ -198,6 +202,8 @@ class Choice(Protocol):
             prompt=prompt,
             images=() if self.blind else tuple(row["images"]),
             options=options,
+            prefill=asked.prefill,
+            continuations=() if asked.shows_options else options,
             max_new_tokens=self.reply_length,
             pass_name=asked.name,
             optional=asked.is_optional,
@@ -304,19 +310,13 @@ class Choice(Protocol):
         if self.blind_run is None:
             return {}
         column, solved = spec(self.share).of[0], self.blind_run.solved
-        both = [
-            item
-            for item in firsts
-            if getattr(item, column) is not None and solved.get((item.id, item.question)) is not None
-        ]
+        pairs = [(getattr(item, column), solved.get((item.id, item.question)), item) for item in firsts]
+        both = [(bool(seeing), bool(blind), item) for seeing, blind, item in pairs if None not in (seeing, blind)]
         if not both:
             return {}
-        gain = multimodal_gain(
-            [bool(getattr(item, column)) for item in both],
-            [bool(solved[item.id, item.question]) for item in both],
-            [self.chance(item) for item in both],
-            Clusters.of([item.cluster for item in both], len(both)),
-        )
+        seeing, blind, items = zip(*both, strict=True)
+        clusters = Clusters.of([item.cluster for item in items], len(items))
+        gain = multimodal_gain(seeing, blind, [self.chance(item) for item in items], clusters)
         return {GAIN: {"score": self.share, "model": self.blind_run.model} | gain}
 
 
@@ -339,11 +339,7 @@ def parse_some(
 
 
 def check_question(row: Row, *, several: bool = False) -> None:
-    """Refuse a malformed row, such as one whose answer is not the letter of an option.
-
-    Raises:
-        DataError: Question, hint, options or answer are malformed, or there are several answers and `several` is off.
-    """
+    """Refuse a malformed row, such as one whose answer is not the letter of an option."""
     check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
     check_texts(row, "answer", private=True)
     check_text_list(row, "options")

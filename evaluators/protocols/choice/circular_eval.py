@@ -16,9 +16,8 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.passes import pass_number, passes_of
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.protocols.choice.blind_run import BlindRunFolder
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, check_question, parse_some
-from eyechart.evaluators.protocols.choice.human_labels import HumanLabelFile
+from eyechart.evaluators.protocols.choice.setting_files import BlindRunFolder, HumanLabelFile
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of, with_columns
@@ -29,8 +28,7 @@ from eyechart.metrics.scoring.choices.circular_passes import Questions, find_que
 from eyechart.metrics.scoring.choices.extraction import right_text
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
-from eyechart.metrics.scoring.judging.lexical import lexical
-from eyechart.metrics.scoring.judging.replies import Judge, judge_name
+from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 
 WITHOUT_BLIND = "without blind-solvable questions"
@@ -87,11 +85,7 @@ class CircularEval(Choice):
     """Replies requested from the judge for each of the model's replies; 1 in the paper."""
 
     def __post_init__(self) -> None:
-        """Refuse open questions without the image or without a prompt.
-
-        Raises:
-            UsageError: Two settings contradict each other, or the task does not support one.
-        """
+        """Refuse open questions without the image or without a prompt."""
         Choice.__post_init__(self)
         if self.blind and self.grade_open_answers:
             raise UsageError("blind and grade_open_answers cannot be combined; open questions need the image")
@@ -192,7 +186,7 @@ class CircularEval(Choice):
                 variants[WITHOUT_BLIND] = self.scores_of(left)
         if graded := [item for item in items if item.pass_name == OPEN and item.label is not None]:
             columns = columns_of(graded, "judge_score", "rounds", "exact_match", "empty_prediction")
-            settings = JudgeSettings(judge_name(self._grader), self.rounds)
+            settings = JudgeSettings(judge_name(self.grader), self.rounds)
             clusters = [item.cluster for item in graded]
             variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
         return variants
@@ -238,15 +232,10 @@ class CircularEval(Choice):
     def _missing(self) -> str:
         return "drop" if self.skip_bad else "error"
 
-    @property
-    def _grader(self) -> Judge:
-        grader: Judge = lexical if self.judge is None else self.judge
-        return grader
-
     def _grade(self, items: Sequence[CircularItem]) -> list[CircularItem]:
         texts, answers = [item.text or "" for item in items], [item.label or "" for item in items]
         questions = [item.question or "" for item in items]
-        return with_columns(items, read_answers(texts, answers, questions, self._grader, self.rounds))
+        return with_columns(items, read_answers(texts, answers, questions, self.grader, self.rounds))
 
 
 def _firsts(items: Sequence[CircularItem]) -> list[CircularItem]:

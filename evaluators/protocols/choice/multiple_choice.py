@@ -14,7 +14,7 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Seed
-from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
+from eyechart.evaluators.requests.types import OutputType, Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -74,11 +74,7 @@ class MultipleChoice(Choice):
     without a verdict counts as it was parsed."""
 
     def __post_init__(self) -> None:
-        """Refuse closed-set inference if the task has no prompt for it.
-
-        Raises:
-            UsageError: The task has no prompt without options, or a scoring function; or no prompt of the given name.
-        """
+        """Refuse closed-set inference if the task has no prompt for it."""
         Choice.__post_init__(self)
         if self.is_closed_set and self.open_prompt is None:
             raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, which this task does not have")
@@ -94,11 +90,6 @@ class MultipleChoice(Choice):
     @override
     def output_type(self) -> OutputType:
         return OutputType.LOSSES if self.is_closed_set else OutputType.TEXT
-
-    @property
-    @override
-    def is_judged(self) -> bool:
-        return not self.is_closed_set and super().is_judged
 
     @override
     def unused_settings(self) -> tuple[str, ...]:
@@ -123,12 +114,8 @@ class MultipleChoice(Choice):
 
     @override
     def passes(self, row: Row) -> list[Pass]:
-        return [Pass(MAIN, shuffled(row, self.shuffle_seed), shows_options=not self.is_closed_set)]
-
-    @override
-    def request(self, row: Row, asked: Pass) -> Request:
-        request = super().request(row, asked)
-        return replace(request, prefill=self._prefill, continuations=request.options if self.is_closed_set else ())
+        shown = shuffled(row, self.shuffle_seed)
+        return [Pass(MAIN, shown, shows_options=not self.is_closed_set, prefill=self._prefill)]
 
     @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
@@ -193,19 +180,12 @@ class MultipleChoice(Choice):
 
         return {"prompt_failure": rate("", range(len(failed))) | map_groups(self.groups_of(items), rate)}
 
-    @override
-    def answer_files(self, rows: Sequence[Row], items: Sequence[LossItem]) -> dict[str, bytes]:
-        """The answer file, if all labels are private."""
-        if self.answer_file is None or any(item.answer for item in items):
-            return {}
-        return dict(self.answer_file(rows, [self._released_reply(*pair) for pair in zip(rows, items, strict=True)]))
-
     @property
     def _prefill(self) -> str:
         return self.open_prefill if self.is_closed_set else self.prefill
 
-    def _released_reply(self, row: Row, item: LossItem) -> str:
-        """The reply; if the options were shown in another order, its option is written as in the release's order."""
+    @override
+    def released_reply(self, row: Row, item: LossItem) -> str:
         released, reply = row["options"], self.reply(item)
         if self.is_closed_set:
             return f"{moved_letter(reply, item.options, released)}. {item.options[ascii_uppercase.index(reply)]}"

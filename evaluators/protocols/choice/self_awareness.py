@@ -13,8 +13,7 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
-from eyechart.evaluators.protocols.protocol import CONFIG, Seed
-from eyechart.evaluators.protocols.validation import check_texts
+from eyechart.evaluators.protocols.protocol import CONFIG, Seed, check_texts
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.items import MAIN, by_row, columns_of
 from eyechart.evaluators.results.notes import note

@@ -24,9 +24,8 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol
+from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number
 from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair
-from eyechart.evaluators.protocols.validation import check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.notes import note
@@ -58,6 +57,9 @@ _LEFT_OUT = {
     UNPARSEABLE: "the reply does not give exactly one number from 1 to 5",
 }
 _POOLING = ("word_pair", "temperature", "ties")
+_UNUSED = {"logits": ("max_new_tokens",), NUMERICAL: ("inference", *_POOLING), TOP_TOKEN: (*_POOLING, "max_new_tokens")}
+"""Settings without effect, by what is read."""
+_SOURCES = {"logits": "logits", NUMERICAL: READ_NUMBER, TOP_TOKEN: "likeliest token"}
 VARIANT_RESAMPLES = 200
 """Bootstrap resamples for each variant; with the usual 1,000, seven variants would take six times as long as the score
 itself."""
@@ -119,23 +121,11 @@ class QualityAssessment(Protocol):
     @property
     @override
     def output_type(self) -> OutputType:
-        return OutputType.TEXT if self.is_top_token or self.is_numerical else OutputType.LOGITS
-
-    @property
-    def is_numerical(self) -> bool:
-        """Whether the number in the reply is the score."""
-        return self.prompt == NUMERICAL
-
-    @property
-    def is_top_token(self) -> bool:
-        """Whether the most probable tokens are counted."""
-        return self.inference == TOP_TOKEN and not self.is_numerical
+        return OutputType.LOGITS if self._read == "logits" else OutputType.TEXT
 
     @override
     def unused_settings(self) -> tuple[str, ...]:
-        if self.is_numerical:
-            return ("inference", *_POOLING)
-        return (*_POOLING, "max_new_tokens") if self.is_top_token else ("max_new_tokens",)
+        return _UNUSED[self._read]
 
     @override
     def settings(self) -> dict[str, Any]:
@@ -143,8 +133,7 @@ class QualityAssessment(Protocol):
         settings = super().settings()
         if "word_pair" in settings:
             settings["word_pair"] = self._pair.name
-        source = READ_NUMBER if self.is_numerical else "likeliest token" if self.is_top_token else "logits"
-        return {**settings, "prefill": self._prefill, "prediction": source}
+        return {**settings, "prefill": self._prefill, "prediction": _SOURCES[self._read]}
 
     @override
     def check(self, row: Row) -> None:
@@ -159,7 +148,7 @@ class QualityAssessment(Protocol):
             prompt=self.prompt_of(row),
             images=(row["image"],),
             prefill=self._prefill,
-            max_new_tokens=1 if self.is_top_token else self.reply_length,
+            max_new_tokens=1 if self._read == TOP_TOKEN else self.reply_length,
         )
         if self.output_type is OutputType.TEXT:
             return [request]
@@ -177,13 +166,13 @@ class QualityAssessment(Protocol):
             quality=quality,
             logits=None if response.logits is None else dict(response.logits),
             upper_bound_words=list(response.upper_bound_words) or None,
-            quality_score=None if self.is_numerical else response.score,
+            quality_score=None if self._read == NUMERICAL else response.score,
         )
 
     @override
     def parse(self, items: Sequence[QualityItem]) -> list[QualityItem]:
         """Parse the ratings in replies; `step` gives the reason if a reply has none."""
-        if not self.is_numerical:
+        if self._read != NUMERICAL:
             return list(items)
         ratings = [read_rating(item.text or "") for item in items]
         steps = [
@@ -195,14 +184,15 @@ class QualityAssessment(Protocol):
     @override
     def score(self, items: Sequence[QualityItem]) -> TaskResult:
         """Correlations with opinion scores, and variants; counts of ratings, tokens and missing words."""
-        if self.is_top_token:
+        if self._read == TOP_TOKEN:
             return self._count_tokens(items)
-        is_given = not self.is_numerical and _have_scores(items)
+        is_numerical = self._read == NUMERICAL
+        is_given = not is_numerical and _have_scores(items)
         public = [item for item in items if item.quality is not None]
         used = [item for item in public if item.step is None]
         result = TaskResult(
             items=list(items),
-            diagnostics=_rating_counts(items) if self.is_numerical else self._gaps(items, is_given),
+            diagnostics=_rating_counts(items) if is_numerical else self._gaps(items, is_given),
             left_out=[LeftOut(id=item.id, reason=_LEFT_OUT[item.step]) for item in public if item.step is not None],
         )
         if is_given:
@@ -211,7 +201,7 @@ class QualityAssessment(Protocol):
             return result
         if is_given:
             self._check_no_pooling()
-        pooling = None if self.is_numerical or is_given else self._pooling
+        pooling = None if is_numerical or is_given else self._pooling
         if pooling is None:
             columns = read_scores([item.quality_score or 0.0 for item in used])
         else:
@@ -221,7 +211,7 @@ class QualityAssessment(Protocol):
         average_over = self.average_over if self.average_over in groups else None
         settings = QualitySettings(average_over=average_over, seed=self.seed, pooling=pooling)
         result.scores = quality_scores(columns, _references(used), groups, settings)
-        if self.is_numerical and any(item.finish_reason is not None for item in public):
+        if is_numerical and any(item.finish_reason is not None for item in public):
             result.scores["unread"] = unread_shares([item.step for item in public])
         by_id = {item.id: item for item in with_columns(used, columns)}
         result.items = [by_id.get(item.id, item) for item in items]
@@ -237,7 +227,12 @@ class QualityAssessment(Protocol):
 
     @property
     def _prefill(self) -> str:
-        return "" if self.is_numerical else self.prefill
+        return "" if self._read == NUMERICAL else self.prefill
+
+    @property
+    def _read(self) -> str:
+        """What is read of a response."""
+        return NUMERICAL if self.prompt == NUMERICAL else self.inference
 
     def _check_no_pooling(self) -> None:
         """Refuse pooling settings if there are no logits to pool."""
