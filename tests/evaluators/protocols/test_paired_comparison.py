@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators import evaluator
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators import running
@@ -273,12 +272,6 @@ def test_a_bad_image_leaves_out_its_pairs():
     assert [item.id for item in found.left_out] == ["pair 1", "pair 2"]
 
 
-@pytest.mark.parametrize("column", ["first_id", "second_quality", "images"])
-def test_columns_are_asked_for(column):
-    with pytest.raises(UsageError, match=f"missing column '{column}' .needed by two_afc/coarse.; .*found: id"):
-        run(Judge("A"), make([(0, 1)]).remove_columns(column))
-
-
 def answers(pairs):
     return [
         {"id": f"pair {row}", "pass": name, "text": by_quality(*pair[::step])}
@@ -339,8 +332,3 @@ def test_an_image_without_a_score_leaves_out_its_pairs(tmp_path):
     found = run(file, make(RINGS), skip_bad=True)
     assert found.scores["n_images"] == 5
     assert [item.id for item in found.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]
-
-
-def test_compute_is_that_of_evaluate():
-    found = evaluator("two_afc/coarse").compute(Judge(by_quality), make(RINGS))
-    assert found["accuracy_all"] == 1 and found["latency_in_seconds"] >= 0

@@ -12,15 +12,12 @@ from PIL import Image
 from eyechart.datasets_scripts.common.choice.rotations import rotate
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingFileError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.requests.types import Response
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators import running
 from tests.evaluators.finished_runs import write
 from tests.evaluators.running import notes, predictions
-from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
 QUESTIONS = {
     "q2": (["Yes it is", "No it is not"], "B", "OCR"),
@@ -225,37 +222,6 @@ def test_the_judge_that_stops_a_question_is_asked_once(data):
     assert len(asked) == len(set(asked)) == len(done.items) == done.scores["judge_asked"]
 
 
-def nonzero(shares):
-    return {name: share for name, share in shares.items() if share}
-
-
-def test_three_steps_of_extraction(data):
-    def model(messages):
-        id, _ = shown(messages)
-        return {"q2": knows(messages), "q3": "a crimson one", "q4": "no idea"}[id]
-
-    def judge(messages, n):
-        text = messages[-1]["content"]
-        if "crimson" not in text:
-            # The three other rotations of q4 have no reply that can be read.
-            return ["X" if "Options: <data>A. Cat" in text else "no"] * n
-        options = text.rpartition("Options:")[2]
-        return [options[options.index("Red") - 3]] * n
-
-    alone = run(model, data).scores
-    assert nonzero(alone["extraction"]) == {"exact": 2 / 9, "unmatched": 7 / 9, "unparseable": 7 / 9}
-    assert alone["circular_accuracy"] == pytest.approx(1 / 3)
-    done, again = (run(model, data, judge=judge, fallback="random") for _ in range(2))
-    assert nonzero(done.scores["extraction"]) == {"exact": 2 / 9, "judge": 4 / 9, "random": 3 / 9}
-    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-    assert (done.scores["judge_template"], done.scores["rounds"]) == ("mmbench_choice", 1)
-    assert [item.step for item in done.items] == ["exact"] * 2 + ["judge"] * 4 + ["random"] * 3
-    x = done.items[5]
-    assert (x.id, x.choice, x.correct) == ("q4", None, False), "an answer, which matches no option"
-    assert [item.choice for item in again.items] == [item.choice for item in done.items]
-    assert run(model, data, judge=judge, rounds=3).scores["rounds"] == 3
-
-
 def answers(**texts):
     """Rows for passes given as `q3_1="Red"`."""
     parts = [(*name.split("_"), text) for name, text in texts.items()]
@@ -304,44 +270,6 @@ def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, da
     rows = answers(**COMPLETE, q4_0="D")
     rows[3]["options"], rows[4]["options"] = ["Blue", "Red", "Green"], ["Green", "Blue", "Red"]
     assert run(predictions(tmp_path, rows), data).scores["circular_accuracy"] == pytest.approx(2 / 3)
-
-
-def test_a_server_that_fails_in_a_later_pass_leaves_the_question_open(http):
-    data = make_data(category=["OCR"] * 3)
-
-    def respond(request):
-        messages = json.loads(request.data)["messages"]
-        id, options = shown(messages)
-        return refusal(400) if (id, options[0]) == ("q4", "Dog") else json_response(completion(knows(messages)))
-
-    http.expect_request(PATH, method="POST").respond_with_handler(respond)
-    server = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), max_retries=0))
-    with pytest.raises(DataError, match=r"item 'q4'.*400"):
-        run(server, data)
-    done = run(server, data, skip_bad=True)
-    assert (done.scores["circular_accuracy"], done.scores["n_questions"], done.scores["dropped"]) == (1.0, 2, 1)
-    assert ["400" in (item.error or "") for item in done.items if item.id == "q4"].count(True) == 1
-
-
-BAD = (
-    "",
-    "A",
-    "A B C D",
-    "word " * 10_000,
-    "\x00\x07\x1b[31m",
-    "答案很难说",
-    '{"answer": null}',
-    "<think>A</think>",
-    "X",
-)
-
-
-@pytest.mark.parametrize("reply", BAD, ids=lambda reply: repr(reply[:20]))
-def test_bad_answers_are_counted(data, reply):
-    scores = run(lambda messages: reply, data).scores
-    assert scores["circular_accuracy"] == 0.0
-    assert scores["extraction"]["unmatched"] == (0.0 if reply == "A" else 1.0)
-    assert scores["choice_distribution"]["predicted"]["none"] == scores["extraction"]["unmatched"]
 
 
 def test_private_answers_are_asked_in_all_passes():

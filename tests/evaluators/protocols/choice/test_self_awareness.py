@@ -89,18 +89,6 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
 
 
 @ALL_REFUSED
-def test_right_answers_are_the_answer_rate_times_the_answer_accuracy(refusable):
-    for replies in ("A", "B", REFUSAL, "Good", "no idea", "D"):
-        scores = run(Model(replies, "A"), refusable).scores
-        if scores["answer_rate"]:
-            assert scores["score_cc"] == pytest.approx(100 * scores["answer_rate"] * scores["answer_accuracy"])
-        else:
-            # All are refused; A, Good, is right twice in the second pass.
-            assert (scores["score_cc"], scores["score_rc"]) == (0.0, pytest.approx(400 / 6))
-            assert scores["answer_accuracy"] != scores["answer_accuracy"]
-
-
-@ALL_REFUSED
 def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their_order(refusable):
     places = set()
     for seed in range(4):
@@ -204,25 +192,6 @@ def test_a_letter_of_a_second_pass_elsewhere_means_the_order_shown_there(
     found = run(predictions(tmp_path, [first, forced]), row)
     assert found.scores["score_rc"] == 100.0 * rightly_refused
     assert found.scores["forced_unmatched"] == (text == "A. Good")
-
-
-BAD = {
-    "nothing": ("", 0, 0, 6),
-    "always D": ("D", 2, 2, 0),
-    "10,000 tokens": ("D " * 10_000, 2, 2, 0),
-    "control characters": ("\x00\x1b[31m\x7f", 0, 0, 6),
-    "another language": ("Das weiß ich nicht.", 0, 0, 6),
-    "JSON": ('{"answer": "A"}', 2, 2, 0),
-    "curly quote": ("I don\u2019t know.", 6, 0, 0),
-}
-
-
-@pytest.mark.parametrize(("reply", "refused", "right", "unmatched"), BAD.values(), ids=BAD)
-@ALL_REFUSED
-def test_bad_answers_have_a_defined_outcome(refusable, reply, refused, right, unmatched):
-    scores = run(Model(reply, "Good"), refusable).scores
-    assert (scores["n_refused"], scores["unmatched"]) == (refused, unmatched)
-    assert scores["score_cc"] == pytest.approx(100 * right / 6)
 
 
 @pytest.mark.parametrize("reply", ["", "\x00", "weder noch", "10 out of 10"])

@@ -115,17 +115,6 @@ def test_a_function_that_returns_no_logits_is_refused(photographs, answer):
         run(lambda messages: answer, photographs)
 
 
-def test_a_bad_image_stops_the_run_or_is_left_out_and_counted(photographs):
-    encoded = photographs.cast_column("image", datasets.Image(decode=False))["image"]
-    rows = [{"bytes": b"", "path": "empty.png"}, *list(encoded)[1:]]
-    broken = photographs.remove_columns("image").add_column("image", rows, feature=photographs.features["image"])
-    with pytest.raises(DataError, match=r"item 'p0'.*empty\.png.*skip_bad"):
-        run(by_order(), broken)
-    found = run(by_order(), broken, skip_bad=True)
-    assert found.scores["n"] == 39
-    assert [(item.id, item.path) for item in found.left_out] == [("p0", "empty.png")]
-
-
 def softmax(logits, positive, negative, temperature=100.0):
     """Eq. 1 and 4 of Q-Bench, written out."""
     p, n = (np.array([sum(row[word] for word in words) for row in logits]) for words in (positive, negative))
@@ -158,16 +147,6 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
     argmax = softmax(logits, positive, negative) > 0.5
     assert found.variants["argmax"]["srcc"] == pytest.approx(spearmanr(argmax, range(40)).statistic)
     assert (found.scores["resamples"], found.variants["argmax"]["resamples"]) == (1000, VARIANT_RESAMPLES)
-
-
-def test_a_variant_is_what_the_task_would_give_with_that_option(photographs):
-    def without_intervals(scores):
-        return {key: value for key, value in scores.items() if key != "resamples" and not key.endswith("_ci95")}
-
-    found = run(says(random_logits()), photographs)
-    for name, options in (("high/low", {"word_pair": "high/low"}), ("ties=paper-code", {"ties": "paper-code"})):
-        own = run(says(random_logits()), photographs, **options).scores
-        assert without_intervals(found.variants[name]) == without_intervals(own)
 
 
 def test_temperature_and_ties_reach_the_metric_and_the_settings(photographs):
@@ -358,29 +337,6 @@ def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
     ):
         scores = made.compute(says(replies), photographs)
     assert scores["n"] == 38
-
-
-BAD = {
-    "nothing": "",
-    "the same letter": "A",
-    "ten thousand tokens": "good " * 10_000,
-    "control characters": "\x00\x1b[2J\u202e",
-    "another language": "\u8fd9\u5f20\u56fe\u50cf\u7684\u8d28\u91cf\u5f88\u597d",
-    "JSON": '{"quality": "good"}',
-}
-
-
-@pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
-def test_bad_replies_are_counted_and_never_scored(photographs, reply):
-    found = run(says([reply] * 40), photographs, prompt="numerical")
-    assert found.scores is None and not found.complete and len(found.left_out) == 40
-    assert found.diagnostics == {"ratings": {}, "unread": 40, "replies": 40}
-    assert notes(found)["unusable"]["unusable"] == notes(found)["unusable"]["of"] == 40
-    # Top tokens choose nothing that they do not say.
-    found = run(says([reply] * 40), photographs, inference="top-token")
-    (share,) = found.diagnostics["top_tokens"].values()
-    assert share == 1.0 and len(next(iter(found.diagnostics["top_tokens"]))) <= 40
-    assert found.diagnostics["suggested_word_pair"] == ("good/poor" if reply.startswith("good") else None)
 
 
 def test_the_same_number_for_all_is_undefined_and_told(photographs):
