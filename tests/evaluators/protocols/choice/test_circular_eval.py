@@ -81,19 +81,6 @@ class Server(FunctionBackend):
         yield from super().answer(requests)
 
 
-def test_the_prompt_shows_image_hint_question_and_options():
-    messages = []
-    run(lambda given: messages.append(given) or "A", make_data())
-    assert [part["type"] for part in messages[0][0]["content"]] == ["image", "text"]
-    end = "Please select the correct answer from the options above. \n"
-    assert (
-        messages[0][0]["content"][1]["text"] == f"Question: What is q2?\nOptions:\nA. Yes it is\nB. No it is not\n{end}"
-    )
-    assert messages[2][0]["content"][1]["text"] == (
-        f"Hint: Roses are red.\nQuestion: What is q3?\nOptions:\nA. Red\nB. Green\nC. Blue\n{end}"
-    )
-
-
 def test_a_question_is_asked_once_for_each_rotation(data):
     done = run(knows, data)
     assert [(item.id, item.pass_name, item.options, item.answer) for item in done.items[2:5]] == [
@@ -294,12 +281,9 @@ def test_a_blind_run_shows_and_needs_no_image(data):
     none = data.with_dataset(data.dataset.remove_columns("images").add_column("images", [[], [], []]))
     done = run(lambda messages: seen.append(messages) or knows(messages), none, blind=True)
     (content,) = seen[2][0]["content"]
-    assert content["type"] == "text"
-    assert content["text"].startswith("\nYou are an AI assistant which is designed to answer questions from people.\n")
-    assert "so you need to try your best to hallucinate the image.\n" in content["text"]
-    choices = "Choices: <choices begin> A. Red\nB. Green\nC. Blue <choices end>. \n\n"
-    asked = f"Question: <question begins> Roses are red.\nWhat is q3? <question ends>; \n\n{choices}"
-    assert asked in content["text"] and content["text"].endswith("Your answer:\n")
+    assert (
+        content["type"] == "text" and "<question begins> Roses are red.\nWhat is q3? <question ends>" in content["text"]
+    )
     assert (done.settings["prompt_id"], done.settings["blind"]) == ("mmbench/2/blind", True)
     assert done.scores["circular_accuracy"] == 1.0
 
