@@ -248,11 +248,12 @@ def _pairs(items: Sequence[PairItem]) -> tuple[Items, Pairs]:
     """The replies in both orders and the pairs, as columns."""
     rows = by_row(items)
     main, other = [passes[MAIN] for passes in rows], [passes[REVERSED] for passes in rows]
-    given = columns_of(main, "first_id", "second_id", "first_quality", "second_quality")
     pools = [item.pool for item in main] if main[0].pool is not None else None
     # Without qualities, the data name the better image.
     better = None if main[0].first_quality is not None else [item.answer or TIE for item in main]
-    pairs = check_pairs(*given.values(), pools, better)
+    first_ids, second_ids = columns_of(main, "first_id", "second_id").values()
+    first, second = columns_of(main, "first_quality", "second_quality").values()
+    pairs = check_pairs(first_ids, second_ids, first, second, pools, better)
     columns: Items = {
         **columns_of(main, "choice", "step"),
         "reversed_choice": [item.choice for item in other],

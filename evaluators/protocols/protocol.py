@@ -258,7 +258,7 @@ class Protocol(ABC):
     def settings(self) -> dict[str, Any]:
         """Every setting that can change a score; a file or run that one names is described by its contents."""
         unused = ("prompt", *self.unused_settings())
-        settings = {"protocol": self.name, "prompt_id": self.full_prompt_id}
+        settings: dict[str, Any] = {"protocol": self.name, "prompt_id": self.full_prompt_id}
         for name in setting_fields(type(self)):
             value = self.reply_length if name == "max_new_tokens" else getattr(self, name)
             if name not in unused:

@@ -41,8 +41,8 @@ def list_settings(protocol: Protocol) -> list[Setting]:
         if others or not values:
             kind = " | ".join(values) if name == "prompt" else _type_name(info.annotation)
             settings.append(Setting(name, kind, default, _meaning(type(protocol), name)))
-    used = {setting.name for setting in settings for one in variants if setting.name not in one.unused_settings()}
-    return [setting for setting in settings if setting.name in used]
+    unused = set.intersection(*(set(variant.unused_settings()) for variant in variants))
+    return [setting for setting in settings if setting.name not in unused]
 
 
 def _variants(protocol: P, name: str, values: Sequence[Any]) -> Iterator[P]:

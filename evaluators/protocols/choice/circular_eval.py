@@ -253,5 +253,5 @@ def _questions(items: Sequence[CircularItem]) -> Questions:
         [item.id for item in items],
         [pass_number(item.pass_name) for item in items],
         [item.options for item in items],
-        [item.pass_count for item in items],
+        [item.pass_count or 1 for item in items],
     )

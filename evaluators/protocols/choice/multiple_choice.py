@@ -140,7 +140,7 @@ class MultipleChoice(Choice):
         for first, second in self.crossed:
             if first in groups and second in groups:
                 pairs = zip(groups[first], groups[second], strict=True)
-                groups[f"{first}_by_{second}"] = [f"{one}, {other}" for one, other in pairs]
+                groups[f"{first}_by_{second}"] = list(map(", ".join, pairs))
         if self.by_response:
             groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
         return choice_scores(

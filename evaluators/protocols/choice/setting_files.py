@@ -84,10 +84,8 @@ def _read_blind_run(folder: str | Path | BlindRun, about: ValidationInfo) -> Bli
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
-    for path in (Path(folder, RESULTS_FILE), Path(folder, PREDICTIONS_FILE)):
-        if not path.is_file():
-            reason = f"the file does not exist; {about.field_name} must name the folder of a finished run"
-            raise MissingFileError(reason, path=path)
+    if not (path := Path(folder, RESULTS_FILE)).is_file():
+        raise MissingFileError(f"no such file; {about.field_name} must name the folder of a finished run", path=path)
     (run,) = read_runs([folder])
     results = {key: result for key, result in run.tasks.items() if result.settings.get("blind") and result.scores}
     if not results:
@@ -164,8 +162,6 @@ def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    if not path.is_file():
-        raise MissingFileError("the file of human labels does not exist", path=path)
     if path.suffix.lower() == ".csv":
         return read_csv_rows(str(path), ("id", "letter"))
     if path.suffix.lower() == ".jsonl":

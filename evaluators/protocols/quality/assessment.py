@@ -244,11 +244,7 @@ class QualityAssessment(Protocol):
                 )
 
     def _variants(self, items: Sequence[QualityItem]) -> dict[str, dict[str, Any]]:
-        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties.
-
-        Warns:
-            UserWarning: A variant is left out because its arithmetic overflows at a small temperature.
-        """
+        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
         logits, pooling = _logits(items), self._pooling
         ways = {
             pair.name: (pair, pooling)
@@ -269,6 +265,7 @@ class QualityAssessment(Protocol):
                     warnings.simplefilter("ignore", ScoringWarning)
                     columns = read_logits(pair.pooled(logits), way)
                     variants[name] = quality_scores(columns, _references(items), averaged, settings)
+            # The released arithmetic overflows at small temperatures.
             except InputError as error:
                 warnings.warn(f"{VARIANT_WARNING}{name} left out: {error}", stacklevel=2)
         return variants
