@@ -224,19 +224,6 @@ def test_an_image_of_two_qualities_cannot_be_ranked():
         run(Judge(by_quality), make([(0, 1), (1, 2)], first_quality=[1.0, 2.5]))
 
 
-def test_a_bad_image_leaves_out_its_pairs():
-    whole = make([(0, 1), (1, 2), (2, 3)])
-    encoded = whole.cast_column("images", datasets.Sequence(datasets.Image(decode=False)))
-    rows = [list(row) for row in encoded["images"]]
-    rows[1][1] = rows[2][0] = {"bytes": b"no image", "path": "i2.png"}
-    broken = whole.remove_columns("images").add_column("images", rows, feature=whole.features["images"])
-    with pytest.raises(DataError, match=r"item 'pair 1'.*i2\.png.*--skip-bad"):
-        run(Judge(by_quality), broken)
-    found = run(Judge(by_quality), broken, skip_bad=True)
-    assert found.scores["n_pairs"] == 1
-    assert [item.id for item in found.left_out] == ["pair 1", "pair 2"]
-
-
 def answers(pairs):
     return [
         {"id": f"pair {row}", "pass": name, "text": by_quality(*pair[::step])}

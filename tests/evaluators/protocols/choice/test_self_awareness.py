@@ -104,19 +104,6 @@ def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their
     assert len(places) > 1
 
 
-@ALL_REFUSED
-def test_a_letter_is_read_in_the_order_shown(refusable):
-    def letter_of(text):
-        def model(messages):
-            shown = messages[0]["content"][2]["text"].split("options: ")[1]
-            return shown[: shown.index(f". {text}")][-1] if text in shown else "Good"
-
-        return model
-
-    assert run(letter_of(REFUSAL), refusable, shuffle_seed=5).scores["n_refused"] == 6
-    assert run(letter_of("Fair"), refusable, shuffle_seed=5).scores["score_cc"] == pytest.approx(200 / 6)
-
-
 def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
     replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
     model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
