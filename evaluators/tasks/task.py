@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -64,18 +64,15 @@ class TaskData:
         return (self.split or "test",) if is_file(self.path) else None
 
 
-@dataclass(frozen=True, config=CONFIG)
-class Published:
+class Published(NamedTuple):
     """A setting of the paper's runs that differs from the task's default."""
 
     name: str
-    """A setting of the protocol, or of the dataset."""
     value: Any
-    """The paper's value."""
     source: str
     """Where the paper or its code states it."""
     of_data: bool = False
-    """Whether it is a setting of the dataset."""
+    """Whether it is a setting of the dataset, not of the protocol."""
 
 
 @dataclass(frozen=True, config=CONFIG)

@@ -101,22 +101,6 @@ def test_answers_are_numbers_texts_or_letters(folder, answers, base, suffix, let
     assert "data:image" in (folder / "run" / "report.html").read_text(encoding="utf-8"), "the image root is kept"
 
 
-@pytest.mark.parametrize(
-    ("answers", "answer", "named"),
-    [
-        ([0, 1], None, ("{column: answer, base: 0}",)),
-        ([1, 4], {"column": "answer", "base": 1}, ("row 3", "'4'", "from 1 to 3")),
-        ([1, "red"], {"column": "answer", "base": 1}, ("row 3", "'red'")),
-        ([1], {"column": "answer", "base": 2}, ("'answer'", "base: 0")),
-        ([1], {"column": "answer"}, ("'answer'", "base: 0")),
-    ],
-)
-def test_numbers_need_their_base_and_stay_within_the_options(folder, answers, answer, named):
-    columns = COLUMNS | ({} if answer is None else {"answer": answer})
-    error = error_of(write_task(folder, QUESTIONS, questions(answers), columns, ".csv"))
-    assert all(text in error for text in named), error
-
-
 @pytest.mark.parametrize("answer", ["grey", "red"])
 def test_the_text_of_no_option_or_of_two_names_the_row(folder, answer):
     row = {"file": "0.png", "question": "Which?", "options": ["red", "red", "blue"]}
@@ -214,21 +198,35 @@ def test_the_bundled_model_compares_pairs_with_winners(folder):
     assert result.scores["n_pairs"] == 2 and len(rows) == 4
 
 
+def with_base(base):
+    return {"answer": {"column": "answer"} if base is None else {"column": "answer", "base": base}}
+
+
+def pairs(**row):
+    """Two pairs, of which the second may have other cells."""
+    first = {"one": "0.png", "two": "1.png", "who": 0 if row.get("who") == 2 else "one"}
+    return [first, first | row]
+
+
 @pytest.mark.parametrize(
-    ("row", "columns", "named"),
+    ("form", "rows", "columns", "named"),
     [
-        ({"who": "img_1"}, {"winner": "who"}, ("row 3", "'img_1'", "base")),
-        ({"who": ""}, {"winner": "who"}, ("row 3", "''")),
-        ({"who": 2}, {"winner": {"column": "who", "base": 0}}, ("row 3", "0.5")),
-        ({"one": "b", "two": "a", "who": "a"}, {"winner": "who"}, ("row 3", "both images")),
-        ({}, {"winner": "who", "first_quality": "who"}, ("'winner' and 'first_quality'",)),
-        ({}, {"winner": "whom"}, ("'whom'", "'who'")),
+        (QUESTIONS, questions([0, 1]), {}, ("{column: answer, base: 0}",)),
+        (QUESTIONS, questions([1, 4]), with_base(1), ("row 3", "'4'", "from 1 to 3")),
+        (QUESTIONS, questions([1, "red"]), with_base(1), ("row 3", "'red'")),
+        (QUESTIONS, questions([1]), with_base(2), ("'answer'", "base: 0")),
+        (QUESTIONS, questions([1]), with_base(None), ("'answer'", "base: 0")),
+        (PAIRS, pairs(who="img_1"), {"winner": "who"}, ("row 3", "'img_1'", "base")),
+        (PAIRS, pairs(who=""), {"winner": "who"}, ("row 3", "''")),
+        (PAIRS, pairs(who=2), {"winner": {"column": "who", "base": 0}}, ("row 3", "0.5")),
+        (PAIRS, pairs(one="b", two="a", who="a"), {"winner": "who"}, ("row 3", "both images")),
+        (PAIRS, pairs(), {"winner": "who", "first_quality": "who"}, ("'winner' and 'first_quality'",)),
+        (PAIRS, pairs(), {"winner": "whom"}, ("'whom'", "'who'")),
     ],
 )
-def test_winners_that_cannot_be_read_are_named(folder, row, columns, named):
-    first = {"one": "0.png", "two": "1.png", "who": 0 if "base" in str(columns) else "one"}
-    task = write_task(folder, PAIRS, [first, first | row], {"images": ["one", "two"], **columns}, ".csv")
-    error = error_of(task)
+def test_answers_and_winners_that_cannot_be_read_are_named(folder, form, rows, columns, named):
+    columns = (COLUMNS if form is QUESTIONS else {"images": ["one", "two"]}) | columns
+    error = error_of(write_task(folder, form, rows, columns, ".csv"))
     assert all(text in error for text in named), error
 
 

@@ -176,20 +176,11 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
 @SMALL
 @pytest.mark.parametrize("given", [{}, {"pairing": "released", "rounds": 3}])
 def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
-    data = load_data(
-        get_task("two_afc/fine_mos"), DataRequest(data_dir=reference / "two-afc", images="skip", options=given)
-    )
-    images = {*data.dataset["first_id"], *data.dataset["second_id"]}
-    file = write_scores(tmp_path / "order.csv", {name: place for place, name in enumerate(sorted(images))})
-    found = evaluator("two_afc/fine_mos").run(PredictionsFileBackend(file), data)
+    scores = {name: index for index, name in enumerate(sorted(qualities_of("fine_mos", reference)))}
+    found = score("two_afc/fine_mos", reference, write_scores(tmp_path / "order.csv", scores), **given)
     options = found.settings["data"]["options"]
-    assert {name: options[name] for name in ("pairing", "rounds", "seed", "databases")} == {
-        "pairing": "random",
-        "rounds": 12,
-        "seed": 0,
-        "databases": (),
-        **given,
-    }
+    expected = {"pairing": "random", "rounds": 12, "seed": 0, "databases": (), **given}
+    assert {name: options[name] for name in expected} == expected
     assert found.scores["n_pairs"] == 48 * options["rounds"] == len(found.items) // 2
 
 
