@@ -15,6 +15,7 @@ softmax over the cosine similarities of an image to "a photo of good quality" an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
@@ -130,13 +131,12 @@ class ClipZeroShotBackend(Backend):
             yield from window.failed
             for prompt, image in each_alone(window.prompts, partial(self._encode_images, window)):
                 shown = words[prompt.request.words, prompt.request.optional_words]
-                # Eq. 2's exponents, times 100.
-                logits = (
-                    image
-                    if isinstance(image, DataError)
-                    else [float(_SCALE * (self._features[word] @ image)) for word in shown]
-                )
-                yield respond(prompt, logits, window, shown)
+                if isinstance(image, DataError):
+                    yield respond(prompt, image, window)
+                else:
+                    # Eq. 2's exponents, times 100.
+                    logits = [float(_SCALE * (self._features[word] @ image)) for word in shown]
+                    yield respond(prompt, logits, window, shown)
 
     def _text(self, word: str) -> str:
         return self._text_template.replace("{word}", word)
@@ -167,17 +167,14 @@ class ClipZeroShotBackend(Backend):
             if word not in self._features:
                 self._features[word] = self._encode_text(self._text(word))
         features = {word: self._features[word] for word in (*words, *optional)}
-        same = {
-            word: {other for other in features if other != word and features[other].equal(features[word])}
-            for word in features
-        }
-        if clash := next(((word, other) for word in words for other in same[word] if other in words), None):
+        equal = [pair for pair in permutations(features, 2) if features[pair[0]].equal(features[pair[1]])]
+        if clash := next((pair for pair in equal if set(pair) <= set(words)), None):
             first, second = map(self._text, clash)
             raise ModelError(
                 f"model '{self._name}' gives the same features for '{first}' and '{second}', so they cannot be "
                 "compared. Possible cause: the tokenizer does not add the end token that the model expects."
             )
-        return [*words, *(word for word in optional if not same[word])]
+        return [word for word in features if word in words or word not in dict(equal)]
 
     def _encode_text(self, text: str) -> "torch.Tensor":
         longest = self._model.config.get_text_config().max_position_embeddings
@@ -195,10 +192,9 @@ class ClipZeroShotBackend(Backend):
         """Features of unit length, in float32 on the CPU, so that later steps are the same on every device."""
         import torch
 
-        device, dtype = self._model.device, self._model.dtype
-        inputs = {
-            name: value.to(device, dtype if value.is_floating_point() else None) for name, value in tensors.items()
-        }
+        model = self._model
+        kinds = {name: model.dtype if value.is_floating_point() else None for name, value in tensors.items()}
+        inputs = {name: value.to(model.device, kinds[name]) for name, value in tensors.items()}
         with torch.inference_mode():
             features = encode(**inputs, return_dict=True).pooler_output.float().cpu()
         # A vector of zeros becomes nan, which is an error of its item.

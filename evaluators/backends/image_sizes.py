@@ -55,7 +55,6 @@ def count_downscaled(
 
 
 def _plain(value: Any) -> Any:
-    """A processor's setting as a JSON value."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     if isinstance(value, dict):
