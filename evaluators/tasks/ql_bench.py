@@ -20,8 +20,7 @@ SINGLE = Task(
     paper="QL-Bench (Sun et al., 2024), Sec. III",
     data=TaskData(("llsavisionqa",), ("dev", "test"), "single"),
     protocol=SelfAwareness(
-        prompts={DEFAULT: q_bench.perception_prompt},
-        prompt_id=q_bench.PERCEPTION.protocol.prompt_id,
+        prompts={DEFAULT: q_bench.perception_prompt}, prompt_id=q_bench.PERCEPTION.protocol.prompt_id
     ),
     groups=("question_type", "concern"),
     published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3"),),

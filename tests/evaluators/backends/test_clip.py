@@ -154,11 +154,7 @@ def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures
         (lambda: backend(clip).answer([losses]), ModelError, "not losses of given"),
         (lambda: backend(clip).answer([pair]), ModelError, "item 'pair' has 2 images"),
         (lambda: backend(endless).answer(photo), ModelError, f"same features for '{TEXTS[0]}' and '{TEXTS[1]}'"),
-        (
-            lambda: backend(clip, text_template="{word} " * 99).answer(photo),
-            ModelError,
-            "takes at most 77",
-        ),
+        (lambda: backend(clip, text_template="{word} " * 99).answer(photo), ModelError, "takes at most 77"),
         (lambda: backend(clip, 0), UsageError, "batch_size=0"),
         (lambda: backend(clip, text_template="a photo"), UsageError, "text_template='a photo' is not allowed"),
         (lambda: backend((model, processor.tokenizer, None)), ModelError, "'llava'; supported types: align, .*siglip2"),

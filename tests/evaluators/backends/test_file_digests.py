@@ -1,4 +1,4 @@
-"""Digests of model files; what they must not miss is in `tests/faults/test_store.py`."""
+"""Digests of model files; what they must not miss is in `tests/faults/test_weights.py`."""
 
 import hashlib
 import time

@@ -14,9 +14,7 @@ from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
-from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics import load
@@ -195,23 +193,6 @@ def test_letters_of_another_order_count_for_either_place_of_a_text_that_stands_t
     done = evaluator(TASK).run(running.predictions(tmp_path, lines), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert all(row.correct for row in done.items)
-
-
-def test_the_store_keeps_every_pass(table, loaded, tmp_path):
-    rule = RULES["the longest option"]
-
-    class Known(Rule):
-        def identity(self):
-            return {"rule": "longest"}
-
-    scores = []
-    for expected_asked in (True, False):
-        with ResponseStore.open(tmp_path / "store.sqlite") as store:
-            inner = Known(rule)
-            done = evaluator(TASK, settings=dict(early_stop=False)).run(StoredBackend(inner, store), loaded)
-        assert bool(inner.asked) is expected_asked
-        scores.append(done.scores)
-    assert scores[0] == scores[1] and scores[0]["n_passes"] == 4377
 
 
 def test_a_blind_run_solves_a_question_in_its_own_passes(table, loaded, tmp_path):

@@ -390,7 +390,7 @@ TEMPLATES = {
             "Question: What is the main object in image?\nOptions: A. teddy bear B. rabbit C. cat D. dog\n"
             "Answer: Spider\nYour output: X\n"
             "Example 3: \n"
-            "Question: [question]?\nOptions: [options]\nAnswer: [answer]\nYour output: ",
+            "Question: [question]?\nOptions: [options]\nAnswer: [answer]\nYour output: "
         ],
     ),
     "mmbench_marking": (OURS, "", []),

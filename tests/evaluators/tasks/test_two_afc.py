@@ -205,13 +205,6 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
     assert "pair accuracy" in output
 
 
-def test_pairs_that_come_again_are_asked_once(tmp_path):
-    ((stored,), _), ((asked,), _) = (
-        ran(tmp_path, TASKS[2], "--limit", 40, *options) for options in ((), ("--no-store",))
-    )
-    assert stored.scores == asked.scores and stored.diagnostics == asked.diagnostics
-
-
 @SMALL
 def test_a_server_gets_both_orders_of_each_pair(http, script, tmp_path):
     script.say(completion("A. The first image."))
