@@ -19,7 +19,10 @@ from tests.evaluators.scripted_server import completion
 
 LIKELIEST = [{"token": word, "logprob": -1.0} for word in ("good", "poor")]
 CHOICE = {"message": {"content": "good"}, "logprobs": {"content": [{**LIKELIEST[0], "top_logprobs": LIKELIEST}]}}
+KWARGS, LIMITED = "chat_template_kwargs", {"enable_thinking": True, "thinking": 1, "thinking_budget": 512}
 LOGITS = {"choices": [CHOICE]}
+SYSTEM = ChatOptions(system_prompt="You see well.")
+REFUSE = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
 SWITCH = "{% if enable_thinking %}<think>{% else %}<think></think>{% endif %}"
 
 
@@ -65,37 +68,36 @@ def test_values_of_thinking():
 
 
 def test_a_system_prompt_stands_first_in_the_prompt_of_a_local_model(local):
-    prompt, made = local(ChatOptions(system_prompt="You see well."))
+    prompt, made = local(SYSTEM)
     plain, other = local(None)
     assert prompt == f"SYSTEM: You see well.\n{plain}"
     assert made.settings()["system_prompt"] == "You see well." and other.settings()["system_prompt"] is None
-
-
-def test_a_template_that_leaves_a_system_prompt_out_or_refuses_it_is_an_error(local):
-    with pytest.raises(ModelError, match="the chat template ignores the system prompt"):
-        local(ChatOptions(system_prompt="You see well."), before="{% set messages = messages[-1:] %}")
-    refuse = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
-    with pytest.raises(ModelError, match="does not support a system prompt: no system role"):
-        local(ChatOptions(system_prompt="You see well."), before=refuse)
 
 
 @pytest.mark.parametrize("thinking", [True, False, None])
 def test_thinking_is_an_argument_of_the_chat_template(local, thinking):
     prompt, backend = local(ChatOptions(thinking=thinking), after=SWITCH)
     assert prompt.endswith("<think>" if thinking else "<think></think>") and backend.settings()["thinking"] is thinking
-
-
-def test_a_template_without_the_argument_is_an_error(local):
-    with pytest.raises(ModelError, match=r"thinking=True has no effect, .* no argument enable_thinking or thinking"):
-        local(ChatOptions(thinking=True))
-    with pytest.raises(ModelError, match=r"thinking=64 has no effect, .* no argument thinking_budget"):
-        local(ChatOptions(thinking=64), after=SWITCH)
     prompt, _ = local(ChatOptions(thinking=64), after="{% if enable_thinking %}{{ thinking_budget }}{% endif %}")
     assert prompt.endswith("64")
 
 
+@pytest.mark.parametrize(
+    ("chat", "before", "after", "message"),
+    [
+        (SYSTEM, "{% set messages = messages[-1:] %}", "", "the chat template ignores the system prompt"),
+        (SYSTEM, REFUSE, "", "does not support a system prompt: no system role"),
+        (ChatOptions(thinking=True), "", "", "thinking=True has no effect, .* no argument enable_thinking or thinking"),
+        (ChatOptions(thinking=64), "", SWITCH, "thinking=64 has no effect, .* no argument thinking_budget"),
+    ],
+)
+def test_a_template_that_cannot_do_what_is_asked_is_an_error(local, chat, before, after, message):
+    with pytest.raises(ModelError, match=message):
+        local(chat, before, after)
+
+
 def test_a_server_is_sent_the_system_prompt_and_fields_and_the_result_says_so(asked):
-    body, made = asked(ChatOptions("You see well."), extra_body={"top_k": 1})
+    body, made = asked(SYSTEM, extra_body={"top_k": 1})
     assert body["messages"][0] == {"role": "system", "content": "You see well."}
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert (body["top_k"], body["temperature"]) == (1, 0.0)
@@ -109,23 +111,15 @@ def test_a_server_is_sent_the_system_prompt_and_fields_and_the_result_says_so(as
     ("thinking", "given", "fields"),
     [
         (None, {}, {}),
-        (True, {}, {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}}),
-        (False, {}, {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}}),
-        (
-            512,
-            {"chat_template_kwargs": {"thinking": 1}, "top_k": 1},
-            {
-                "chat_template_kwargs": {"enable_thinking": True, "thinking": 1, "thinking_budget": 512},
-                "thinking_token_budget": 512,
-                "top_k": 1,
-            },
-        ),
+        (True, {}, {KWARGS: {"enable_thinking": True, "thinking": True}}),
+        (False, {}, {KWARGS: {"enable_thinking": False, "thinking": False}}),
+        (512, {KWARGS: {"thinking": 1}, "top_k": 1}, {KWARGS: LIMITED, "thinking_token_budget": 512, "top_k": 1}),
     ],
 )
 def test_thinking_on_a_server_is_handed_on_to_its_chat_template(asked, thinking, given, fields):
     body, _ = asked(ChatOptions(thinking=thinking), extra_body=given)
-    own = {"model", "messages", "temperature", "max_tokens"}
-    assert {name: value for name, value in body.items() if name not in own} == fields
+    others = {"model", "messages", "temperature", "max_tokens"}
+    assert {name: value for name, value in body.items() if name not in others} == fields
 
 
 @pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none")])
