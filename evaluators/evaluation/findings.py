@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eyechart.datasets_scripts.catalog import DATASETS
-from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
+from eyechart.evaluators.backends.endpoint.failures import PROVIDER
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.evaluation.waves import RowAnswers

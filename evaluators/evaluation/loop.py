@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
-from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
+from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
 from eyechart.evaluators.evaluation.options import RunOptions

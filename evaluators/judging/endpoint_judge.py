@@ -21,7 +21,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
-from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, dropped_settings
+from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.judging.options import JudgeOptions
 from eyechart.evaluators.judging.replies import Conversation, Reply, is_reply, reply_keys

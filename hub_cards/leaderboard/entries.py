@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
-from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
+from eyechart.evaluators.backends.endpoint.failures import PROVIDER
 from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs

@@ -25,11 +25,10 @@ from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.evaluators.backends.chat import joined
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
-from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
+from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS, PROVIDER
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.backends.endpoint.refused_parameters import PROVIDER
-from eyechart.evaluators.backends.endpoint.words import find_words, plain
+from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
@@ -213,7 +212,7 @@ async def _first_token(question: _Question, completion: Completion, word: str) -
     before, more = question.request.prefill, f" {word}"
     tokens, longer = await question.client.tokenize(before), await question.client.tokenize(before + more)
     if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
-        return plain(longer[len(tokens)])
+        return longer[len(tokens)]
     extended = await question.ask(more, max_tokens=1)
     return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
 

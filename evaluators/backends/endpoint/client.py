@@ -19,9 +19,8 @@ from eyechart.datasets_scripts.common.errors import (
     unknown_name,
 )
 from eyechart.evaluators.backends.endpoint import failures
-from eyechart.evaluators.backends.endpoint.completion import Completion, parse_completion
+from eyechart.evaluators.backends.endpoint.completion import Completion, parse_completion, plain
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
-from eyechart.evaluators.backends.endpoint.refused_parameters import without
 
 _CONNECT_TIMEOUT = 10.0
 # Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
@@ -54,7 +53,7 @@ class ChatClient:
         self.counts = Counter[str]()
         self.dropped = options.removed
         self._options = options
-        self._fields = without(options.fields(), options.removed)
+        self._fields = failures.without(options.fields(), options.removed)
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
@@ -174,7 +173,8 @@ class ChatClient:
         try:
             answer: Any = from_json(await server.post("/tokenize", body=body, cast_to=bytes))
             # llama.cpp returns bytes for a token that is a part of a character.
-            return [str(token) for token in answer.get("token_strs") or [part["piece"] for part in answer["tokens"]]]
+            tokens = answer.get("token_strs") or [part["piece"] for part in answer["tokens"]]
+            return [plain(str(token)) for token in tokens]
         except (openai.APIStatusError, ValueError, LookupError, TypeError, AttributeError):
             return None
         except openai.APIError as error:
@@ -224,7 +224,7 @@ class ChatClient:
         dropped = self.dropped & fields.keys()
         while True:
             try:
-                completion = await self._create(messages, without(fields, dropped))
+                completion = await self._create(messages, failures.without(fields, dropped))
                 break
             except EndpointError as error:
                 # Servers refuse `n` in words that do not name it.

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     AliasPath,
     BaseModel,
@@ -14,10 +15,10 @@ from pydantic import (
 )
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.backends.endpoint.failures import USUAL_ADDRESS
-from eyechart.evaluators.backends.endpoint.refused_parameters import DROPPED, SEPARATOR
+from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
+_BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 # Rounding may add a little to the logarithm of a probability of 1.
 Logprob = Annotated[float, Field(le=1e-3)]
 
@@ -33,11 +34,16 @@ def _valid_count(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 Count = Annotated[int, Field(ge=0, le=10**8), WrapValidator(_valid_count)]
 
 
+def plain(token: str) -> str:
+    """A token's text with ordinary spaces: some servers return them as tokenizers write them."""
+    return token.translate(_BLANKS)
+
+
 class Token(BaseModel):
     """A token of a prompt or a reply, and the most probable tokens at its position."""
 
     logprob: Logprob
-    token: str = ""
+    token: Annotated[str, AfterValidator(plain)] = ""
     top_logprobs: "list[Token]" = []
 
     @property
@@ -87,7 +93,7 @@ class Usage(BaseModel):
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
     reasoning_tokens: Count = Field(
-        0, validation_alias=AliasPath("completion_tokens_details", "reasoning_tokens"), exclude=True
+        default=0, validation_alias=AliasPath("completion_tokens_details", "reasoning_tokens"), exclude=True
     )
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat_options import ChatOptions
-from eyechart.evaluators.backends.endpoint.refused_parameters import REMOVABLE
+from eyechart.evaluators.backends.endpoint.failures import REMOVABLE
 
 DEFAULT_CONCURRENCY = 8
 DEFAULT_TEMPERATURE = 1.0
@@ -134,8 +134,8 @@ class EndpointOptions:
                     """or set an effort: --model-arg extra_body='{"reasoning_effort": "low"}'."""
                 )
             return {"reasoning_effort": "medium" if thinking else "none", **given}
-        template = {"enable_thinking": thinking is not False, "thinking": thinking is not False}
+        template: dict[str, Any] = dict.fromkeys(("enable_thinking", "thinking"), thinking is not False)
         limit = {}
         if self.chat.has_budget:
-            template, limit = {**template, "thinking_budget": thinking}, {"thinking_token_budget": thinking}
+            template["thinking_budget"] = limit["thinking_token_budget"] = thinking
         return {**limit, **given, "chat_template_kwargs": {**template, **(given.get("chat_template_kwargs") or {})}}

@@ -13,7 +13,6 @@ from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Choice
 from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
-from eyechart.evaluators.backends.endpoint.words import plain
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ async def _find_cut(client: ChatClient, messages: Messages, top_logprobs: int | 
             if half:
                 return _Cut(asked, " ".join(words[:half]), " ".join(words[half:]), {})
         tokens, text = choice.tokens or [], choice.text.strip()
-        texts = [plain(token.token) for token in tokens]
+        texts = [token.token for token in tokens]
         # There, a different prompt has the largest effect.
         for index in sorted(range(1, len(tokens)), key=lambda index: tokens[index].logprob):
             head = "".join(texts[:index]).strip()

@@ -12,8 +12,6 @@ FirstToken = Callable[[str, Sequence[str]], Awaitable[str | None]]
 it is not among them or unknown."""
 # What OpenAI writes instead of the log-probability of a very unlikely token.
 _NO_VALUE = -9999.0
-# How tokenizers write a space in tokens; some servers return it like this.
-_BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 
 
 async def find_words(
@@ -43,18 +41,11 @@ async def find_words(
     return logits, tuple(word for word in words if tokens[word] is None)
 
 
-def plain(token: str) -> str:
-    """A token's text with ordinary spaces."""
-    return token.translate(_BLANKS)
-
-
 async def _token_of(word: str, values: Mapping[str, float], first_token: FirstToken, opens_reply: bool) -> str | None:
     """The returned token that the word is or begins with."""
     # A space comes before a word in the reply; whether one opens a reply is unknown, so the more probable form counts.
-    tokens = {plain(token): token for token in values}
-    matches = [tokens[text] for text in (f" {word}", word) if text in tokens]
+    matches = [text for text in (f" {word}", word) if text in values]
     if matches:
-        return max(matches, key=lambda token: values[token]) if opens_reply else matches[0]
-    beginnings = [text for text in tokens if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
-    first = await first_token(word, beginnings) if beginnings else None
-    return None if first is None else tokens[first]
+        return max(matches, key=lambda text: values[text]) if opens_reply else matches[0]
+    beginnings = [text for text in values if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
+    return await first_token(word, beginnings) if beginnings else None

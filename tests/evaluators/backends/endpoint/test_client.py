@@ -38,7 +38,7 @@ def test_options_that_cannot_be_are_refused(options):
 @pytest.mark.parametrize(
     ("answer", "tokens"),
     [
-        (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", "\u0120b"]),
+        (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", " b"]),
         (json_response({"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [228]}]}), ["a", "[228]"]),
         (json_response({"tokens": [1, 2]}), None),
         (json_response([]), None),

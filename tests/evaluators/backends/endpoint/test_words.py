@@ -29,7 +29,6 @@ def find(likeliest, words, choose=longest, *, optional=(), prefill="It is"):
 CASES = {
     "with a blank": ({" good": -1, " poor": -2, " x": -3}, never, {"good": -1, "poor": -2}, ()),
     "without": ({"good": -1, "poor": -2}, never, {"good": -1, "poor": -2}, ()),
-    "blanks as tokenizers write them": ({"\u2581good": -1, "\u0120poor": -2}, never, {"good": -1, "poor": -2}, ()),
     "rather with a blank": ({" good": -1, "good": -0.5, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
     "case counts": ({" Good": -0.1, " good": -1, " poor": -2}, never, {"good": -1, "poor": -2}, ()),
     "one is not there": ({" good": -1, " x": -3}, never, {"good": -1, "poor": -3}, ("poor",)),
