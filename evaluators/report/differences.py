@@ -108,21 +108,18 @@ def _against_best(tests: Sequence[_Test]) -> tuple[dict[ScoreId, str], frozenset
 
 def _row(test: _Test) -> tuple[str, ...]:
     difference, score = test.difference, spec(test.difference.key)
-    low, high = (_signed(difference, end) for end in difference.difference_ci95)
+    numbers = (difference.difference, *difference.difference_ci95)
+    gap, low, high = (f"{'+' if value >= 0 else ''}{score.shown(value)}" for value in numbers)
     flips = (len(difference.only_first), len(difference.only_second))
     return (
         difference.score,
         f"{test.first} \N{MINUS SIGN} {test.second}",
         score.shown(difference.first),
         score.shown(difference.second),
-        _signed(difference, difference.difference),
+        gap,
         f"{low.removesuffix(' %')} to {high}" if all(map(math.isfinite, difference.difference_ci95)) else "",
         shown_p(difference.p_value),
         shown_p(difference.p_holm),
         f"{flips[0]:,} / {flips[1]:,}" if any(flips) else "",
         f"{difference.n:,}",
     )
-
-
-def _signed(difference: Difference, value: float) -> str:
-    return f"{'+' if value >= 0 else ''}{spec(difference.key).shown(value)}"

@@ -67,6 +67,7 @@ def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
     drawn = {}
     with _style():
         figure = {"dots": _dots, "radar": _radar, "lines": _lines}[chart.kind](chart)
+        figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
         for suffix in _FORMATS if files else ["svg"]:
             content = io.BytesIO()
             figure.savefig(content, format=suffix, **_FORMATS[suffix])
@@ -159,7 +160,7 @@ def _dots(chart: Chart) -> "Figure":
     axes.set_xlabel(_wrapped(chart.unit, 2 * _LABEL_LENGTH))
     axes.grid(axis="x")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    return _with_legend(figure)
+    return figure
 
 
 def _radar(chart: Chart) -> "Figure":
@@ -184,7 +185,7 @@ def _radar(chart: Chart) -> "Figure":
     for text, angle in zip(axes.get_xticklabels(), angles, strict=True):
         aside = math.sin(angle)
         text.set_horizontalalignment("center" if abs(aside) < 0.1 else "left" if aside > 0 else "right")
-    return _with_legend(figure)
+    return figure
 
 
 def _lines(chart: Chart) -> "Figure":
@@ -201,7 +202,7 @@ def _lines(chart: Chart) -> "Figure":
     axes.set_ylabel(chart.unit)
     axes.grid(axis="y")
     axes.spines[["top", "right"]].set_visible(False)
-    return _with_legend(figure)
+    return figure
 
 
 def _series(row: Row) -> tuple[list[float], str]:
@@ -224,11 +225,6 @@ def _line(number: int) -> dict[str, Any]:
     kind = number % len(_COLOURS)
     style = {"color": _COLOURS[kind], "marker": _MARKERS[kind], "linestyle": _DASHES[kind]}
     return {**style, "markersize": 3, "linewidth": 1.3}
-
-
-def _with_legend(figure: "Figure") -> "Figure":
-    figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
-    return figure
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:

@@ -82,9 +82,8 @@ def _filled(layout: PublishedTable, task: ReportedTask) -> Table | None:
             guesses = tuple(chance_cell(column, result.scores or {}) for column in columns)
             rows.insert(0, Row((CHANCE,), guesses, is_model=False))
     is_paper_s = bool(layout.rows) and layout.tasks[0] == key.task
-    is_part = any(
-        is_mini_data(r.settings) or r.settings.get("limit") or r.settings.get("sample") for r in results.values()
-    )
+    settings = [result.settings for result in results.values()]
+    is_part = any(is_mini_data(of_run) or of_run.get("limit") or of_run.get("sample") for of_run in settings)
     is_comparable = is_paper_s and layout.split == key.split and not is_part
     table = render(layout, columns, rows, is_comparable=is_comparable, has_published=is_paper_s)
     other = "" if layout.split == key.split else f" (split: {layout.split}; the runs use {key.split})"

@@ -66,15 +66,8 @@ def _definition(task: Task) -> dict[str, Any]:
             definition["contents of the data file"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]
     else:
         definition["data"] = Path(path).name if Path(path).exists() else path
-    return {
-        **definition,
-        "split": data.split,
-        "config": data.config,
-        "columns": dict(data.columns),
-        "groups": list(task.groups),
-        "cluster": task.cluster,
-        "headline": task.headline,
-    }
+    definition |= {"split": data.split, "config": data.config, "columns": dict(data.columns)}
+    return {**definition, "groups": list(task.groups), "cluster": task.cluster, "headline": task.headline}
 
 
 def _board(file: Path, task: Task) -> Board:
