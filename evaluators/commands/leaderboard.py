@@ -48,9 +48,8 @@ def build(
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
     from eyechart.evaluators.runs.plan import parse_data_dirs
-    from eyechart.hub_cards.leaderboard.boards import BOARDS
+    from eyechart.hub_cards.leaderboard.boards import BOARDS, own_boards
     from eyechart.hub_cards.leaderboard.build import build as build_space
-    from eyechart.hub_cards.leaderboard.own_boards import own_boards
 
     user_boards = own_boards(tasks or [])
     folders = parse_data_dirs(data_dir or [], list(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards))))
