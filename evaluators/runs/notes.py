@@ -28,12 +28,12 @@ def extent(results: Sequence[TaskResult]) -> str:
     counts = [asked_items(result) if result.scores is None else scored_items(result.scores) for result in results]
     count = sum(filter(None, counts))
     official = [official_items(result) for result in results]
-    sampled = " (random sample)" if any(SAMPLE in one for one in settings) else ""
+    sampled = " (random sample)" if any(SAMPLE in setting for setting in settings) else ""
     if all(official):
         totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
         return in_official_terms(count, totals) + sampled
-    rows = sum(one["data"].get("rows") or 0 for one in settings)
-    is_part = sampled or any(one.get("limit") is not None for one in settings)
+    rows = sum(setting["data"].get("rows") or 0 for setting in settings)
+    is_part = sampled or any(setting.get("limit") is not None for setting in settings)
     return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
 
 

@@ -51,7 +51,8 @@ def _headlines(results: Sequence[TaskResult]) -> list[tuple[str, TaskResult]]:
     averaged = {result.task for result in results if result.dataset == AVERAGE}
     shown = [result for result in results if result.dataset == AVERAGE or result.task not in averaged]
     several = {task for task in tasks if tasks.count(task) > 1} - averaged
-    return [(f"{one.task} on {one.dataset}" if one.task in several else one.task, one) for one in shown]
+    names = [f"{each.task} on {each.dataset}" if each.task in several else each.task for each in shown]
+    return list(zip(names, shown, strict=True))
 
 
 def _cells(result: TaskResult) -> tuple[str, ...]:

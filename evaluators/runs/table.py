@@ -66,13 +66,13 @@ def note_lines(results: Sequence[TaskResult]) -> list[str]:
 def interval_lines(results: Sequence[TaskResult]) -> list[str]:
     """How the interval of each number in the table was computed, or why it has no interval."""
     scored = [result for result in results if result.scores is not None]
-    whole = [
+    overall = [
         (result.task, scores)
         for result in scored
         for scores in (result.scores or {}, result.diagnostics.get("repeats", {}).get("choices", {}), _gain(result))
     ]
     groups = [(result.task, {**_asked_for(result), **_groups(result)}) for result in scored]
-    notes = [*interval_notes(whole, groups), plain_interval_note(whole, groups)]
+    notes = [*interval_notes(overall, groups), plain_interval_note(overall, groups)]
     if repeated := [result.task for result in results if "repeats" in result.diagnostics]:
         notes.append(note("interval_of_spread", tasks=repeated))
     if averaged := [result.task for result in results if result.diagnostics.get("averages")]:

@@ -27,10 +27,8 @@ GIVEN = ("q_bench/perception", "--mini", "--seed", 3, "--set", "shuffle_seed=7",
 
 def test_a_run_can_be_repeated(tmp_path):
     sampled = ("--temperature", 0.7, "--model-arg", "sampling_seed=5", "--model-arg", "top_p=0.9")
-    done = invoke("run", *GIVEN, *sampled, "--sample", 8, "--no-store", "--out", tmp_path / "first")
-    assert done.exit_code == 0, done.output
-    done = invoke("run", "--like", tmp_path / "first", "--no-store", "--out", tmp_path / "again")
-    assert done.exit_code == 0, done.output
+    invoke("run", *GIVEN, *sampled, "--sample", 8, "--no-store", "--out", tmp_path / "first", code=0)
+    invoke("run", "--like", tmp_path / "first", "--no-store", "--out", tmp_path / "again", code=0)
     first, again = (read_results(tmp_path / name) for name in ("first", "again"))
     assert again.request == first.request
     (one,), (other,) = first.tasks, again.tasks
@@ -38,10 +36,9 @@ def test_a_run_can_be_repeated(tmp_path):
 
 
 def test_options_that_are_given_replace_those_of_the_run(tmp_path):
-    assert invoke("run", *GIVEN, "--limit", 4, "--name", "first", "--out", tmp_path / "first").exit_code == 0
+    invoke("run", *GIVEN, "--limit", 4, "--name", "first", "--out", tmp_path / "first", code=0)
     changed = ("q_bench/perception_pairs", "--set", "shuffle_seed=8", "--sample", 6, "--model", "eyechart/tiny-vlm")
-    done = invoke("run", *changed, "--like", tmp_path / "first", "--out", tmp_path / "other")
-    assert done.exit_code == 0, done.output
+    invoke("run", *changed, "--like", tmp_path / "first", "--out", tmp_path / "other", code=0)
     (task,) = read_results(tmp_path / "other").tasks
     assert (task.task, task.model, task.settings["limit"]) == ("q_bench/perception_pairs", "eyechart/tiny-vlm", None)
     assert (task.settings["shuffle_seed"], task.settings["sample"]["n"]) == (8, 6)
@@ -50,12 +47,12 @@ def test_options_that_are_given_replace_those_of_the_run(tmp_path):
 
 
 def test_results_that_no_run_wrote_cannot_be_repeated(tmp_path):
-    assert invoke("run", "--like", tmp_path).exit_code == 1
-    assert invoke("run", *GIVEN, "--limit", 2, "--out", tmp_path).exit_code == 0
+    invoke("run", "--like", tmp_path, code=1)
+    invoke("run", *GIVEN, "--limit", 2, "--out", tmp_path, code=0)
     written = json.loads((tmp_path / "results.json").read_text())
     (tmp_path / "results.json").write_text(json.dumps({**written, "request": None}))
-    done = invoke("run", "--like", tmp_path)
-    assert done.exit_code == 2 and f"--like {tmp_path}" in done.output
+    done = invoke("run", "--like", tmp_path, code=2)
+    assert f"--like {tmp_path}" in done.output
 
 
 def test_values_are_json_and_else_text():

@@ -83,7 +83,7 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
     script.say(always("Score: 1"))
     judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
     arguments = ("q_bench/description", "two_afc/coarse", "--limit", 3, "--out", tmp_path / "run")
-    assert invoke("run", *arguments, *judge).exit_code == 0
+    invoke("run", *arguments, *judge, code=0)
     judged, unjudged = read_results(tmp_path / "run").tasks
     assert judged.settings["judge"]["name"] == "judge" and "judge" not in unjudged.settings
 
@@ -106,16 +106,17 @@ def test_tasks_without_a_judge_say_nothing_of_one(script, http, tmp_path):
     ],
 )
 def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_path, tasks, options, problem):
-    done = invoke("run", *tasks, *options, "--out", tmp_path / "run")
-    assert done.exit_code == 2
+    done = invoke("run", *tasks, *options, "--out", tmp_path / "run", code=2)
     assert problem in done.output
     assert not (tmp_path / "run").exists()
 
 
 def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path):
     given = ("--mini", "--out", tmp_path / "run")
-    done = invoke("run", "q_bench/description", *given, "--judge", "judge", *args("base_url=http://127.0.0.1:9/v1"))
-    assert done.exit_code == 1 and not (tmp_path / "run").exists()
+    done = invoke(
+        "run", "q_bench/description", *given, "--judge", "judge", *args("base_url=http://127.0.0.1:9/v1"), code=1
+    )
+    assert not (tmp_path / "run").exists()
     assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
 
 
@@ -132,6 +133,5 @@ def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path)
     ],
 )
 def test_wrong_usage_of_judges(tmp_path, arguments, problem):
-    done = invoke("run", "q_bench/description", *arguments, "--out", tmp_path / "run")
-    assert done.exit_code == 2
+    done = invoke("run", "q_bench/description", *arguments, "--out", tmp_path / "run", code=2)
     assert problem in done.output

@@ -1,24 +1,22 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.evaluators.cli import app
 from eyechart.hub_cards.recomputing import NO_PREDICTIONS
+from tests.evaluators.command_line import invoke
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PERCEPTION = board_named("q_bench/perception")
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["leaderboard", *(str(argument) for argument in arguments)])
+def build(*arguments, code=0):
+    return invoke("leaderboard", "build", *arguments, code=code)
 
 
 def test_build_accepts_and_says_where_the_space_is(tmp_path):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
-    assert done.exit_code == 0, done.output
+    done = build(tmp_path / "in", "--out", tmp_path / "space")
     assert "1 accepted, 0 replaced, 0 rejected" in done.output and f"--directory {tmp_path / 'space'}" in done.output
     assert json.loads((tmp_path / "space_outcome.json").read_text()) == {
         "rejected": [],
@@ -32,11 +30,10 @@ def test_build_accepts_and_says_where_the_space_is(tmp_path):
 
 def test_build_takes_an_empty_folder_and_refuses_one_that_does_not_exist(tmp_path):
     (tmp_path / "in").mkdir()
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
-    assert done.exit_code == 0, done.output
+    done = build(tmp_path / "in", "--out", tmp_path / "space")
     assert f"no entries in {tmp_path / 'in'} yet" in done.output and "0 accepted" in done.output
-    done = invoke("build", tmp_path / "im", "--out", tmp_path / "other")
-    assert done.exit_code == 1 and "not a folder" in done.output
+    done = build(tmp_path / "im", "--out", tmp_path / "other", code=1)
+    assert "not a folder" in done.output
     assert not (tmp_path / "other").exists()
 
 
@@ -44,8 +41,7 @@ def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     hand_in(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])
     hand_in(tmp_path / "in", "bad", [result_on(PERCEPTION, "\x1b[31mred") | {"split": "test"}])
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json")
-    assert done.exit_code == 1
+    done = build(tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json", code=1)
     assert "rejected bad, q_bench/perception on llvisionqa:" in done.output
     assert "split is 'test'; this board requires 'dev'" in done.output
     assert "replaced a, q_bench/perception, org/a: by b" in done.output
@@ -69,44 +65,35 @@ def test_an_entry_on_the_authors_pairs_is_recomputed_and_compared_with_them(tmp_
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     entry = tmp_path / "in" / "run"
     made = ["score", "two_afc/fine_levels", "--predictions", tmp_path / "answers.jsonl", "--data-dir", data]
-    done = CliRunner().invoke(app, [*map(str, made), "--out", str(entry), "--model", "org/a"])
-    assert done.exit_code == 0, done.output
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
-    assert done.exit_code == 0 and "1 accepted, 0 replaced, 0 rejected" in done.output, done.output
+    invoke(*made, "--out", entry, "--model", "org/a", code=0)
+    done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
+    assert "1 accepted, 0 replaced, 0 rejected" in done.output, done.output
     (row,) = json.loads((tmp_path / "space/results/boards/two_afc-fine_levels.json").read_text())["rows"]
     assert row["values"][0][0] == 1.0 and row["precomputed"] and row["release"] and "unchecked" not in row
     results = json.loads((entry / "results.json").read_text())
     results["tasks"][0]["scores"]["accuracy_all"] = 0.5
     (entry / "results.json").write_text(json.dumps(results))
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
-    assert done.exit_code == 1 and "scores.accuracy_all is 0.5; its predictions give 1.0" in done.output
+    done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data, code=1)
+    assert "scores.accuracy_all is 0.5; its predictions give 1.0" in done.output
 
 
 def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
-    run = CliRunner().invoke(app, ["run", "q_bench/perception", "--limit", "4", "--out", str(tmp_path / "in" / "run")])
-    assert run.exit_code == 0, run.output
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space")
-    assert done.exit_code == 1
+    invoke("run", "q_bench/perception", "--limit", 4, "--out", tmp_path / "in" / "run", code=0)
+    done = build(tmp_path / "in", "--out", tmp_path / "space", code=1)
     for reason in ("synthetic demo data", "run used --limit 4; ", "scored on 4 items (scores.n); "):
         assert reason in done.output
     assert "settings.prompt_id" not in done.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "reason"),
-    [(("build", "nowhere"), 1, "not a folder"), (("build", ".", "--data-dir", "spaqq=x"), 2, "did you mean 'spaq'")],
-)
-def test_wrong_usage(arguments, code, reason):
-    done = invoke(*arguments)
-    assert done.exit_code == code
-    assert reason in done.output
+def test_wrong_usage():
+    assert "not a folder" in build("nowhere", code=1).output
+    assert "did you mean 'spaq'" in build(".", "--data-dir", "spaqq=x", code=2).output
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "file").write_text("x")
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "file" / "space")
-    assert done.exit_code == 2
+    done = build(tmp_path / "in", "--out", tmp_path / "file" / "space", code=2)
     assert f"the Space in '{tmp_path / 'file' / 'space'}' cannot be written" in done.output
 
 
@@ -115,7 +102,6 @@ def test_an_outcome_that_cannot_be_written_is_one_line(tmp_path, place):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
-    done = invoke("build", tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / place)
-    assert done.exit_code == 2
+    done = build(tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / place, code=2)
     assert done.stderr.startswith(f"eyechart: outcome='{tmp_path / place}' cannot be written: ")
     assert done.stderr.count("\n") == 1

@@ -36,8 +36,7 @@ def test_they_run_one_after_the_other_each_in_its_folder_and_are_compared(checkp
     monkeypatch.setattr(loading, "load_pipeline", counting)
     first, _, other = checkpoints
     given = (*models(first, other), "--mini", "--limit", 8, "--out", tmp_path / "out")
-    done = invoke("run", "q_bench/perception", *given)
-    assert done.exit_code == 0, done.output
+    done = invoke("run", "q_bench/perception", *given, code=0)
     assert loaded[0] == loaded[1], "the first model is released before the second is loaded"
     for folder, model in ((tmp_path / "out/last", first), (tmp_path / "out/other", other)):
         assert [task.model for task in read_results(folder).tasks] == [str(model)]
@@ -56,18 +55,16 @@ def test_the_second_runs_if_a_task_of_the_first_fails(http, tmp_path, monkeypatc
     http.expect_request(PATH, method="POST").respond_with_handler(reply)
     http.expect_request("/v1/models").respond_with_json({"data": [{"id": name} for name in "abc"]})
     server = ("--mini", "--limit", 4, "--base-url", http.url_for("/v1"), "--no-store", "--out", tmp_path / "out")
-    done = invoke("run", "q_bench/perception", *models("a", "b", "c"), *server)
-    assert done.exit_code == 1
+    done = invoke("run", "q_bench/perception", *models("a", "b", "c"), *server, code=1)
     assert [len(read_results(tmp_path / "out" / name).tasks) for name in "abc"] == [0, 1, 1]
     assert "A: b; B: c" in done.stdout
-    done = invoke("run", "q_bench/perception", *models("a", "b"), *server)
-    assert done.exit_code == 1 and "The models cannot be compared: fewer than two models have results" in done.stdout
+    done = invoke("run", "q_bench/perception", *models("a", "b"), *server, code=1)
+    assert "The models cannot be compared: fewer than two models have results" in done.stdout
 
 
 def test_models_of_one_name_get_folders_of_their_own_below_the_default_one(checkpoints, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = invoke("run", "q_bench/perception", *models(*checkpoints[:2]), "--mini", "--limit", 2)
-    assert done.exit_code == 0, done.output
+    invoke("run", "q_bench/perception", *models(*checkpoints[:2]), "--mini", "--limit", 2, code=0)
     (run,) = (tmp_path / "eyechart_runs").iterdir()
     assert sorted(folder.name for folder in run.iterdir()) == ["1_last", "2_last"]
 
@@ -82,5 +79,5 @@ def test_models_of_one_name_get_folders_of_their_own_below_the_default_one(check
     ],
 )
 def test_what_several_models_cannot_have_is_refused(options, message, tmp_path):
-    done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out")
-    assert done.exit_code == 2 and message in done.output and not (tmp_path / "out").exists()
+    done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out", code=2)
+    assert message in done.output and not (tmp_path / "out").exists()

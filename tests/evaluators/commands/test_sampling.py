@@ -19,8 +19,8 @@ from tests.evaluators.command_line import invoke
     ],
 )
 def test_what_has_no_effect_or_cannot_be_is_refused(given, said, tmp_path):
-    done = invoke("run", "q_bench/perception", "--mini", *given, "--out", tmp_path / "out")
-    assert done.exit_code == 2 and said in done.output and not (tmp_path / "out").exists()
+    done = invoke("run", "q_bench/perception", "--mini", *given, "--out", tmp_path / "out", code=2)
+    assert said in done.output and not (tmp_path / "out").exists()
 
 
 def test_repeats_that_would_be_equal_end_before_anything_is_loaded(tmp_path):
@@ -28,24 +28,22 @@ def test_repeats_that_would_be_equal_end_before_anything_is_loaded(tmp_path):
         ("q_bench/perception", ["--repeats", "3"], "--repeats 3 needs a --temperature above 0"),
         ("q_bench/assessment", ["--repeats", "3", "--temperature", "1"], "not allowed for q_bench/assessment: it asks"),
     ):
-        done = invoke("run", task, "--model", tmp_path / "nowhere", "--mini", *options)
-        assert done.exit_code == 2 and said in " ".join(done.output.replace("│", " ").split())
-    assert invoke("score", "q_bench/perception", "--predictions", "x", "--repeats", "2").exit_code == 2
+        done = invoke("run", task, "--model", tmp_path / "nowhere", "--mini", *options, code=2)
+        assert said in " ".join(done.output.replace("│", " ").split())
+    invoke("score", "q_bench/perception", "--predictions", "x", "--repeats", "2", code=2)
 
 
 def test_the_bundled_model_is_repeated_resumed_and_scored_again(tmp_path, monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     asked = ("run", "q_bench/perception", "--mini", "--limit", "12", "--temperature", "2")
     asked = (*asked, "--model-arg", "sampling_seed=1", "--model-arg", "top_p=0.9")
-    done = invoke(*asked, "--repeats", "2", "--out", tmp_path / "two")
-    assert done.exit_code == 0, done.output
+    done = invoke(*asked, "--repeats", "2", "--out", tmp_path / "two", code=0)
     (result,) = read_results(tmp_path / "two").tasks
     assert result.settings["model"]["sampling"] == {"temperature": 2.0, "top_p": 0.9, "seed": 1}
     assert (result.settings["repeats"], result.diagnostics["repeats"]["count"]) == (2, 2)
     assert result.timings["answers_from_store"] == 0
     assert "mean ± SD of 2 repeats" in " ".join(done.output.split()) and "pass@K" in done.output
-    done = invoke(*asked, "--repeats", "3", "--out", tmp_path / "three")
-    assert done.exit_code == 0, done.output
+    invoke(*asked, "--repeats", "3", "--out", tmp_path / "three", code=0)
     (more,) = read_results(tmp_path / "three").tasks
     assert more.timings["answers_from_store"] == 24 and more.scores == result.scores
     (run,) = read_runs([tmp_path / "three"])

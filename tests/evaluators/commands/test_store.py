@@ -26,8 +26,7 @@ def test_info_says_where_it_is_what_it_holds_and_that_it_is_whole():
     done = invoke("store", "info")
     assert (done.exit_code, "0 answers" in done.output) == (0, True)
     fill()
-    done = invoke("store", "info")
-    assert done.exit_code == 0
+    done = invoke("store", "info", code=0)
     assert f"{responses.default_path()}: 301 answers, " in done.output and "undamaged" in done.output
     (line,) = (line for line in done.output.splitlines() if "a/b" in line)
     assert "300" in line and "0.3 MB" in line and time.strftime("%Y-") in line
@@ -45,8 +44,7 @@ def test_info_says_where_it_is_what_it_holds_and_that_it_is_whole():
 )
 def test_prune_says_what_it_removed(options, removed, left):
     fill()
-    done = invoke("store", "prune", *options)
-    assert done.exit_code == 0, done.output
+    done = invoke("store", "prune", *options, code=0)
     lines = done.output.splitlines()
     assert lines[:-1] == removed[:-1] and lines[-1].startswith(f"{removed[-1]}; the store now takes")
     with ResponseStore.open() as store:
@@ -64,8 +62,7 @@ def test_prune_says_what_it_removed(options, removed, left):
 )
 def test_prune_removes_nothing_that_is_not_named(options, message):
     fill()
-    done = invoke("store", "prune", *options)
-    assert done.exit_code == 2
+    done = invoke("store", "prune", *options, code=2)
     assert message in done.output
     with ResponseStore.open() as store:
         assert sum(model.answers for model in store.models()) == 301
@@ -75,11 +72,11 @@ def test_a_damaged_store_stops_a_run_before_it_begins_and_can_be_cleared(tmp_pat
     fill()
     path = responses.default_path()
     path.write_bytes(path.read_bytes()[:8192] + bytes(50_000))
-    done = invoke("store", "info")
-    assert done.exit_code == 1 and "eyechart store prune --all" in done.output
-    done = invoke("store", "prune", "--model", "c")
-    assert done.exit_code == 1 and "eyechart store prune --all" in done.output
-    assert invoke("store", "prune", "--all").exit_code == 0
+    done = invoke("store", "info", code=1)
+    assert "eyechart store prune --all" in done.output
+    done = invoke("store", "prune", "--model", "c", code=1)
+    assert "eyechart store prune --all" in done.output
+    invoke("store", "prune", "--all", code=0)
     assert "0 answers" in invoke("store", "info").output
 
 
@@ -89,12 +86,10 @@ def test_a_store_that_cannot_be_used_stops_a_run_before_the_model_is_loaded(tmp_
     other.execute("PRAGMA user_version = 99")
     other.close()
     options = ["run", "q_bench/perception", "--limit", "4", "--out", tmp_path / "out"]
-    done = invoke(*options, "--model", tmp_path / "nowhere")
-    assert done.exit_code == 1
+    done = invoke(*options, "--model", tmp_path / "nowhere", code=1)
     assert "newer eyechart" in done.output and "--no-store" in done.output and "nowhere" not in done.output
     assert not (tmp_path / "out").exists()
-    done = invoke(*options, "--no-store")
-    assert done.exit_code == 0, done.output
+    invoke(*options, "--no-store", code=0)
 
 
 def stored_answers():
@@ -104,8 +99,7 @@ def stored_answers():
 
 def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_path):
     def run(name, *options):
-        done = invoke("run", "q_bench/perception", "aes_bench/assessment", "--out", tmp_path / name, *options)
-        assert done.exit_code == 0, done.output
+        invoke("run", "q_bench/perception", "aes_bench/assessment", "--out", tmp_path / name, *options, code=0)
         tasks = read_results(tmp_path / name).tasks
         table = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").to_pylist()
         stored = [task.timings["answers_from_store"] for task in tasks]
@@ -124,7 +118,7 @@ def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_pa
 @pytest.mark.slow
 def test_a_killed_command_given_again_gives_the_result_of_one_that_was_not(tmp_path):
     def run(name, *options):
-        assert invoke("run", "q_bench/perception", "--limit", "90", "--out", tmp_path / name, *options).exit_code == 0
+        invoke("run", "q_bench/perception", "--limit", "90", "--out", tmp_path / name, *options, code=0)
         (task,) = read_results(tmp_path / name).tasks
         texts = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").column("text").to_pylist()
         return task, texts
@@ -149,15 +143,14 @@ def test_a_run_on_a_disk_that_becomes_full_can_be_finished_later(disk, tmp_path,
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
     (disk / "others").write_bytes(bytes(free - 200_000))
     options = ["run", "q_bench/perception", "--data-dir", data, "--limit", "60", "--out", tmp_path / "out"]
-    done = invoke(*options)
-    assert done.exit_code == 1
+    done = invoke(*options, code=1)
     message = "".join(done.output.split("\n"))
     assert "Stored answers are kept" in message and "--no-store" in message
     assert "store" in read_results(tmp_path / "out").failed[0].error
     stored = stored_answers()
     assert 0 < stored < 60
     (disk / "others").unlink()
-    assert invoke(*options).exit_code == 0
+    invoke(*options, code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], task.timings["answers_from_store"]) == (60, stored)
 
@@ -165,5 +158,5 @@ def test_a_run_on_a_disk_that_becomes_full_can_be_finished_later(disk, tmp_path,
 def test_scoring_answers_made_elsewhere_uses_no_store(tmp_path):
     (tmp_path / "answers.jsonl").write_text('{"id": "x", "text": "A"}\n')
     options = ["--predictions", tmp_path / "answers.jsonl", "--out", tmp_path / "out", "--limit", "2"]
-    assert invoke("score", "q_bench/perception", "--mini", *options).exit_code == 1
+    invoke("score", "q_bench/perception", "--mini", *options, code=1)
     assert not responses.default_path().exists()

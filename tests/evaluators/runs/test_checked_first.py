@@ -79,8 +79,8 @@ def test_a_prompt_with_a_column_that_the_data_lack_is_refused(refused, own):
 
 
 def test_the_damaged_model_is_noticed_if_all_else_is_right(own, damaged, tmp_path):
-    done = invoke("run", own, "--model", damaged, "--out", tmp_path / "out")
-    assert done.exit_code == 1 and f"model '{damaged}' cannot be loaded" in done.output
+    done = invoke("run", own, "--model", damaged, "--out", tmp_path / "out", code=1)
+    assert f"model '{damaged}' cannot be loaded" in done.output
     assert not (tmp_path / "out").exists(), "no empty folder looks like a run"
 
 
@@ -88,15 +88,15 @@ def test_a_device_that_is_not_there_is_one_line(tmp_path):
     import torch
 
     device = f"cuda:{torch.cuda.device_count()}"
-    done = invoke("run", "q_bench/perception", "--limit", 1, "--device", device, "--out", tmp_path / "out")
-    assert done.exit_code == 2 and done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
+    done = invoke("run", "q_bench/perception", "--limit", 1, "--device", device, "--out", tmp_path / "out", code=2)
+    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
     assert f"device '{device}' is not available on this machine" in done.stderr and "available: cpu" in done.stderr
 
 
 def test_of_several_models_all_are_looked_for_before_the_first_is_loaded(tmp_path):
     models = ("--model", "eyechart/tiny-vlm", "--model", tmp_path / "no_model")
-    done = invoke("run", "q_bench/perception", "--mini", "--limit", 1, *models, "--out", tmp_path / "out")
-    assert done.exit_code == 1 and done.output == f"eyechart: model folder '{tmp_path / 'no_model'}' does not exist.\n"
+    done = invoke("run", "q_bench/perception", "--mini", "--limit", 1, *models, "--out", tmp_path / "out", code=1)
+    assert done.output == f"eyechart: model folder '{tmp_path / 'no_model'}' does not exist.\n"
 
 
 def served(http, *names):
@@ -109,8 +109,8 @@ def test_a_model_that_a_server_does_not_have_is_answered_with_what_it_serves(htt
     # vLLM's answer, https://github.com/vllm-project/vllm/issues/13275
     message = "The model `qwen` does not exist."
     http.expect_request(PATH, method="POST").respond_with_handler(lambda request: refusal(404, message))
-    done = invoke("run", *served(http, "qwen-vl", "llava"), "--model", "qwen", "--out", tmp_path / "out")
-    assert done.exit_code == 2 and not (tmp_path / "out").exists()
+    done = invoke("run", *served(http, "qwen-vl", "llava"), "--model", "qwen", "--out", tmp_path / "out", code=2)
+    assert not (tmp_path / "out").exists()
     url = http.url_for("/v1")
     assert done.output == (
         f"eyechart: unknown model 'qwen' on {url}, which serves 2; did you mean 'qwen-vl'? Available: qwen-vl, llava\n"
@@ -124,8 +124,7 @@ def test_a_model_that_a_server_does_not_have_is_answered_with_what_it_serves(htt
 def test_a_model_runs_that_a_server_lists_or_takes_without_listing_it(http, tmp_path, listed, probes):
     http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
     before = len(http.log)
-    done = invoke("run", *served(http, listed), "--model", "llava", "--no-store", "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    invoke("run", *served(http, listed), "--model", "llava", "--no-store", "--out", tmp_path / "out", code=0)
     assert [request.path for request, _ in http.log[before:]] == ["/v1/models", *[PATH] * (1 + probes)]
 
 
@@ -145,10 +144,10 @@ def test_a_missing_key_is_one_line(http, tmp_path):
 def test_a_server_that_is_not_there_is_an_error_unless_answers_are_stored(http, tmp_path):
     http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
     options = [*served(http, "llava"), "--model", "llava"]
-    assert invoke("run", *options, "--out", tmp_path / "first").exit_code == 0
+    invoke("run", *options, "--out", tmp_path / "first", code=0)
     options[options.index("--base-url") + 1] = "http://127.0.0.1:9/v1"
-    done = invoke("run", *options, "--no-store", "--out", tmp_path / "out")
-    assert done.exit_code == 1 and "cannot reach a server at http://127.0.0.1:9/v1" in done.output
+    done = invoke("run", *options, "--no-store", "--out", tmp_path / "out", code=1)
+    assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
     assert not (tmp_path / "out").exists()
     done = invoke("run", *options, "--out", tmp_path / "out")
     assert "warning: cannot reach a server at http://127.0.0.1:9/v1" in done.output
@@ -159,8 +158,8 @@ def test_a_full_disk_is_noticed_first(disk, tmp_path):
     with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while filler.write(bytes(4096)):
             pass
-    done = invoke("run", "q_bench/perception", "--limit", 1, "--out", disk / "out")
-    assert done.exit_code == 1 and "the results folder" in done.output and "free disk space" in done.output
+    done = invoke("run", "q_bench/perception", "--limit", 1, "--out", disk / "out", code=1)
+    assert "the results folder" in done.output and "free disk space" in done.output
     assert "loading" not in done.output
 
 
@@ -175,6 +174,6 @@ def test_an_address_that_needs_v1_is_corrected(http, tmp_path):
     for path in ("/models", "/chat/completions"):
         http.expect_request(path).respond_with_data("Not Found", status=404)
     options = ("q_bench/perception", "--mini", "--model", "llava", "--out", tmp_path / "out")
-    done = invoke("run", *options, "--base-url", http.url_for(""))
-    assert done.exit_code == 1 and f"try --base-url {http.url_for('/v1')}" in done.output
+    done = invoke("run", *options, "--base-url", http.url_for(""), code=1)
+    assert f"try --base-url {http.url_for('/v1')}" in done.output
     assert done.output.count("\n") == 1 and not (tmp_path / "out").exists()

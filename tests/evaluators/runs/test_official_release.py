@@ -6,14 +6,13 @@ import tarfile
 from io import BytesIO
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.errors import MiniDataWarning, MissingFileError
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.command_line import invoke
 
 ROWS = 5
 
@@ -44,10 +43,8 @@ def score(tmp_path, split="dev"):
     answers = tmp_path / "answers.jsonl"
     ids = [f"{split}-mini_{split}_{number:04d}.png" for number in range(ROWS)]
     answers.write_text("".join(json.dumps({"id": one, "text": "A"}) + "\n" for one in ids))
-    command = ["score", "q_bench/perception", "--split", split, "--predictions", answers, "--out", tmp_path / "out"]
-    done = CliRunner().invoke(app, [str(argument) for argument in command])
-    assert done.exit_code == 0, done.output
-    return done.output
+    command = ("score", "q_bench/perception", "--split", split, "--predictions", answers, "--out", tmp_path / "out")
+    return invoke(*command, code=0).output
 
 
 def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, tmp_path):
@@ -66,8 +63,7 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
 
 def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
     assert "llvisionqa (test), 5 of 1,495 official items" in score(tmp_path, "test")
-    done = CliRunner().invoke(app, ["submit", str(tmp_path / "out"), "--out", str(tmp_path / "files")])
-    assert done.exit_code == 0, done.output
+    done = invoke("submit", tmp_path / "out", "--out", tmp_path / "files", code=0)
     assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output
 
 
@@ -123,8 +119,7 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
     if what == "folder":
         folder = shutil.copytree(folder, tmp_path / "release")
     given = {"official": [], "mini": ["--mini"], "folder": ["--data-dir", str(folder)]}[what]
-    done = CliRunner().invoke(app, ["export", "llvisionqa", *given, "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    done = invoke("export", "llvisionqa", *given, "--out", out, code=0)
     shown, told, rows = {
         "official": (
             "the official release",
@@ -140,9 +135,6 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
 
 
 def test_an_export_of_what_is_got_by_hand_says_what_to_get(tmp_path):
-    done = CliRunner().invoke(app, ["export", "spaq", "--out", str(tmp_path / "out")])
-    assert (
-        done.exit_code == 1
-        and "dataset 'spaq' needs data_dir: it cannot be downloaded automatically\nTo get SPAQ:\n  1. " in done.output
-    )
+    done = invoke("export", "spaq", "--out", tmp_path / "out", code=1)
+    assert "dataset 'spaq' needs data_dir: it cannot be downloaded automatically\nTo get SPAQ:\n  1. " in done.output
     assert not (tmp_path / "out").exists()
