@@ -112,8 +112,8 @@ class _Run:
         per_batch = max(1, self._batch_size // max((count for *_, count in children), default=1))
         for batch in _batches(children, per_batch):
             rows, prefixes, _ = zip(*batch, strict=True)
-            own_tokens = [self._chunk(node.first, node.start, node.end) for node in prefixes]
-            yield from self.continue_from(prefixes, self._extend(kv_cache, rows, own_tokens, keep=1)[0])
+            prefix_chunks = [self._chunk(node.first, node.start, node.end) for node in prefixes]
+            yield from self.continue_from(prefixes, self._extend(kv_cache, rows, prefix_chunks, keep=1)[0])
 
     def _finish(
         self, kv_cache: KVCache | None, rows: Sequence[int], chunks: Sequence[Chunk], indices: Sequence[int]

@@ -65,23 +65,17 @@ def test_what_is_shared(prompts, expected):
     assert shared_prefixes(prompts) == expected
 
 
-def test_continuations_of_a_prompt_share_it_without_an_image_too():
-    first = Request("1", (), (), continuations=("x", "y"))
-    second = Request("2", (), (), continuations=("x", "y"))
+def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
+    first, second = (Request(name, (), (), continuations=("x", "y")) for name in "12")
     prompts = [prompt(LONG, [last], request=request, scored=1) for request in (first, second) for last in (1, 2)]
     assert shared_prefixes(prompts) == root([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
-
-
-def test_questions_about_an_image_share_it_and_each_questions_continuations_share_the_question():
-    asked = [Request(str(number), (), (), continuations=("x", "y")) for number in range(2)]
     prompts = [
-        prompt("a", [number, *LONG], [last], request=request, scored=1)
-        for number, request in enumerate(asked)
+        prompt("a", [int(request.id), *LONG], [last], request=request, scored=1)
+        for request in (first, second)
         for last in (1, 2)
     ]
-    (image,) = shared_prefixes(prompts).children
-    assert (image.start, image.end, image.leaves) == (0, SIZE, [])
-    assert [(child.start, child.end, child.leaves) for child in image.children] == [(40, 90, [0, 1]), (40, 90, [2, 3])]
+    questions = [Node(0, SIZE, 90, [0, 1]), Node(2, SIZE, 90, [2, 3])]
+    assert shared_prefixes(prompts) == root([Node(0, 0, SIZE, [], questions)], [])
 
 
 TEXT = st.lists(st.integers(1, 3), max_size=3)
