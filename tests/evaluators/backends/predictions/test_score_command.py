@@ -8,14 +8,7 @@ from typer.testing import CliRunner
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
-from tests.evaluators.backends.predictions.files import (
-    WRITERS,
-    right_letter,
-    vlmevalkit_row,
-    write_jsonl,
-    write_tsv,
-    write_xlsx,
-)
+from tests.evaluators.backends.predictions.files import WRITERS, right_letter, vlmevalkit_row, write_jsonl, write_xlsx
 
 
 def invoke(*arguments):
@@ -63,14 +56,6 @@ def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_
     task = score(path, "--limit", 40)
     assert (task.scores["accuracy"], task.scores["n"], task.scores["extraction"]["unmatched"]) == (0.0, 40, 1.0)
     assert task.left_out == []
-
-
-def test_duplicates_are_refused_before_anything_is_loaded(tmp_path, perception_rows):
-    rows = rows_with(perception_rows, right_letter)
-    path = write_tsv(tmp_path / "a.tsv", [*rows, rows[0] | {"prediction": "nothing"}])
-    done = invoke("score", "q_bench/perception", "--mini", "--predictions", path, "--out", tmp_path / "out")
-    assert done.exit_code != 0
-    assert f"row 182: repeats id '{rows[0]['index']}', pass 'main' of row 2" in done.output
 
 
 def circular_rows(rows):

@@ -30,12 +30,8 @@ def write(request, tmp_path):
     return lambda rows: WRITERS[request.param](tmp_path / f"model_MMBench_DEV_EN{request.param}", rows)
 
 
-def rotations(rows):
-    return [(row, rotation) for row in rows for rotation in range(len(row["options"]))]
-
-
 def test_every_rotation_of_mmbench_is_found_by_its_index(write, ability_rows):
-    passes = rotations(ability_rows)
+    passes = [(row, rotation) for row in ability_rows for rotation in range(len(row["options"]))]
     rows = [vlmevalkit_row(row, int(row["question_id"]), right_letter(row, turn), turn) for row, turn in passes]
     backend = PredictionsFileBackend(write(rows[::-1]))
     responses = list(backend.answer([ask(row, turn) for row, turn in passes]))
