@@ -27,10 +27,7 @@ LOST = "its rounds count as failed; all other requests are sent"
 
 def score(judge, n=4):
     return metrics.load("judge_answer").compute(
-        predictions=[f"dim {i}" for i in range(n)],
-        references=["dark"] * n,
-        questions=["How is it?"] * n,
-        judge=judge,
+        predictions=[f"dim {i}" for i in range(n)], references=["dark"] * n, questions=["How is it?"] * n, judge=judge
     )
 
 
@@ -65,10 +62,7 @@ def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
     assert len(script.bodies) <= 2 * 4, "once refused, a task asks no more than what is under way"
 
 
-@fault(
-    "a judge's server goes down during the run",
-    "received replies are kept; a second run requests the rest",
-)
+@fault("a judge's server goes down during the run", "received replies are kept; a second run requests the rest")
 def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge, store):
     script.say(always(), always(), always(), refusal(401, "gone"))
     asked = judge(store, concurrency=1)

@@ -279,11 +279,7 @@ OF_TEXT = "the item has an error that gives the reason"
         ),
         *rows(
             OF_TEXT,
-            (
-                "a server returns a probability of 0 for a text",
-                prompt_of(*BEFORE, (3, -9999.0)),
-                "a probability of 0",
-            ),
+            ("a server returns a probability of 0 for a text", prompt_of(*BEFORE, (3, -9999.0)), "a probability of 0"),
             ("a log-probability of a text is NaN", prompt_of(*BEFORE, (3, math.nan)), "logprob.: Input should be less"),
             ("a log-probability of a text is positive", prompt_of(*BEFORE, (3, 0.5)), "logprob.: Input should be less"),
         ),

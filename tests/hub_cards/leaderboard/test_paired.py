@@ -192,9 +192,7 @@ def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> N
     assert paired.notes == [[], [], []]
     known = {name: choices(marked, images(of=10), model=name) for name, marked in marks.items()} | {"new": newer["new"]}
     assert np.array_equal(
-        paired.p_values,
-        paired_tests(board_rows(tmp_path / "c", "q_bench/perception", known)).p_values,
-        equal_nan=True,
+        paired.p_values, paired_tests(board_rows(tmp_path / "c", "q_bench/perception", known)).p_values, equal_nan=True
     )
 
 
