@@ -18,7 +18,7 @@ from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import RESULTS_FILE
-from eyechart.metrics.scoring.choices.agreement import X, extractor_agreement
+from eyechart.metrics.scoring.choices.agreement import extractor_agreement
 
 Question = tuple[str, str | None]
 """Id and text, because the same question in another language may have the same id."""
@@ -146,10 +146,11 @@ def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     path = Path(path)
     letters: dict[Key, str] = {}
     for number, row in _rows(path):
-        key, letter = (str(row.get("id") or ""), str(row.get("pass") or MAIN)), str(row.get("letter")).strip()
         if ROW_ERROR in row:
             raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)
-        if letter not in (*ascii_uppercase, X):
+        id, letter = row.get("id"), str(row.get("letter")).strip()
+        key = "" if id is None else str(id), str(row.get("pass") or MAIN)
+        if letter not in set(ascii_uppercase):
             reason = f"'letter' is {row.get('letter')!r}; expected a letter from A to Z (X: the reply names no option)"
             raise BadAnnotationError(reason, path=path, row=number)
         if not key[0] or key in letters:
