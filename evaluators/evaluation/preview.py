@@ -22,14 +22,14 @@ def example_requests(task: Task) -> dict[str, str]:
         DataError: Your own data cannot be read.
     """
     row = first_row(task)
-    found: dict[str, str] = {}
+    shown: dict[str, str] = {}
     for setting, protocol in _ways_to_ask(task):
         requests = protocol.requests(row)
         # The open question comes after the passes.
-        shown = (requests[-1] if setting.startswith("grade_open_answers") else requests[0]).rendered()
-        if shown not in found.values():
-            found[f"{setting} ({protocol.full_prompt_id})"] = shown
-    return found
+        prompt = (requests[-1] if setting.startswith("grade_open_answers") else requests[0]).rendered()
+        if prompt not in shown.values():
+            shown[f"{setting} ({protocol.full_prompt_id})"] = prompt
+    return shown
 
 
 def first_row(task: Task) -> Row:

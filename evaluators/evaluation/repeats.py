@@ -1,8 +1,9 @@
 """Repeats: the same requests asked several times; each repeat is scored on its own, and all are summarized."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.sampling import finite_scores
@@ -55,28 +56,20 @@ def summarize_repeats(
     scores = [result.scores for result in by_repeat if result.scores is not None]
     if len(by_repeat) == 1 or len(scores) < len(by_repeat):
         return {}
-    specs = [spec for spec in specs_in(scores[0]) if spec.in_table]
-    values = {spec.key: [spec.value(one) for one in scores] for spec in specs}
+    values = {spec.key: [spec.value(of) for of in scores] for spec in specs_in(scores[0]) if spec.in_table}
     # A score such as balanced accuracy may exist in only some of the repeats.
     values = {key: numbers for key, numbers in values.items() if None not in numbers}
-    found: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "count": len(by_repeat),
-        "mean": {key: statistics.fmean(numbers) for key, numbers in values.items()},
-        "standard_deviation": {key: _deviation(numbers) for key, numbers in values.items()},
+        "mean": {key: float(np.mean(numbers)) for key, numbers in values.items()},
+        "standard_deviation": {key: float(np.std(numbers, ddof=1)) for key, numbers in values.items()},
     }
     headline = by_repeat[0].headline_spec()
     is_share = headline is not None and headline.unit in (Unit.FRACTION, Unit.PERCENT)
     if isinstance(protocol, Choice) and headline is not None and is_share:
-        found["choices"] = _choices(protocol, by_repeat, headline.of[0])
-        if sample is not None:
-            found["choices"] = finite_scores(found["choices"], sample)
-    return {"repeats": found}
-
-
-def _deviation(numbers: Sequence[float]) -> float:
-    # Not `statistics.stdev`, which refuses nan.
-    mean = statistics.fmean(numbers)
-    return float((sum((number - mean) ** 2 for number in numbers) / (len(numbers) - 1)) ** 0.5)
+        choices = _choices(protocol, by_repeat, headline.of[0])
+        summary["choices"] = choices if sample is None else finite_scores(choices, sample)
+    return {"repeats": summary}
 
 
 def _choices(protocol: Choice, by_repeat: Sequence[TaskResult], column: str) -> dict[str, Any]:

@@ -23,12 +23,12 @@ def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any
         DataError: The items cannot be scored.
     """
     try:
-        found = protocol.score(items)
+        result = protocol.score(items)
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}") from error
     if sample is not None:
-        correct_for_all(found, sample)
-    return found
+        correct_for_all(result, sample)
+    return result
 
 
 def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *, parse: bool = True) -> TaskResult:

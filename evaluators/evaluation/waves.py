@@ -177,10 +177,10 @@ def _split(response: Response) -> Response:
     if response.text is None:
         return response
     text = _whole_characters(response.text)
-    found = split_reasoning(text)
-    parts = (_whole_characters(response.reasoning or ""), found.reasoning)
+    split = split_reasoning(text)
+    parts = (_whole_characters(response.reasoning or ""), split.reasoning)
     reasoning = "\n".join(part for part in parts if part) or None
-    answer = found.answer.strip() if reasoning else text
+    answer = split.answer.strip() if reasoning else text
     ends_in_reasoning = reasoning is not None and not answer and response.finish_reason != CONTENT_FILTER
     return replace(
         response,
