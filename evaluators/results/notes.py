@@ -170,6 +170,7 @@ def _of_tasks(v: _Values, words: str) -> str:
 
 
 WORDS: Mapping[str, str | Callable[[_Values], str]] = {
+    "answers_differ": "reference differs from {models} for {n} item(s): compared by intervals",
     "as_published": _as_published,
     "average_incomplete": "The average includes scores of incomplete evaluations.",
     "average_missing": "No average over the {of} databases: no scores on {missing}.",
@@ -180,13 +181,17 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "chance": _chance,
     "cut_off": _cut_off,
     "difference_interval": _difference_interval,
+    "few_common_items": "only {n} of the items in common with {models}: compared by intervals",
     "few_decide": "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "forced_missing": "{missing} of {asked} refused questions have no second reply and count as incorrect refusals.",
+    "groups_differ": "groups items by image differently than {models}: the larger p-value of both counts",
+    "images_unknown": "which of {n} of the {of} items share an image is unknown; they count as independent",
     "interval": _interval,
     "interval_of_averages": lambda v: _of_tasks(v, "No interval, as averages are over parts that may share images"),
     "interval_of_spread": lambda v: _of_tasks(
         v, "No interval for mean ± SD, which describes how repeats of the same items differ"
     ),
+    "items_differ": "paired test on the {n} of the items in common with {models}",
     "judge_failed": _judge_failed,
     "judge_lost": "Incomplete: the judge {judge} gave no reply in {rounds} rounds, which count as failed; the first "
     "reason: {reason}.",

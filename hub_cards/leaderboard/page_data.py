@@ -117,7 +117,9 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
         scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
         ranks = ranks_of([value for value, *_ in scores], board.main, tests.p_values)
         for row, (score, *_), rank, notes in zip(same, scores, ranks, tests.notes, strict=True):
-            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n, "test_notes": notes}
+            # The tag of a note is its code in words.
+            tags = [(note.code.replace("_", " "), note.text) for note in notes]
+            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n, "test_notes": tags}
             ranked.append((rank, -(score or 0), row.result.model, _without_blanks(shown)))
     return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
 

@@ -20,6 +20,7 @@ from eyechart.evaluators.comparison.differences import share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.evaluators.requests.values import is_number
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.metrics.score_spec import ScoreSpec, Unit
@@ -47,8 +48,8 @@ class PairedTests:
     neither predictions nor an interval."""
     n: int
     """Number of tests."""
-    notes: list[list[tuple[str, str]]]
-    """For each model, how its items differ from those of others: a tag, and a sentence with the consequence."""
+    notes: list[list[Note]]
+    """For each model, how its items differ from those of others, with the consequence."""
 
 
 def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
@@ -60,22 +61,21 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     entries = _entries(rows)
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)
-    models: list[dict[tuple[str, str], list[str]]] = [{} for _ in rows]
+    models: list[dict[tuple[str, int | str], list[str]]] = [{} for _ in rows]
     replicates: dict[Any, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
         pair = _Pair(rows[i].board.main.score, entries[i], entries[j], replicates)
         p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
         undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
-        for note in pair.notes():
-            models[i].setdefault(note, []).append(rows[j].result.model)
-            models[j].setdefault(note, []).append(rows[i].result.model)
+        for code_and_n in pair.notes():
+            models[i].setdefault(code_and_n, []).append(rows[j].result.model)
+            models[j].setdefault(code_and_n, []).append(rows[i].result.model)
     adjusted = np.where(undecided, 1.0, adjusted_pairs(p_values))
-    notes = [[(tag, words.format(_listed(names))) for (tag, words), names in noted.items()] for noted in models]
+    notes = [[note(code, n=n, models=_listed(names)) for (code, n), names in noted.items()] for noted in models]
     for row, listed, parts in zip(rows, notes, entries, strict=True):
         items = [(scores, item) for scores in parts.values() for item in scores.values[row.board.main.score.key]]
         if unclustered := sum(item in scores.clusters and not scores.clusters[item] for scores, item in items):
-            text = f"which of {unclustered:,} of the {len(items):,} items share an image is unknown; they count as"
-            listed.append(("images unknown", f"{text} independent"))
+            listed.append(note("images_unknown", n=unclustered, of=len(items)))
     return PairedTests(adjusted, int(np.sum(~np.isnan(p_values))), notes)
 
 
@@ -140,19 +140,16 @@ class _Pair:
                 return True
         return False
 
-    def notes(self) -> Iterator[tuple[str, str]]:
-        """How the items differ: tags, and sentences in which `{}` stands for the names of the other models."""
+    def notes(self) -> Iterator[tuple[str, int | str]]:
+        """How the items differ: codes of notes, and the share or number of items."""
         if not (self.first and self.second):
             return
-        share = f"{100 * self.share:.2f} % of the items in common with {{}}"
-        if self.share < NEARLY_ALL:
-            yield "few common items", f"only {share}: compared by intervals"
-        elif self.share < 1:
-            yield "items differ", f"paired test on the {share}"
+        if self.share < 1:
+            yield "few_common_items" if self.share < NEARLY_ALL else "items_differ", f"{100 * self.share:.2f} %"
         if changed := sum(len(items.changed) for items in self.shared.values()):
-            yield "answers differ", f"reference differs from {{}} for {changed:,} item(s): compared by intervals"
+            yield "answers_differ", changed
         if self.is_testable and self.is_regrouped:
-            yield "groups differ", "groups items by image differently than {}: the larger p-value of both counts"
+            yield "groups_differ", ""
 
     def p_value(self) -> float:
         """The p-value of the difference, the larger one of both groupings; nan if there are too few items."""

@@ -118,8 +118,8 @@ def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
 
 
 def texts(paired: PairedTests) -> list[list[str]]:
-    """The notes without their tags."""
-    return [[text for _, text in notes] for notes in paired.notes]
+    """The words of the notes."""
+    return [[note.text for note in notes] for notes in paired.notes]
 
 
 def images(of: int = 1) -> list[str]:
@@ -182,9 +182,9 @@ def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
 def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> None:
     marks = {"good": "1" * 90 + "0" * 10, "also": "1" * 70 + "0" * 30}
     older = {name: choices(marked, model=name) for name, marked in marks.items()}
-    ((tag, note),) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
-    assert (tag, note) == (
-        "images unknown",
+    (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
+    assert (note.code, note.text) == (
+        "images_unknown",
         "which of 100 of the 100 items share an image is unknown; they count as independent",
     )
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
