@@ -168,13 +168,9 @@ def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
 def comparable_items(
     key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool
 ) -> tuple[list[ItemScores], list[str]]:
-    """The item scores of one or two runs, and the ids of the items that both have.
+    """The item scores of one or two runs of a task, and the ids of the items that both have.
 
-    Args:
-        key: The task, which all runs have.
-        runs: The runs.
-        allowed: Names of settings that may differ.
-        common: Whether the runs may have different items.
+    The settings named by `allowed` may differ, and with `common` the items.
 
     Raises:
         IncomparableError: There are no scores of single items, or the runs' settings, items or labels differ.

@@ -254,11 +254,6 @@ def shown_p(value: float) -> str:
 
 
 def p_words(value: float) -> str:
-    """A p-value in a sentence.
-
-    Examples:
-        >>> p_words(0.00001), p_words(0.048)
-        ('p < 0.0001', 'p = 0.0480')
-    """
+    """A p-value in a sentence, such as "p < 0.0001" or "p = 0.0480"."""
     shown = shown_p(value)
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"

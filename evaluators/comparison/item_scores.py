@@ -80,13 +80,9 @@ def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Cluster
 
 
 def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> ItemScores:
-    """The item scores of a result in a run.
+    """The item scores of a result in a run, of all items or `only` those with some ids.
 
-    Args:
-        run: The run.
-        key: The result.
-        only: Ids of the items to use; by default, all. What follows from several items, such as a ranking of images, is
-            computed again from these.
+    What follows from several items, such as a ranking of images, is computed again from these.
 
     Raises:
         IncomparableError: The run has no predictions for the task, several results share them, no item has a public

@@ -103,9 +103,8 @@ def plan_runs(
     """Plan a comparison.
 
     Args:
-        folders: Two finished runs, whose answers show how often models like these differ. Or one run: the second
-            model's answers are then assumed to be independent of the first's. Models that are correct on the same items
-            need fewer items than that.
+        folders: Two finished runs, whose answers show how often models like these differ. Or one run: another model is
+            then assumed to be correct independently of it; models that agree more often need fewer items.
         tasks: Names of tasks; if empty, all that the runs have.
         goal: What to plan for.
         allowed: Names of settings that may differ between the runs.

@@ -124,12 +124,7 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
 
 
 def why_failed(failed: int, judge: Mapping[str, Any]) -> dict[str, int]:
-    """How many rounds without a usable reply were cut off, refused or malformed; those without a reply are not counted.
-
-    Examples:
-        >>> why_failed(6, {"lost_rounds": 1, "cut_off_rounds": 3, "refused_rounds": 0})
-        {'cut_off': 3, 'refused': 0, 'malformed': 2}
-    """
+    """How many rounds with a reply that cannot be used were cut off, refused or malformed."""
     if "cut_off_rounds" not in judge:
         return {"cut_off": 0, "refused": 0, "malformed": 0}
     cut, refused = judge["cut_off_rounds"], judge["refused_rounds"]

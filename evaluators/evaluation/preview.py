@@ -13,10 +13,7 @@ from eyechart.evaluators.tasks.task import Task
 
 
 def example_requests(task: Task) -> dict[str, str]:
-    """Every prompt of a task as a model sees it, by the setting that selects it.
-
-    The row is the first of your own data for your own task, otherwise the first of the synthetic demo data. Requests
-    with the same prompt, such as the rotations of CircularEval, are shown once.
+    """Every prompt of a task as a model sees it, once, by the setting that selects it.
 
     Raises:
         DataError: Your own data cannot be read.

@@ -42,7 +42,7 @@ def ask_rows(
         protocol: Makes the requests and follow-ups of a row, and parses the replies. With `skip_bad`, rows are left out
             in which a required request, or every request, has no answer, or an answer no score.
         backend: What answers.
-        rows: At least one row; the ids are distinct.
+        rows: At least one row, with distinct ids.
         repeats: How many times to ask everything.
         progress: Called after each response.
 

@@ -99,10 +99,7 @@ class Run:
 
     folder: Path
     label: str
-    """Label in reports and comparisons: the model, for a local path its last component.
-
-    The run's folder is added if several runs have the same label.
-    """
+    """Label in reports and comparisons: the model, for a local path its last component; with the folder if needed."""
     results: Results
     predictions: "Table | None"
     """All answers; None if the file is missing."""

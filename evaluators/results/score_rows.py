@@ -6,7 +6,7 @@ from typing import Any
 
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.metrics.reply_counts import unparsed_replies
-from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import PLAIN
 
@@ -152,10 +152,5 @@ def _units(spec: ScoreSpec, scores: Scores) -> str:
     return f" ({units:,} {of}{'' if units == 1 else 's'})"
 
 
-def _interval(spec: ScoreSpec, value: Sequence[float] | None) -> str:
-    if not value or not all(math.isfinite(end) for end in value):
-        return ""
-    scale = 100 if spec.unit is Unit.FRACTION else 1
-    low, high = (scale * end for end in value)
-    digits = 2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3
-    return f"{low:.{digits}f} to {high:.{digits}f}"
+def _interval(spec: ScoreSpec, bounds: Sequence[float] | None) -> str:
+    return " to ".join(map(spec.number, bounds)) if bounds and all(map(math.isfinite, bounds)) else ""

@@ -20,12 +20,7 @@ class Suite(evaluate.EvaluationSuite):
 
 
 def list_suites() -> list[str]:
-    """Names of the suites, one per paper, in the order of the tasks.
-
-    Examples:
-        >>> "q_bench" in list_suites()
-        True
-    """
+    """Names of the suites, one per paper, in the order of the tasks."""
     return list(dict.fromkeys(task.name.partition("/")[0] for task in TASKS))
 
 
@@ -34,10 +29,6 @@ def folder(name: str) -> Path:
 
     Raises:
         UsageError: Unknown suite name.
-
-    Examples:
-        >>> folder("q_bench").name
-        'q_bench'
     """
     if name not in list_suites():
         raise unknown_name("suite", name, list_suites())
@@ -45,16 +36,7 @@ def folder(name: str) -> Path:
 
 
 def subtasks(name: str, *, is_mini: bool = False) -> list[SubTask]:
-    """What an `evaluate.EvaluationSuite` runs: each task of a suite on each of its datasets.
-
-    Args:
-        name: The suite.
-        is_mini: Run on synthetic demo data, which each result records (`is_mini`); otherwise on the official releases,
-            downloaded if possible.
-
-    Raises:
-        UsageError: Unknown suite name.
-    """
+    """Each task of a suite on each of its datasets: synthetic demo data, or the official releases."""
     register()
     return [
         SubTask(
