@@ -66,13 +66,14 @@ def _known_digest(file: Path) -> str | None:
 
 def _content_digest(file: Path) -> str:
     started, status = time.time(), file.stat()
-    if status.st_size > _SMALL and (known := _known_digest(file)) is not None:
+    if status.st_size <= _SMALL:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    if (known := _known_digest(file)) is not None:
         return known
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     # Do not keep the digest of a file that changed during hashing or just before it.
-    is_settled = file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING
-    if status.st_size > _SMALL and is_settled:
+    if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
         record, state = _record(status)
         with contextlib.suppress(OSError):
             record.parent.mkdir(parents=True, exist_ok=True)
