@@ -75,7 +75,7 @@ def test_models_of_one_name_get_folders_of_their_own_below_the_default_one(check
         (models("a", "b", "a"), "--model a is given 2 times"),
         (models("a", "./a/"), "--model a is given 2 times"),
         ((*models("a", "b"), "--name", "mine"), "--name mine is for one model, but 2 are given"),
-        ((*models("a", "b"), "--serve", "vllm"), "--serve starts a server for one model, but 2 are given"),
+        ((*models("a", "b"), "--serve", "vllm"), "--serve needs --model, given once"),
     ],
 )
 def test_what_several_models_cannot_have_is_refused(options, message, tmp_path):
