@@ -21,11 +21,11 @@ REPLIES = {
     "a letter beyond the options": "X",
 }
 UNREAD: dict[str, tuple[dict[str, Any], Callable[[TaskResult], Any]]] = {
-    "q_bench/perception": ({}, lambda found: found.scores["extraction"]["unmatched"] * N),
-    "mmbench/en": ({}, lambda found: found.scores["choice_distribution"]["predicted"]["none"] * N),
-    "ql_bench/single": ({}, lambda found: found.scores["unmatched"]),
-    "q_bench/assessment": ({"prompt": "numerical"}, lambda found: found.diagnostics["unread"]),
-    "two_afc/coarse": ({}, lambda found: found.scores["draw_rate"] * N),
+    "q_bench/perception": ({}, lambda result: result.scores["extraction"]["unmatched"] * N),
+    "mmbench/en": ({}, lambda result: result.scores["choice_distribution"]["predicted"]["none"] * N),
+    "ql_bench/single": ({}, lambda result: result.scores["unmatched"]),
+    "q_bench/assessment": ({"prompt": "numerical"}, lambda result: result.diagnostics["unread"]),
+    "two_afc/coarse": ({}, lambda result: result.scores["draw_rate"] * N),
 }
 
 
@@ -35,13 +35,13 @@ UNREAD: dict[str, tuple[dict[str, Any], Callable[[TaskResult], Any]]] = {
 def test_a_reply_that_says_nothing_is_counted_and_kept(task: str, reply: str) -> None:
     settings, unread = UNREAD[task]
     data = load_data(get_task(task), DataRequest(is_mini=True, limit=N))
-    found = running.run(task, lambda messages: reply, data, **settings)
-    assert unread(found) == pytest.approx(N)
-    assert {(item.text, getattr(item, "choice", None)) for item in found.items} == {(reply, None)}
+    result = running.run(task, lambda messages: reply, data, **settings)
+    assert unread(result) == pytest.approx(N)
+    assert {(item.text, getattr(item, "choice", None)) for item in result.items} == {(reply, None)}
     if task == "q_bench/assessment":
-        assert found.scores is None and not found.complete and len(found.left_out) == N
+        assert result.scores is None and not result.complete and len(result.left_out) == N
     else:
-        scores = found.scores or {}
+        scores = result.scores or {}
         right = [scores[key] for key in ("accuracy", "circular_accuracy", "score_cc", "accuracy_all") if key in scores]
         assert right == [0.0]
 
@@ -49,17 +49,17 @@ def test_a_reply_that_says_nothing_is_counted_and_kept(task: str, reply: str) ->
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
 def test_a_description_is_judged_as_the_text_that_it_is(reply: str) -> None:
     data = load_data(get_task("q_bench/description"), DataRequest(is_mini=True, limit=N))
-    found = running.run("q_bench/description", lambda messages: reply, data)
-    assert found.scores is not None and {item.text for item in found.items} == {reply}
-    assert (found.scores["n"], found.scores["failed_rounds"]) == (N, 0)
+    result = running.run("q_bench/description", lambda messages: reply, data)
+    assert result.scores is not None and {item.text for item in result.items} == {reply}
+    assert (result.scores["n"], result.scores["failed_rounds"]) == (N, 0)
     is_empty = not reply.strip()
-    assert found.scores["empty_predictions"] == N * is_empty
-    assert found.scores["sum"] == 0 if is_empty else 0 <= found.scores["sum"] <= 6
+    assert result.scores["empty_predictions"] == N * is_empty
+    assert result.scores["sum"] == 0 if is_empty else 0 <= result.scores["sum"] <= 6
 
 
 @pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
 def test_top_tokens_choose_no_words_that_they_do_not_say(reply: str) -> None:
     data = load_data(get_task("q_bench/assessment"), DataRequest(is_mini=True, limit=N))
-    found = running.run("q_bench/assessment", lambda messages: reply, data, inference="top-token")
-    ((token, share),) = found.diagnostics["top_tokens"].items()
-    assert share == 1.0 and len(token) <= 40 and found.diagnostics["suggested_word_pair"] is None
+    result = running.run("q_bench/assessment", lambda messages: reply, data, inference="top-token")
+    ((token, share),) = result.diagnostics["top_tokens"].items()
+    assert share == 1.0 and len(token) <= 40 and result.diagnostics["suggested_word_pair"] is None

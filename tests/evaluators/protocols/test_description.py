@@ -24,11 +24,11 @@ def run(dataset, model=lambda messages: "It is dark.", **given):
 
 
 def test_a_row_without_a_golden_text_is_asked_and_kept_but_not_scored(described):
-    found = run(described)
-    assert found.scores["n"] == 3 and found.scores["without_reference"] == 0
-    assert [(item.id, item.reason) for item in found.left_out] == [("d3", "its answer is private")]
-    assert [line.text for line in found.items] == ["It is dark."] * 4
-    assert [line.label for line in found.items] == [*GOLDEN[:3], None]
+    result = run(described)
+    assert result.scores["n"] == 3 and result.scores["without_reference"] == 0
+    assert [(item.id, item.reason) for item in result.left_out] == [("d3", "its answer is private")]
+    assert [line.text for line in result.items] == ["It is dark."] * 4
+    assert [line.label for line in result.items] == [*GOLDEN[:3], None]
 
 
 def test_judged_scores_go_to_the_rows_that_they_are_of(described):
@@ -41,32 +41,32 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
         return ["Score: 2"] * n if "blurry" in told else ["Score: 0"] * n
 
     golden = ["", GOLDEN[1], GOLDEN[2], GOLDEN[0]]
-    found = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
-    scores = [tuple(getattr(item, name) for name in DIMENSIONS) for item in found.items]
+    result = run(described.remove_columns("description").add_column("description", golden), judge=judge, rounds=2)
+    scores = [tuple(getattr(item, name) for name in DIMENSIONS) for item in result.items]
     assert scores == [(None, None, None), (None, None, 0.0), (2.0, 2.0, 0.0), (0.0, 0.0, 0.0)], (
         "relevance is judged without the golden text"
     )
 
 
 def test_without_any_golden_text_there_are_predictions_and_a_note(described):
-    found = run(described.map(lambda row: {"description": ""}))
-    assert found.scores is None and "private" in notes(found)
-    assert len(found.items) == 4 and found.left_out == []
+    result = run(described.map(lambda row: {"description": ""}))
+    assert result.scores is None and "private" in notes(result)
+    assert len(result.items) == 4 and result.left_out == []
 
 
 def test_texts_that_a_judge_could_not_score_are_told(described):
     replies = iter(["nonsense"])
-    found = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
-    assert (found.scores["unscored"], found.scores["failed_rounds"]) == (1, 5)
-    failed = notes(found)["judge_failed"]
+    result = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
+    assert (result.scores["unscored"], result.scores["failed_rounds"]) == (1, 5)
+    failed = notes(result)["judge_failed"]
     assert [failed[key] for key in ("failed", "rounds", "without_score", "asked")] == [5, 45, 1, None]
-    assert not found.complete
+    assert not result.complete
 
 
 def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
-    found = run(described)
-    assert found.scores["judge"] == "lexical" and found.settings["judge"] == {"name": "lexical"}
-    assert any("word overlap" in line for line in note_lines([found]))
+    result = run(described)
+    assert result.scores["judge"] == "lexical" and result.settings["judge"] == {"name": "lexical"}
+    assert any("word overlap" in line for line in note_lines([result]))
     judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
     assert not any("word overlap" in line for line in note_lines([judged]))
 
@@ -78,12 +78,12 @@ def test_rounds_reach_the_judge_and_the_table_shows_sum_and_dimensions(described
         asked.append(messages[-1]["content"])
         return ["Score: 1"] * n
 
-    found = run(described, judge=judge, rounds=3)
-    assert (found.scores["rounds"], found.scores["failed_rounds"], found.scores["template"]) == (3, 0, "q_bench")
-    assert found.settings["judge"] == {"name": "judge"} and len(asked) == 9
+    result = run(described, judge=judge, rounds=3)
+    assert (result.scores["rounds"], result.scores["failed_rounds"], result.scores["template"]) == (3, 0, "q_bench")
+    assert result.settings["judge"] == {"name": "judge"} and len(asked) == 9
     # Relevance is judged without the golden text.
     assert sum("vivid" in text for text in asked) == 2
-    rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([found]))}
+    rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([result]))}
     assert rows["sum (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
 

@@ -67,20 +67,20 @@ def by_quality(first, second):
 
 def test_every_pair_is_asked_in_both_orders():
     judge = Judge(by_quality)
-    found = run(judge, make([(0, 1), (3, 2)]))
+    result = run(judge, make([(0, 1), (3, 2)]))
     assert judge.shown == [(0, 1), (1, 0), (3, 2), (2, 3)]
-    assert [(line.id, line.pass_name, line.first_id, line.second_id) for line in found.items] == [
+    assert [(line.id, line.pass_name, line.first_id, line.second_id) for line in result.items] == [
         ("pair 0", "main", "i0", "i1"),
         ("pair 0", "reversed", "i1", "i0"),
         ("pair 1", "main", "i3", "i2"),
         ("pair 1", "reversed", "i2", "i3"),
     ]
-    assert [line.answer for line in found.items] == ["second", "first", "first", "second"]
+    assert [line.answer for line in result.items] == ["second", "first", "first", "second"]
     # Each reply to a pair stands in the item of its pass; what follows from both, in that of the first.
-    assert [item.choice for item in found.items] == ["second", "first", "first", "second"]
-    main = [item for item in found.items if item.pass_name == "main"]
+    assert [item.choice for item in result.items] == ["second", "first", "first", "second"]
+    main = [item for item in result.items if item.pass_name == "main"]
     assert [(item.consistent, item.correct) for item in main] == [(True, True)] * 2
-    assert found.settings["orders"] == ["main", "reversed"]
+    assert result.settings["orders"] == ["main", "reversed"]
 
 
 @pytest.mark.parametrize(
@@ -88,51 +88,51 @@ def test_every_pair_is_asked_in_both_orders():
     [("A", (1, 0, 0)), ('{"answer": "B"}', (0, 1, 0)), ("Both images are of equal quality.", (0, 0, 1))],
 )
 def test_answers_that_never_agree_have_no_part_in_the_ranking(reply, rates):
-    found = run(Judge(reply), make(RINGS)).scores
-    assert (found["first_rate"], found["second_rate"], found["draw_rate"]) == rates
-    assert (found["consistency"], found["accuracy_all"], found["n_consistent"]) == (0, 0, 0)
-    assert found["unmatched"] == (len(RINGS) if rates[2] else 0)
-    assert np.isnan(found["srcc"]) and np.isnan(found["accuracy_consistent"])
+    result = run(Judge(reply), make(RINGS)).scores
+    assert (result["first_rate"], result["second_rate"], result["draw_rate"]) == rates
+    assert (result["consistency"], result["accuracy_all"], result["n_consistent"]) == (0, 0, 0)
+    assert result["unmatched"] == (len(RINGS) if rates[2] else 0)
+    assert np.isnan(result["srcc"]) and np.isnan(result["accuracy_consistent"])
 
 
 def test_many_replies_that_prefer_no_image_are_a_caveat():
-    found = run(Judge(lambda one, other: "I cannot tell." if one < other else "A"), make(RINGS))
+    result = run(Judge(lambda one, other: "I cannot tell." if one < other else "A"), make(RINGS))
     n = 2 * len(RINGS)
-    assert found.scores["extraction"]["unparseable"] == found.scores["extraction"]["unmatched"] > 0.1
-    count = round(found.scores["draw_rate"] * n)
-    assert notes(found)["unparsed"] == {"unparsed": count, "of": n, "cut": 0, "pairs": True}
-    steps = [item.step for item in found.items]
+    assert result.scores["extraction"]["unparseable"] == result.scores["extraction"]["unmatched"] > 0.1
+    count = round(result.scores["draw_rate"] * n)
+    assert notes(result)["unparsed"] == {"unparsed": count, "of": n, "cut": 0, "pairs": True}
+    steps = [item.step for item in result.items]
     assert set(zip(steps[::2], steps[1::2], strict=True)) == {("unparseable", "exact"), ("exact", "unparseable")}
 
 
 def test_every_aggregator_scores_the_same_answers():
     dataset = make(RINGS)
-    found = run(Judge(by_quality), dataset)
-    assert list(found.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
+    result = run(Judge(by_quality), dataset)
+    assert list(result.variants) == ["mle", "mle_ridge=0.01", "perron", "trueskill"]
     inputs = {
-        "predictions": [item.text for item in found.items if item.pass_name == "main"],
-        "reversed_predictions": [item.text for item in found.items if item.pass_name == "reversed"],
+        "predictions": [item.text for item in result.items if item.pass_name == "main"],
+        "reversed_predictions": [item.text for item in result.items if item.pass_name == "reversed"],
         **{f"{name}s": list(dataset[name]) for name in ("first_id", "second_id")},
         "first_references": list(dataset["first_quality"]),
         "second_references": list(dataset["second_quality"]),
     }
     metric = metrics.load("paired_comparison")
-    for name, scores in {"map": found.scores, **found.variants}.items():
+    for name, scores in {"map": result.scores, **result.variants}.items():
         np.testing.assert_equal(scores, metric.compute(**inputs, aggregator=name.partition("=")[0]))
     chosen = run(Judge(by_quality), dataset, aggregator="perron")
-    np.testing.assert_equal(chosen.scores, found.variants["perron"])
+    np.testing.assert_equal(chosen.scores, result.variants["perron"])
     assert list(chosen.variants) == ["map", "mle", "mle_ridge=0.01", "trueskill"]
-    np.testing.assert_equal(chosen.variants["map"], found.scores)
+    np.testing.assert_equal(chosen.variants["map"], result.scores)
     assert chosen.settings["aggregator"] == "perron"
 
 
 @pytest.mark.filterwarnings("default::eyechart.metrics.scoring.errors.ScoringWarning")
 def test_maximum_likelihood_without_an_optimum_is_said_once():
     with pytest.warns(UndefinedScoreWarning) as caught:
-        found = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
-    assert np.isnan(found.variants["mle"]["srcc"]) and np.isfinite(found.variants["perron"]["srcc"])
-    assert all(np.isnan(score) for score in found.variants["mle"]["scores"].values())
-    assert found.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(found.variants["mle_ridge=0.01"]["srcc"])
+        result = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
+    assert np.isnan(result.variants["mle"]["srcc"]) and np.isfinite(result.variants["perron"]["srcc"])
+    assert all(np.isnan(score) for score in result.variants["mle"]["scores"].values())
+    assert result.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(result.variants["mle_ridge=0.01"]["srcc"])
     told = [str(warning.message) for warning in caught if issubclass(warning.category, UndefinedScoreWarning)]
     assert len(told) == 1 and told[0].startswith("variant mle: ") and "never won: i0; never lost: i5" in told[0]
 
@@ -147,50 +147,52 @@ def test_what_all_variants_share_is_not_said_of_each():
 
 def test_images_are_ranked_within_pools():
     pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
-    found = run(Judge(by_quality), make(pairs, pools=["low"] * 3 + ["high"] * 3))
-    assert {pool: list(scores) for pool, scores in found.scores["scores"].items()} == {
+    result = run(Judge(by_quality), make(pairs, pools=["low"] * 3 + ["high"] * 3))
+    assert {pool: list(scores) for pool, scores in result.scores["scores"].items()} == {
         "low": ["i0", "i1", "i2"],
         "high": ["i3", "i4", "i5"],
     }
-    assert found.scores["n_pools"] == 2
-    assert list(found.diagnostics["table"]) == ["low", "high"]
-    assert found.diagnostics["table"]["low"]["srcc"] == found.scores["by_pool"]["low"]["srcc"] == 1
-    (average,) = found.diagnostics["averages"]
+    assert result.scores["n_pools"] == 2
+    assert list(result.diagnostics["table"]) == ["low", "high"]
+    assert result.diagnostics["table"]["low"]["srcc"] == result.scores["by_pool"]["low"]["srcc"] == 1
+    (average,) = result.diagnostics["averages"]
     assert (average["over"], average["weights"], average["n_images"]) == (["low", "high"], "n_images", 6)
-    assert average["srcc"] == pytest.approx(found.scores["srcc"])
+    assert average["srcc"] == pytest.approx(result.scores["srcc"])
     assert "by_pool" not in run(Judge(by_quality), make(pairs)).scores
 
 
 def test_the_mixed_pool_is_a_variant():
     pairs = [(0, 1), (1, 2), (3, 5), (0, 5), (1, 3)]
     pools = ["kadis700k", "kadis700k", "SQAD", "mixed", "mixed"]
-    found = run(Judge(by_quality), make(pairs, pools=pools))
-    assert found.scores["n_pairs"] == 3 and set(found.scores["by_pool"]) == {"kadis700k", "SQAD"}
-    assert found.variants["mixed"]["n_pairs"] == 2 and list(found.variants["mixed"]["by_pool"]) == ["mixed"]
-    assert found.diagnostics["table"]["mixed"]["n_pairs"] == 2
-    assert [average["over"] for average in found.diagnostics["averages"]] == [["kadis700k", "SQAD", "mixed"]]
+    result = run(Judge(by_quality), make(pairs, pools=pools))
+    assert result.scores["n_pairs"] == 3 and set(result.scores["by_pool"]) == {"kadis700k", "SQAD"}
+    assert result.variants["mixed"]["n_pairs"] == 2 and list(result.variants["mixed"]["by_pool"]) == ["mixed"]
+    assert result.diagnostics["table"]["mixed"]["n_pairs"] == 2
+    assert [average["over"] for average in result.diagnostics["averages"]] == [["kadis700k", "SQAD", "mixed"]]
     # The images of `mixed` are in other pools too, so its pairs have no verdicts unless they stand alone.
-    assert {item.pool for item in found.items if item.consistent is not None} == {"kadis700k", "SQAD"}
+    assert {item.pool for item in result.items if item.consistent is not None} == {"kadis700k", "SQAD"}
     alone = run(Judge(by_quality), make(pairs[3:], pools=pools[3:]))
     assert alone.scores["n_pairs"] == 2 and "mixed" not in alone.variants
     assert [item.consistent for item in alone.items] == [True, None] * 2
-    assert len(found.items) == 10
+    assert len(result.items) == 10
 
 
 def test_convergence_needs_rounds_and_ends_at_the_score():
     assert "convergence" not in run(Judge(by_quality), make(RINGS)).diagnostics
-    found = run(Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, rounds=sorted([3, 4, 7] * 6)))
-    curve, bound = found.diagnostics["convergence"]["curve"], found.diagnostics["convergence"]["upper_bound"]
+    result = run(
+        Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, rounds=sorted([3, 4, 7] * 6))
+    )
+    curve, bound = result.diagnostics["convergence"]["curve"], result.diagnostics["convergence"]["upper_bound"]
     assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [
         (1, 6, 6),
         (2, 12, 6),
         (3, 18, 6),
     ]
     assert {name: curve[-1][name] for name in ("srcc", "plcc")} == {
-        name: found.scores[name] for name in ("srcc", "plcc")
+        name: result.scores[name] for name in ("srcc", "plcc")
     }
     assert bound[-1]["srcc"] > 0.95 > curve[-1]["srcc"]
-    assert "limit" not in found.diagnostics["convergence"]
+    assert "limit" not in result.diagnostics["convergence"]
 
 
 @pytest.mark.parametrize(
@@ -214,9 +216,9 @@ def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
     with pytest.raises(DataError, match=reason):
         run(judge, dataset)
     assert not judge.shown
-    found = run(judge, dataset, skip_bad=True)
-    assert found.scores["n_pairs"] == 1 and len(found.left_out) == 1
-    assert re.search(reason, found.left_out[0].reason)
+    result = run(judge, dataset, skip_bad=True)
+    assert result.scores["n_pairs"] == 1 and len(result.left_out) == 1
+    assert re.search(reason, result.left_out[0].reason)
 
 
 def test_an_image_of_two_qualities_cannot_be_ranked():
@@ -244,9 +246,9 @@ def test_a_pair_with_one_answer_is_left_out(tmp_path):
     file = predictions(tmp_path, answers(RINGS)[1:])
     with pytest.raises(DataError, match="no prediction for id 'pair 0', pass 'reversed'; passes in the file: main"):
         run(file, make(RINGS))
-    found = run(file, make(RINGS), skip_bad=True)
-    assert found.scores["n_pairs"] == len(RINGS) - 1
-    assert [item.id for item in found.left_out] == ["pair 0"]
+    result = run(file, make(RINGS), skip_bad=True)
+    assert result.scores["n_pairs"] == len(RINGS) - 1
+    assert [item.id for item in result.left_out] == ["pair 0"]
 
 
 def image_scores(folder, scores, **options):
@@ -257,30 +259,34 @@ def test_scores_of_images_answer_pairs(tmp_path):
     file = tmp_path / "niqe.csv"
     scores = dict(enumerate(QUALITY)) | {17: 3}
     file.write_text("image,score\n" + "".join(f"i{image},{score}\n" for image, score in scores.items()))
-    found = run(PredictionsFileBackend(file), make(RINGS, rounds=[0] * 18))
+    result = run(PredictionsFileBackend(file), make(RINGS, rounds=[0] * 18))
     # Images 3 and 4 are equally good, so that both orders of their one pair are a draw.
-    assert found.scores["consistency"] == pytest.approx(17 / 18)
-    assert found.scores["accuracy_all"] == 1 and found.scores["unmatched"] == 1
-    assert found.scores["first_rate"] == found.scores["second_rate"] == pytest.approx(17 / 36)
-    limit = found.diagnostics["convergence"]["limit"]
+    assert result.scores["consistency"] == pytest.approx(17 / 18)
+    assert result.scores["accuracy_all"] == 1 and result.scores["unmatched"] == 1
+    assert result.scores["first_rate"] == result.scores["second_rate"] == pytest.approx(17 / 36)
+    limit = result.diagnostics["convergence"]["limit"]
     assert (limit["srcc"], limit["plcc"], limit["n_images"]) == pytest.approx((1, 1, 6))
     # A fit to six images says little.
     assert np.isnan(limit["plcc_fitted"])
-    np.testing.assert_equal(found.diagnostics["convergence"]["curve"], found.diagnostics["convergence"]["upper_bound"])
-    model = found.settings["model"]
+    np.testing.assert_equal(
+        result.diagnostics["convergence"]["curve"], result.diagnostics["convergence"]["upper_bound"]
+    )
+    model = result.settings["model"]
     assert (model["format"], model["predictions_unused"], model["lower_is_better"]) == ("quality-scores", 1, False)
 
 
 def test_of_some_scores_lower_is_better(tmp_path):
     file = image_scores(tmp_path, dict(enumerate(QUALITY)), lower_is_better=True)
-    found = run(file, make(RINGS, rounds=[0] * 18))
-    assert found.scores["accuracy_all"] == 0 and found.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(-1)
+    result = run(file, make(RINGS, rounds=[0] * 18))
+    assert result.scores["accuracy_all"] == 0 and result.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(
+        -1
+    )
 
 
 def test_an_image_without_a_score_leaves_out_its_pairs(tmp_path):
     file = image_scores(tmp_path, dict(enumerate(QUALITY[:5])))
     with pytest.raises(DataError, match=r"item 'pair 4': .*no score for image 'i5'"):
         run(file, make(RINGS))
-    found = run(file, make(RINGS), skip_bad=True)
-    assert found.scores["n_images"] == 5
-    assert [item.id for item in found.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]
+    result = run(file, make(RINGS), skip_bad=True)
+    assert result.scores["n_images"] == 5
+    assert [item.id for item in result.left_out] == [f"pair {row}" for row, pair in enumerate(RINGS) if 5 in pair]

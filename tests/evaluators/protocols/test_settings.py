@@ -22,12 +22,12 @@ def test_every_setting_has_a_type_and_a_meaning(task):
 
 
 def test_types_are_named_as_they_are_given():
-    found = {
+    result = {
         setting.name: setting
         for name in ("mmbench/en", "q_bench/assessment")
         for setting in list_settings(get_task(name).protocol)
     }
-    assert {name: one.type for name, one in found.items()} == {
+    assert {name: one.type for name, one in result.items()} == {
         "prompt": "default | numerical",
         "max_new_tokens": "whole number",
         "rounds": "whole number",
@@ -44,8 +44,8 @@ def test_types_are_named_as_they_are_given():
         "temperature": "number",
         "ties": "exact | paper-code",
     }
-    assert found["max_new_tokens"].default == 32
-    assert found["temperature"] == Setting("temperature", "number", 100.0, "Divides the logits before the softmax.")
+    assert result["max_new_tokens"].default == 32
+    assert result["temperature"] == Setting("temperature", "number", 100.0, "Divides the logits before the softmax.")
 
 
 @pytest.mark.parametrize(

@@ -151,15 +151,15 @@ def guesses(messages):
 )
 def test_gain_and_leak_of_models_that_are_known(data, tmp_path, model, expected):
     done = gain_of(model, data, tmp_path)
-    found = done.diagnostics["multimodal_gain"]
-    assert tuple(found[name] for name in ("gain", "blind_score", "leak")) == expected
-    assert found["gain"] == done.scores["accuracy"] - found["blind_score"]
-    assert (found["random_guess"], found["n"], found["score"]) == (0.25, N, "accuracy")
-    low, high = found["gain_ci95"]
+    result = done.diagnostics["multimodal_gain"]
+    assert tuple(result[name] for name in ("gain", "blind_score", "leak")) == expected
+    assert result["gain"] == done.scores["accuracy"] - result["blind_score"]
+    assert (result["random_guess"], result["n"], result["score"]) == (0.25, N, "accuracy")
+    low, high = result["gain_ci95"]
     assert low < expected[0] < high or high == 1.0 == expected[0]
-    assert found["intervals"]["gain"] == {"kind": "paired", "units": N}
-    low, high = found["blind_score_ci95"]
-    assert found["leak_ci95"] == pytest.approx([low - 0.25, high - 0.25])
+    assert result["intervals"]["gain"] == {"kind": "paired", "units": N}
+    low, high = result["blind_score_ci95"]
+    assert result["leak_ci95"] == pytest.approx([low - 0.25, high - 0.25])
 
 
 def test_the_blind_run_says_how_it_was_asked(data):
@@ -172,8 +172,8 @@ def test_the_blind_run_says_how_it_was_asked(data):
 
 def test_questions_about_one_image_are_one_unit(tmp_path):
     image = [[Image.new("RGB", (8, 8), (number // 2,) * 3)] for number in range(N)]
-    found = gain_of(looks, make_data(images=image), tmp_path).diagnostics["multimodal_gain"]
-    assert found["intervals"]["gain"] == {"kind": "paired-clustered", "units": N // 2}
+    result = gain_of(looks, make_data(images=image), tmp_path).diagnostics["multimodal_gain"]
+    assert result["intervals"]["gain"] == {"kind": "paired-clustered", "units": N // 2}
 
 
 def test_the_gain_of_circular_eval_is_of_questions_right_in_every_pass(data, tmp_path):
@@ -183,9 +183,9 @@ def test_the_gain_of_circular_eval_is_of_questions_right_in_every_pass(data, tmp
         return right if sees(messages) or number_in(messages) < 12 else text.split("A. ")[1].split("\n")[0]
 
     done = gain_of(reads, data, tmp_path, "mmbench/en")
-    found = done.diagnostics["multimodal_gain"]
-    assert (found["gain"], found["blind_score"], found["score"]) == (0.75, 0.25, "circular_accuracy")
-    assert found["random_guess"] == done.scores["random_guess"] == 4**-4
+    result = done.diagnostics["multimodal_gain"]
+    assert (result["gain"], result["blind_score"], result["score"]) == (0.75, 0.25, "circular_accuracy")
+    assert result["random_guess"] == done.scores["random_guess"] == 4**-4
 
 
 def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
@@ -198,9 +198,9 @@ def test_the_gain_of_self_awareness_is_of_right_answers(tmp_path):
 
     with pytest.warns(UserWarning, match="every question was refused"):
         done = gain_of(refuses, data, tmp_path, "ql_bench/single")
-    found = done.diagnostics["multimodal_gain"]
-    assert (found["gain"], found["blind_score"], found["score"]) == (1.0, 0.0, "score_cc")
-    assert found["leak"] == pytest.approx(-1 / 3)
+    result = done.diagnostics["multimodal_gain"]
+    assert (result["gain"], result["blind_score"], result["score"]) == (1.0, 0.0, "score_cc")
+    assert result["leak"] == pytest.approx(-1 / 3)
     (blind,) = read_results(tmp_path).tasks
     assert "blind" in notes(blind)
 
@@ -257,11 +257,11 @@ def test_the_flag_sets_it_for_all_multiple_choice(tmp_path):
         done = invoke("run", *tasks, "--limit", 8, *options)
         assert done.exit_code == 0, done.output
     for blind, seeing in zip(read_results(blind_run).tasks, read_results(out).tasks, strict=True):
-        found = seeing.diagnostics["multimodal_gain"]
-        of = 0.01 if found["score"] == "score_cc" else 1
+        result = seeing.diagnostics["multimodal_gain"]
+        of = 0.01 if result["score"] == "score_cc" else 1
         assert blind.settings["blind"] is True
-        assert found["blind_score"] == pytest.approx(of * blind.scores[found["score"]])
-        assert found["gain"] == pytest.approx(of * seeing.scores[found["score"]] - found["blind_score"])
+        assert result["blind_score"] == pytest.approx(of * blind.scores[result["score"]])
+        assert result["gain"] == pytest.approx(of * seeing.scores[result["score"]] - result["blind_score"])
     assert "Multimodal gain and leak" in (out / "report.html").read_text(encoding="utf-8")
 
 

@@ -183,10 +183,10 @@ class Failing(Server):
 @example(["right"] * 5 + ["failed"] * 4)
 def test_early_stop_changes_no_score_of_a_server_that_fails(data, fates):
     def score(early_stop):
-        found = run(Failing(fates), data, early_stop=early_stop, skip_bad=True)
-        assert len(found.left_out) + found.scores["n_questions"] + found.scores["dropped"] == len(QUESTIONS)
+        result = run(Failing(fates), data, early_stop=early_stop, skip_bad=True)
+        assert len(result.left_out) + result.scores["n_questions"] + result.scores["dropped"] == len(QUESTIONS)
         return {
-            name: found.scores[name] for name in ("circular_accuracy", "vanilla_accuracy", "n_questions", "dropped")
+            name: result.scores[name] for name in ("circular_accuracy", "vanilla_accuracy", "n_questions", "dropped")
         }
 
     by_question = [[fate for fate, (of, _) in zip(fates, PASSES, strict=True) if of == id] for id in QUESTIONS]
@@ -389,9 +389,9 @@ def test_the_agreement_with_human_labels(tmp_path, data):
 
     lines = "id,pass,letter\nq2,,B\nq3,main,B\nq3,rotation:1,A\nq4,main,X\nq4,rotation:9,A\n"
     done = agreement("letters.csv", lines, judge=judge)
-    found = done.diagnostics["extractor_agreement"]
-    assert (found["all"]["agreement"], found["all"]["n"], found["unused"]) == (0.75, 4, 1)
-    after = found["after_exact"]
+    result = done.diagnostics["extractor_agreement"]
+    assert (result["all"]["agreement"], result["all"]["n"], result["unused"]) == (0.75, 4, 1)
+    after = result["after_exact"]
     assert (after["agreement"], after["n"]) == (pytest.approx(2 / 3), 3)
     assert (after["one_says_x"], after["different_letters"]) == (0.0, pytest.approx(1 / 3))
     assert done.settings["human_labels"] == {"file": "letters.csv", "letters": 5}

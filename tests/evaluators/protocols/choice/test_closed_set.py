@@ -51,39 +51,39 @@ def test_the_model_sees_no_options_and_is_asked_for_their_losses(questions):
 def test_the_option_of_the_lowest_loss_per_token_is_the_answer_and_the_sum_a_variant(questions):
     # Per token, Good is best (1.0); in all, Poor (2.0). Right answers are Good, Fair, Poor in turn.
     losses = {"Good": Loss(4.0, 4), "Fair": Loss(9.0, 3), "Poor": Loss(2.0, 1)}
-    found = run(questions, lambda id, option: losses[option])
-    assert found.scores["accuracy"] == pytest.approx(2 / 6)
-    assert found.scores["choice_distribution"]["predicted"]["A"] == 1.0
-    assert list(found.variants) == ["loss=sum"]
-    assert found.variants["loss=sum"]["choice_distribution"]["predicted"]["C"] == 1.0
-    assert {"by_question_type", "by_concern", "by_question_type_by_concern"} <= set(found.variants["loss=sum"])
-    item = found.items[0]
+    result = run(questions, lambda id, option: losses[option])
+    assert result.scores["accuracy"] == pytest.approx(2 / 6)
+    assert result.scores["choice_distribution"]["predicted"]["A"] == 1.0
+    assert list(result.variants) == ["loss=sum"]
+    assert result.variants["loss=sum"]["choice_distribution"]["predicted"]["C"] == 1.0
+    assert {"by_question_type", "by_concern", "by_question_type_by_concern"} <= set(result.variants["loss=sum"])
+    item = result.items[0]
     assert (item.choice, item.losses, item.loss_tokens) == ("A", [4.0, 9.0, 2.0], [4, 3, 1])
-    assert (found.settings["inference"], found.settings["loss"]) == ("closed-set", "mean")
-    assert found.settings["prompt_id"].endswith("/closed-set") and found.settings["prefill"] == "#Answer:"
+    assert (result.settings["inference"], result.settings["loss"]) == ("closed-set", "mean")
+    assert result.settings["prompt_id"].endswith("/closed-set") and result.settings["prefill"] == "#Answer:"
 
     swapped = run(questions, lambda id, option: losses[option], loss="sum")
-    assert swapped.scores == found.variants["loss=sum"] and swapped.variants == {"loss=mean": found.scores}
+    assert swapped.scores == result.variants["loss=sum"] and swapped.variants == {"loss=mean": result.scores}
     assert swapped.settings["loss"] == "sum" and swapped.items[0].choice == "C"
 
 
 def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(questions):
-    found = run(questions, lambda id, option: Loss(2.0 if id == "q0" or option == "Poor" else 3.0, 2))
-    assert [item.choice for item in found.items] == ["A", "C", "C", "C", "C", "C"]
-    assert found.diagnostics["equal_lowest_losses"] == {"mean": 1, "sum": 1}
+    result = run(questions, lambda id, option: Loss(2.0 if id == "q0" or option == "Poor" else 3.0, 2))
+    assert [item.choice for item in result.items] == ["A", "C", "C", "C", "C", "C"]
+    assert result.diagnostics["equal_lowest_losses"] == {"mean": 1, "sum": 1}
 
 
 def test_of_options_with_the_same_text_the_correct_one_is_chosen(questions):
     repeated = questions.map(lambda row: {"options": ["Good", "Good", "Poor"], "answer": "B"})
-    found = run(repeated, lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
-    assert found.scores["accuracy"] == 1.0 and {item.choice for item in found.items} == {"B"}
+    result = run(repeated, lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
+    assert result.scores["accuracy"] == 1.0 and {item.choice for item in result.items} == {"B"}
 
 
 def test_shuffled_options_change_letters_and_no_score(questions):
     good = {f"q{i}": ["Good", "Fair", "Poor"][i % 3] for i in range(6)}
     for seed in (None, 1, 2):
-        found = run(questions, lambda id, option: Loss(1.0 if option == good[id] else 2.0, 1), shuffle_seed=seed)
-        assert found.scores["accuracy"] == 1.0
+        result = run(questions, lambda id, option: Loss(1.0 if option == good[id] else 2.0, 1), shuffle_seed=seed)
+        assert result.scores["accuracy"] == 1.0
 
 
 def test_an_answer_file_has_the_release_s_letter_and_the_text_of_the_lowest_loss(questions):
@@ -91,10 +91,10 @@ def test_an_answer_file_has_the_release_s_letter_and_the_text_of_the_lowest_loss
     task = evaluator(TASK, settings={"inference": "closed-set", "shuffle_seed": 3})
     private = questions.map(lambda row: {"answer": ""})
     backend = Losses(lambda id, option: Loss(1.0 if option == "Fair" else 2.0, 1))
-    found = task.run(backend, running.loaded(private))
+    result = task.run(backend, running.loaded(private))
     protocol = replace(task.protocol, answer_file=lambda rows, replies: written.append(replies) or {"answers": b""})
-    assert protocol.answer_files(list(private), found.items) == {"answers": b""}
-    assert any(item.options != ["Good", "Fair", "Poor"] for item in found.items)
+    assert protocol.answer_files(list(private), result.items) == {"answers": b""}
+    assert any(item.options != ["Good", "Fair", "Poor"] for item in result.items)
     assert written == [["B. Fair"] * 6]
 
 
@@ -109,14 +109,14 @@ def test_what_gives_no_losses_is_refused(tmp_path, questions):
 def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
     data = load_data(get_task(task), DataRequest(is_mini=True, limit=8))
     bound = evaluator(task, settings={"inference": "closed-set"})
-    found = bound.run(bound.prepare_pipeline(), data)
-    for item, row in zip(found.items, data.dataset, strict=False):
+    result = bound.run(bound.prepare_pipeline(), data)
+    for item, row in zip(result.items, data.dataset, strict=False):
         totals, counts = plain_losses(row["question"], row["images"], row["options"])
         assert item.losses == pytest.approx(totals, abs=1e-3)
         assert item.loss_tokens == counts
         means = [total / count for total, count in zip(totals, counts, strict=True)]
         assert item.choice == "ABCD"[means.index(min(means))]
-    assert found.scores["accuracy"] > found.scores["random_guess"]
+    assert result.scores["accuracy"] > result.scores["random_guess"]
 
 
 def plain_losses(question, images, options):

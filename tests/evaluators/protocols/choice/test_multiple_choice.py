@@ -95,29 +95,29 @@ def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
         right = "Splendid" in messages[-1]["content"]
         return ["Score: 1" if right else "Score: 0"] * 3 + ["Score: 0", "hm"]
 
-    found = run(says(["Splendid", "B", "Awful", "C", "Awful", "C"]), questions, judge=judge)
-    assert found.scores["accuracy"] == pytest.approx(3 / 6)
-    assert {name: share for name, share in found.scores["extraction"].items() if share} == {"exact": 0.5, "judge": 0.5}
-    assert (found.scores["judge_template"], found.scores["rounds"]) == ("q_bench_vote", 5)
-    assert (found.scores["judge_asked"], found.scores["judge_failed_rounds"]) == (3, 3)
-    assert found.settings["judge"] == {"name": "judge"}
+    result = run(says(["Splendid", "B", "Awful", "C", "Awful", "C"]), questions, judge=judge)
+    assert result.scores["accuracy"] == pytest.approx(3 / 6)
+    assert {name: share for name, share in result.scores["extraction"].items() if share} == {"exact": 0.5, "judge": 0.5}
+    assert (result.scores["judge_template"], result.scores["rounds"]) == ("q_bench_vote", 5)
+    assert (result.scores["judge_asked"], result.scores["judge_failed_rounds"]) == (3, 3)
+    assert result.settings["judge"] == {"name": "judge"}
     assert [n for _, n in asked] == [5, 5, 5]
     assert "How is picture 0" in asked[0][0][-1]["content"] and "Good" in asked[0][0][-1]["content"]
     # Prompt failures are what the model said, whatever a judge makes of it.
-    assert found.diagnostics["prompt_failure"]["rate"] == 0.5
+    assert result.diagnostics["prompt_failure"]["rate"] == 0.5
 
 
 def test_private_answers_give_no_score_but_keep_the_items(questions):
     private = questions.map(lambda row: {"answer": ""})
-    found = run(always("B"), private)
-    assert found.scores is None and notes(found)["private"]["items"] == 6
-    assert [item.choice for item in found.items] == ["B"] * 6
+    result = run(always("B"), private)
+    assert result.scores is None and notes(result)["private"]["items"] == 6
+    assert [item.choice for item in result.items] == ["B"] * 6
     with pytest.raises(DataError, match="private"):
         compute(always("B"), private)
     mixed = questions.map(lambda row: {"answer": "" if row["id"] == "q0" else row["answer"]})
-    found = run(always("B"), mixed)
-    assert found.scores["n"] == 5
-    assert [(item.id, item.reason) for item in found.left_out] == [("q0", "its answer is private")]
+    result = run(always("B"), mixed)
+    assert result.scores["n"] == 5
+    assert [(item.id, item.reason) for item in result.left_out] == [("q0", "its answer is private")]
 
 
 def test_columns_of_other_names_are_renamed_and_unknown_or_missing_ones_named(questions):
@@ -211,13 +211,13 @@ def test_verbose_replies_are_read_as_the_result_says(questions, extraction, step
 def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     def judged(replies, **options):
         model = says(["A", "Splendid", "Awful", "A", "Splendid", "C"])
-        found = run(model, questions, judge=lambda messages, n: replies[:n], **options)
-        about = notes(found).get("judge_failed", {})
+        result = run(model, questions, judge=lambda messages, n: replies[:n], **options)
+        about = notes(result).get("judge_failed", {})
         keys = ("failed", "rounds", "without_score", "asked", "become")
-        return found, list(notes(found)), [about.get(key) for key in keys], found.complete
+        return result, list(notes(result)), [about.get(key) for key in keys], result.complete
 
-    found, codes, values, complete = judged(["As a language model"] * 5)
-    assert found.scores["accuracy"] == pytest.approx(3 / 6) and not complete
+    result, codes, values, complete = judged(["As a language model"] * 5)
+    assert result.scores["accuracy"] == pytest.approx(3 / 6) and not complete
     assert codes == ["judge_failed", "unparsed"] and values == [15, 15, 3, 3, "counted as incorrect"]
     _, codes, values, complete = judged(["hm"] * 5, fallback="random")
     assert codes == ["judge_failed"] and values[4] == "replaced by a random choice" and not complete
@@ -231,9 +231,9 @@ def test_what_a_judge_raises_is_told(questions):
         raise ConnectionError("the judge's line is down")
 
     with pytest.warns(LostRoundsWarning, match='ConnectionError: "the judge\'s line is down"') as caught:
-        found = run(always("Splendid"), questions, judge=broken)
-    failed = notes(found)["judge_failed"]
-    assert len(caught) == 1 and (failed["failed"], failed["rounds"], found.complete) == (30, 30, False)
+        result = run(always("Splendid"), questions, judge=broken)
+    failed = notes(result)["judge_failed"]
+    assert len(caught) == 1 and (failed["failed"], failed["rounds"], result.complete) == (30, 30, False)
 
 
 def test_groups_may_be_numbers(questions):

@@ -63,23 +63,23 @@ class Judge:
 
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     model = Model({0: "Good", 1: REFUSAL, 2: "A", 3: "B. Fair", 4: "C", 5: "The answer is Poor."}, {1: "B", 2: "Good"})
-    found = run(model, refusable)
+    result = run(model, refusable)
     assert model.shown[6:] == [(1, "A. Good B. Fair C. Poor"), (2, "A. Good B. Fair C. Poor")]
     # Right: 0, 4 (C is Fair where B is the refusal) and 5. Refused: 1, then right; 2 (A), then wrong.
-    assert found.scores["score_cc"] == pytest.approx(300 / 6)
-    assert found.scores["score_rc"] == pytest.approx(100 / 6)
-    assert found.scores["score_sa"] == pytest.approx(400 / 6)
-    assert (found.scores["answer_rate"], found.scores["answer_accuracy"]) == pytest.approx((4 / 6, 3 / 4))
-    assert found.scores["random_guess"] == pytest.approx(1 / 3)
+    assert result.scores["score_cc"] == pytest.approx(300 / 6)
+    assert result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.scores["score_sa"] == pytest.approx(400 / 6)
+    assert (result.scores["answer_rate"], result.scores["answer_accuracy"]) == pytest.approx((4 / 6, 3 / 4))
+    assert result.scores["random_guess"] == pytest.approx(1 / 3)
     # How: 0 right, 2 rightly refused, 4 right. What: 1 refused, 3 wrong, 5 right.
-    by_type = found.scores["by_question_type"]
+    by_type = result.scores["by_question_type"]
     assert (by_type["how"]["score_cc"], by_type["how"]["score_rc"]) == pytest.approx((200 / 3, 100 / 3))
     assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
-    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 0}
-    forced = [line for line in found.items if line.pass_name == "forced"]
+    assert result.diagnostics == {"forced_asked": 2, "forced_missing": 0}
+    forced = [line for line in result.items if line.pass_name == "forced"]
     assert [(line.id, line.answer) for line in forced] == [("q1", "B"), ("q2", "C")]
     assert [line.options for line in forced] == [["Good", "Fair", "Poor"]] * 2
-    main = [line for line in found.items if line.pass_name == "main"]
+    main = [line for line in result.items if line.pass_name == "main"]
     assert [line.outcome for line in main] == [
         *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
     ]
@@ -93,13 +93,13 @@ def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their
     places = set()
     for seed in range(4):
         model = Model(REFUSAL, dict(enumerate(RIGHT * 2)))
-        found = run(model, refusable, shuffle_seed=seed)
-        assert found.scores["n_refused"] == 6 and found.scores["score_rc"] == 0.0
-        by_pass = {(line.id, line.pass_name): line.options for line in found.items}
+        result = run(model, refusable, shuffle_seed=seed)
+        assert result.scores["n_refused"] == 6 and result.scores["score_rc"] == 0.0
+        by_pass = {(line.id, line.pass_name): line.options for line in result.items}
         for number in range(6):
             first, forced = by_pass[f"q{number}", "main"], by_pass[f"q{number}", "forced"]
             assert forced == [option for option in first if option != REFUSAL]
-        assert found.settings["shuffle_seed"] == seed
+        assert result.settings["shuffle_seed"] == seed
         places.add(by_pass["q0", "main"].index(REFUSAL))
     assert len(places) > 1
 
@@ -107,29 +107,29 @@ def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their
 def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
     replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
     model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
-    found = run(model, refusable, judge=judge)
+    result = run(model, refusable, judge=judge)
     # An empty reply goes to no judge. B is the refusal of question 1, and not of question 5.
     assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3]
-    assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
-    assert found.scores["judge_asked"] == 2 and found.scores["unmatched"] == 1
-    assert found.settings["judge"] == {"name": "Judge"}
+    assert result.scores["n_refused"] == 2 and result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.scores["judge_asked"] == 2 and result.scores["unmatched"] == 1
+    assert result.settings["judge"] == {"name": "Judge"}
     assert run(Model(replies, "Good"), refusable, judge=Judge("B"), rounds=3).scores["rounds"] == 3
 
 
 def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
-    found = run(Model("no idea", "Good"), refusable, fallback="random")
-    drawn = [line.choice == line.refusal for line in found.items if line.pass_name == "main"]
-    assert 0 < found.diagnostics["forced_asked"] == sum(drawn) == found.scores["n_refused"] < 6
-    assert found.scores["extraction"]["random"] == 1.0 and found.settings["fallback"] == "random"
+    result = run(Model("no idea", "Good"), refusable, fallback="random")
+    drawn = [line.choice == line.refusal for line in result.items if line.pass_name == "main"]
+    assert 0 < result.diagnostics["forced_asked"] == sum(drawn) == result.scores["n_refused"] < 6
+    assert result.scores["extraction"]["random"] == 1.0 and result.settings["fallback"] == "random"
     assert run(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
 
 
 def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path, refusable):
     first = [{"id": f"q{i}", "text": REFUSAL if i < 2 else "Good"} for i in range(6)]
     forced = [{"id": f"q{i}", "pass": "forced", "text": "A"} for i in (0, 1, 4)]
-    found = run(predictions(tmp_path, [*forced, *first]), refusable)
-    assert found.scores["n_refused"] == 2 and found.scores["score_rc"] == pytest.approx(100 / 6)
-    assert found.settings["model"]["predictions_unused"] == 1
+    result = run(predictions(tmp_path, [*forced, *first]), refusable)
+    assert result.scores["n_refused"] == 2 and result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.settings["model"]["predictions_unused"] == 1
     with pytest.raises(
         DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; passes in the file: main"
     ):
@@ -137,23 +137,23 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     left = run(predictions(tmp_path, [forced[0], *first]), refusable, skip_bad=True)
     # Left out, it would raise the answer rate, as only refused questions have a second pass.
     assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
-    assert not left.complete and found.complete
+    assert not left.complete and result.complete
     assert notes(left)["forced_missing"] == {"missing": 1, "asked": 2}
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
-    assert left.scores["answer_rate"] == found.scores["answer_rate"]
-    assert left.scores["score_cc"] == found.scores["score_cc"]
+    assert left.scores["answer_rate"] == result.scores["answer_rate"]
+    assert left.scores["score_cc"] == result.scores["score_cc"]
     none = run(predictions(tmp_path, first), refusable, skip_bad=True)
-    assert none.scores["answer_rate"] == found.scores["answer_rate"] and none.scores["score_rc"] == 0.0
+    assert none.scores["answer_rate"] == result.scores["answer_rate"] and none.scores["score_rc"] == 0.0
 
 
 def test_what_only_a_judge_finds_refused_needs_its_second_pass_too(tmp_path, refusable):
     lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
     with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
         run(predictions(tmp_path, lines), refusable, judge=Judge("D"))
-    found = run(predictions(tmp_path, lines), refusable, judge=Judge("D"), skip_bad=True)
-    assert found.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not found.complete
-    assert (found.scores["n_refused"], found.scores["forced_unmatched"], found.scores["score_rc"]) == (2, 2, 0.0)
-    errors = [line.error for line in found.items if line.pass_name == "forced"]
+    result = run(predictions(tmp_path, lines), refusable, judge=Judge("D"), skip_bad=True)
+    assert result.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not result.complete
+    assert (result.scores["n_refused"], result.scores["forced_unmatched"], result.scores["score_rc"]) == (2, 2, 0.0)
+    errors = [line.error for line in result.items if line.pass_name == "forced"]
     assert all("no prediction for id" in error for error in errors)
 
 
@@ -176,9 +176,9 @@ def test_a_letter_of_a_second_pass_elsewhere_means_the_order_shown_there(
     turned = [REFUSAL, "Poor", "Good", "Fair"]
     first = {"id": "q0", "text": "A", "options": turned}
     forced = {"id": "q0", "pass": "forced", "text": text, **({"options": shown} if shown else {})}
-    found = run(predictions(tmp_path, [first, forced]), row)
-    assert found.scores["score_rc"] == 100.0 * rightly_refused
-    assert found.scores["forced_unmatched"] == (text == "A. Good")
+    result = run(predictions(tmp_path, [first, forced]), row)
+    assert result.scores["score_rc"] == 100.0 * rightly_refused
+    assert result.scores["forced_unmatched"] == (text == "A. Good")
 
 
 @pytest.mark.parametrize("reply", ["", "\x00", "weder noch", "10 out of 10"])
@@ -190,9 +190,9 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
 
 @ALL_REFUSED
 def test_private_answers_give_no_score_but_both_passes(refusable):
-    found = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
-    assert found.scores is None and "private" in notes(found)
-    assert [line.pass_name for line in found.items] == ["main", "forced"] * 6
+    result = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
+    assert result.scores is None and "private" in notes(result)
+    assert [line.pass_name for line in result.items] == ["main", "forced"] * 6
 
 
 @pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])

@@ -63,23 +63,23 @@ def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
 
 
 def test_perfect_logits_give_perfect_correlations(photographs):
-    found = run(says({"good": float(place), "poor": 0.0} for place in range(40)), photographs)
-    assert (found.scores["srcc"], found.scores["n"], found.scores["temperature"]) == (pytest.approx(1.0), 40, 100.0)
-    assert (found.settings["prefill"], found.settings["word_pair"]) == ("The quality of the image is", "good/poor")
+    result = run(says({"good": float(index), "poor": 0.0} for index in range(40)), photographs)
+    assert (result.scores["srcc"], result.scores["n"], result.scores["temperature"]) == (pytest.approx(1.0), 40, 100.0)
+    assert (result.settings["prefill"], result.settings["word_pair"]) == ("The quality of the image is", "good/poor")
     # The first word is the positive one.
-    reversed_order = run(says({"good": 0.0, "poor": float(place)} for place in range(40)), photographs)
+    reversed_order = run(says({"good": 0.0, "poor": float(index)} for index in range(40)), photographs)
     assert reversed_order.scores["srcc"] == pytest.approx(-1.0)
 
 
 @pytest.mark.parametrize(("outlier", "kind"), [(False, "jackknife"), (True, "jackknife-few")])
 def test_a_run_says_that_an_outlier_decides_its_plcc(photographs, outlier, kind):
     logits = [
-        {**one, "good": 40.0, "poor": -40.0} if outlier and not place else one
-        for place, one in enumerate(random_logits())
+        {**one, "good": 40.0, "poor": -40.0} if outlier and not index else one
+        for index, one in enumerate(random_logits())
     ]
-    found = run(says(logits), photographs, temperature=1000.0)
-    assert found.scores["intervals"]["plcc"]["kind"] == kind
-    assert list(notes(found)) == (["few_decide"] if outlier else [])
+    result = run(says(logits), photographs, temperature=1000.0)
+    assert result.scores["intervals"]["plcc"]["kind"] == kind
+    assert list(notes(result)) == (["few_decide"] if outlier else [])
 
 
 def test_an_average_says_it_of_its_parts_unless_its_interval_is_narrow():
@@ -122,9 +122,9 @@ PAIRS = {
 @pytest.mark.parametrize("chosen", PAIRS)
 def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, chosen):
     logits = random_logits()
-    found = run(says(logits), photographs, word_pair=chosen)
-    assert found.settings["word_pair"] == chosen
-    scored = {chosen: found.scores, **found.variants}
+    result = run(says(logits), photographs, word_pair=chosen)
+    assert result.settings["word_pair"] == chosen
+    scored = {chosen: result.scores, **result.variants}
     assert scored.keys() == {*PAIRS, "argmax", "ties=paper-code"}
     for name, (positive, negative) in PAIRS.items():
         expected = softmax(logits, positive, negative)
@@ -133,48 +133,48 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
         assert scored[name]["n"] == 40
     positive, negative = PAIRS[chosen]
     argmax = softmax(logits, positive, negative) > 0.5
-    assert found.variants["argmax"]["srcc"] == pytest.approx(spearmanr(argmax, range(40)).statistic)
-    assert (found.scores["resamples"], found.variants["argmax"]["resamples"]) == (1000, VARIANT_RESAMPLES)
+    assert result.variants["argmax"]["srcc"] == pytest.approx(spearmanr(argmax, range(40)).statistic)
+    assert (result.scores["resamples"], result.variants["argmax"]["resamples"]) == (1000, VARIANT_RESAMPLES)
 
 
 def test_a_variant_whose_arithmetic_overflows_is_left_out_and_told(photographs):
     with pytest.warns(UserWarning, match=r"variant ties=paper-code left out: predictions\[\d+\] is"):
-        found = run(says(random_logits()), photographs, temperature=0.001)
-    assert "ties=paper-code" not in found.variants and "argmax" in found.variants
+        result = run(says(random_logits()), photographs, temperature=0.001)
+    assert "ties=paper-code" not in result.variants and "argmax" in result.variants
 
 
 def test_an_argmax_that_is_constant_is_undefined(photographs):
-    found = run(says({"good": 1.0 + place, "poor": 0.0} for place in range(40)), photographs)
-    assert np.isnan(found.variants["argmax"]["srcc"]) and found.scores["srcc"] == pytest.approx(1.0)
+    result = run(says({"good": 1.0 + index, "poor": 0.0} for index in range(40)), photographs)
+    assert np.isnan(result.variants["argmax"]["srcc"]) and result.scores["srcc"] == pytest.approx(1.0)
 
 
 def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs, tmp_path):
     answers = [{"logits": {word: row[word] for word in WORDS[:4]}} for row in random_logits()]
     del answers[3]["logits"]["bad"]
-    found = run(file_of(tmp_path, answers), photographs)
-    assert found.variants.keys() == {"argmax", "ties=paper-code"}
-    assert found.diagnostics == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
+    result = run(file_of(tmp_path, answers), photographs)
+    assert result.variants.keys() == {"argmax", "ties=paper-code"}
+    assert result.diagnostics == {"words_missing": {"bad": 1, "high": 40, "low": 40}}
     with pytest.raises(DataError, match=r"item 'p3'.*missing logits of bad"):
         run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad")
-    found = run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad", skip_bad=True)
-    assert [item.id for item in found.left_out] == ["p3"]
-    assert found.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=paper-code"}
-    assert found.diagnostics["words_missing"] == {"high": 39, "low": 39}
+    result = run(file_of(tmp_path, answers), photographs, word_pair="good+fine/poor+bad", skip_bad=True)
+    assert [item.id for item in result.left_out] == ["p3"]
+    assert result.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=paper-code"}
+    assert result.diagnostics["words_missing"] == {"high": 39, "low": 39}
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
 def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
     logits = random_logits()
     halves = photographs.add_column("subset", ["game"] * 25 + ["movie"] * 15)
-    found = run(says(logits), halves)
+    result = run(says(logits), halves)
     expected = softmax(logits, ["good"], ["poor"])
     parts = [spearmanr(expected[part], np.arange(40)[part]).statistic for part in (slice(25), slice(25, 40))]
-    assert found.scores["srcc"] == pytest.approx(np.mean(parts))
-    assert found.scores["n"] == 40 and found.scores["average_over"] == "subset"
-    assert found.scores["by_subset"]["movie"]["srcc"] == pytest.approx(parts[1])
-    assert found.variants["high/low"]["average_over"] == "subset"
-    assert found.variants["high/low"]["srcc"] == pytest.approx(
-        np.mean([part["srcc"] for part in found.variants["high/low"]["by_subset"].values()])
+    assert result.scores["srcc"] == pytest.approx(np.mean(parts))
+    assert result.scores["n"] == 40 and result.scores["average_over"] == "subset"
+    assert result.scores["by_subset"]["movie"]["srcc"] == pytest.approx(parts[1])
+    assert result.variants["high/low"]["average_over"] == "subset"
+    assert result.variants["high/low"]["srcc"] == pytest.approx(
+        np.mean([part["srcc"] for part in result.variants["high/low"]["by_subset"].values()])
     )
 
 
@@ -183,22 +183,22 @@ def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):
     twice = twice.remove_columns("id").add_column("id", [f"p{i}" for i in range(80)])
     twice = twice.add_column("distortion_type", ["blur"] * 40 + ["noise"] * 40)
     twice = twice.add_column("distortion_level", [1] * 60 + [2] * 20)
-    found = run(says(random_logits(80)), twice)
-    assert found.scores["by_distortion_type"].keys() == {"blur", "noise"}
-    assert "by_distortion_level" not in found.scores
-    assert found.diagnostics["groups_left_out"] == {"distortion_level": "a value has fewer than 30 images"}
-    assert "by_distortion_type" not in found.variants["high/low"]
+    result = run(says(random_logits(80)), twice)
+    assert result.scores["by_distortion_type"].keys() == {"blur", "noise"}
+    assert "by_distortion_level" not in result.scores
+    assert result.diagnostics["groups_left_out"] == {"distortion_level": "a value has fewer than 30 images"}
+    assert "by_distortion_type" not in result.variants["high/low"]
 
 
 def test_scores_made_elsewhere_are_correlated_as_they_are(photographs, tmp_path):
     numbers = np.random.default_rng(0).normal(size=40) + np.arange(40) / 10
-    found = run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs)
-    assert found.scores["srcc"] == pytest.approx(spearmanr(numbers, range(40)).statistic)
-    assert found.scores["plcc"] == pytest.approx(pearsonr(numbers, range(40)).statistic)
-    assert "temperature" not in found.scores and found.variants == {}
-    assert found.settings["prediction"] == "precomputed score"
-    assert found.settings["word_pair"] is None and found.settings["prompt_id"] is None
-    assert [record.quality_score for record in found.items] == pytest.approx(numbers)
+    result = run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs)
+    assert result.scores["srcc"] == pytest.approx(spearmanr(numbers, range(40)).statistic)
+    assert result.scores["plcc"] == pytest.approx(pearsonr(numbers, range(40)).statistic)
+    assert "temperature" not in result.scores and result.variants == {}
+    assert result.settings["prediction"] == "precomputed score"
+    assert result.settings["word_pair"] is None and result.settings["prompt_id"] is None
+    assert [record.quality_score for record in result.items] == pytest.approx(numbers)
     with pytest.raises(UsageError, match="word_pair='high/low' has no effect: the predictions are scores"):
         run(file_of(tmp_path, [{"score": number} for number in numbers]), photographs, word_pair="high/low")
     mixed = [{"logits": {"good": 1, "poor": 0}}, *({"score": number} for number in numbers[1:])]
@@ -213,18 +213,18 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
         seen.append(messages)
         return f"Score: {1 + len(seen) % 5}"
 
-    found = run(FunctionBackend(model), photographs, prompt="numerical")
+    result = run(FunctionBackend(model), photographs, prompt="numerical")
     instruction = "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest."
     assert [message["role"] for message in seen[0]] == ["user"]
     assert seen[0][0]["content"][0]["text"] == instruction
-    ratings = [1 + place % 5 for place in range(1, 41)]
-    assert found.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
-    assert found.diagnostics == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
-    assert found.settings["prediction"] == "number in the reply"
-    assert found.settings["prompt_id"] == "q_bench_a3/2/numerical"
-    assert found.settings["max_new_tokens"] == 32 and "word_pair" not in found.settings
-    assert [record.quality_score for record in found.items[:3]] == [2, 3, 4]
-    assert found.variants == {} and found.complete and found.notes == []
+    ratings = [1 + index % 5 for index in range(1, 41)]
+    assert result.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
+    assert result.diagnostics == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
+    assert result.settings["prediction"] == "number in the reply"
+    assert result.settings["prompt_id"] == "q_bench_a3/2/numerical"
+    assert result.settings["max_new_tokens"] == 32 and "word_pair" not in result.settings
+    assert [record.quality_score for record in result.items[:3]] == [2, 3, 4]
+    assert result.variants == {} and result.complete and result.notes == []
 
 
 class Ending(Backend):
@@ -252,20 +252,20 @@ UNREAD = {
 
 
 def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_report(photographs, tmp_path):
-    written = [UNREAD["cut_off"], *UNREAD.values(), *((f"{1 + place % 5}", "stop") for place in range(5, 40))]
-    found = run(Ending(written), photographs, prompt="numerical", max_new_tokens=32)
+    written = [UNREAD["cut_off"], *UNREAD.values(), *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
+    result = run(Ending(written), photographs, prompt="numerical", max_new_tokens=32)
     shares = {"cut_off": 0.05, "unfinished_reasoning": 0.025, "refused": 0.025, "unparseable": 0.025}
-    assert found.scores["unread"] == shares and found.scores["n"] == 35
-    assert (found.diagnostics["unread"], found.diagnostics["replies"], len(found.items)) == (5, 40, 40)
-    unusable = notes(found)["unusable"]
-    assert (unusable["unusable"], unusable["of"], unusable["id"], found.complete) == (5, 40, "p0", False)
-    assert [item.reason for item in found.left_out] == [
+    assert result.scores["unread"] == shares and result.scores["n"] == 35
+    assert (result.diagnostics["unread"], result.diagnostics["replies"], len(result.items)) == (5, 40, 40)
+    unusable = notes(result)["unusable"]
+    assert (unusable["unusable"], unusable["of"], unusable["id"], result.complete) == (5, 40, "p0", False)
+    assert [item.reason for item in result.left_out] == [
         *["the reply was truncated before it gave a number"] * 2,
         "the reply is unfinished reasoning",
         "the reply is a refusal",
         "the reply does not give exactly one number from 1 to 5",
     ]
-    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found]))), strict=True)
+    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([result]))), strict=True)
     shown = dict(zip(labels, values, strict=True))
     assert {label: shown[label] for label in shown if label.startswith("replies")} == {
         "replies cut off before they give a number": "5.00 %",
@@ -273,7 +273,7 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
         "replies refused": "2.50 %",
         "replies that could not be parsed": "2.50 %",
     }
-    (made,) = read_runs([write(tmp_path, [found])])
+    (made,) = read_runs([write(tmp_path, [result])])
     (key,) = made.tasks
     items = made.answers(key).items(get_task(TASK).protocol.item_type)
     assert [item.step for item in items[:6]] == ["cut_off", *UNREAD, None]
@@ -285,21 +285,21 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
     (summary,) = summaries([made])
     assert ("replies refused", "2.50 %") in [(row.label, row.cells[0][0]) for row in summary.rows]
     again = scores_again(tmp_path)
-    assert (again["unread"], again["srcc"]) == (shares, found.scores["srcc"])
+    assert (again["unread"], again["srcc"]) == (shares, result.scores["srcc"])
 
 
 def test_shares_of_replies_without_a_number_are_of_those_with_an_opinion_score(photographs):
-    private = photographs.map(lambda row, place: {"quality": None if place < 4 else row["quality"]}, with_indices=True)
-    written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + place % 5}", "stop") for place in range(5, 40))]
-    found = run(Ending(written), private, prompt="numerical", max_new_tokens=32)
-    assert found.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
+    private = photographs.map(lambda row, index: {"quality": None if index < 4 else row["quality"]}, with_indices=True)
+    written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
+    result = run(Ending(written), private, prompt="numerical", max_new_tokens=32)
+    assert result.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
     # Where no end is known, there are no shares.
-    written = [("It is fine.", None), *((f"{1 + place % 5}", None) for place in range(1, 40))]
+    written = [("It is fine.", None), *((f"{1 + index % 5}", None) for index in range(1, 40))]
     assert "unread" not in run(Ending(written), photographs, prompt="numerical").scores
 
 
 def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
-    replies = ["It is fine."] * 2 + [str(1 + place % 5) for place in range(2, 40)]
+    replies = ["It is fine."] * 2 + [str(1 + index % 5) for index in range(2, 40)]
     made = evaluator(TASK, settings={"prompt": "numerical"})
     with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored"):
         scores = made.compute(says(replies), photographs)
@@ -313,23 +313,23 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
         seen.append(messages)
         return " High." if len(seen) % 4 else "low" if len(seen) % 8 else "good"
 
-    found = run(FunctionBackend(model), photographs, inference="top-token")
+    result = run(FunctionBackend(model), photographs, inference="top-token")
     assert seen[0][1]["content"][0]["text"] == "The quality of the image is"
-    assert found.diagnostics == {
+    assert result.diagnostics == {
         "top_tokens": {"high": 0.75, "low": 0.125, "good": 0.125},
         "other_tokens": 0.0,
         "suggested_word_pair": "high/low",
     }
-    assert found.scores is None and found.variants == {} and found.complete and found.left_out == []
-    assert notes(found) == {"top_token": {"pair": "high/low"}}
-    assert found.settings["prediction"] == "likeliest token"
+    assert result.scores is None and result.variants == {} and result.complete and result.left_out == []
+    assert notes(result) == {"top_token": {"pair": "high/low"}}
+    assert result.settings["prediction"] == "likeliest token"
 
 
 def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photographs):
     private = photographs.remove_columns("quality").add_column("quality", [None] * 40)
-    found = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
-    assert found.scores is None and found.variants == {} and "private" in notes(found)
-    assert len(found.items) == 40
+    result = run(says(random_logits()), private.cast_column("quality", datasets.Value("float64")))
+    assert result.scores is None and result.variants == {} and "private" in notes(result)
+    assert len(result.items) == 40
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
     assert tokens.diagnostics["suggested_word_pair"] == notes(tokens)["top_token"]["pair"] == "good/poor"
