@@ -53,4 +53,4 @@ def mixed_requests() -> list[Request]:
 
 def answers(backend: Backend, requests: Sequence[Request]) -> dict[tuple[str, str], Response]:
     """Responses by id and pass."""
-    return {(found.request.id, found.request.pass_name): found for found in backend.answer(requests)}
+    return {(response.request.id, response.request.pass_name): response for response in backend.answer(requests)}

@@ -34,9 +34,9 @@ def local(llava, make_picture):
         model, processor = llava
         changed = copy.copy(processor)
         changed.chat_template = before + processor.chat_template + after
-        made = TransformersBackend(model, changed, name="test", chat=chat)
-        (response,) = made.answer([Request("1", ("What?", IMAGE), (make_picture(0),), max_new_tokens=1)])
-        return response.rendered_prompt, made
+        backend = TransformersBackend(model, changed, name="test", chat=chat)
+        (response,) = backend.answer([Request("1", ("What?", IMAGE), (make_picture(0),), max_new_tokens=1)])
+        return response.rendered_prompt, backend
 
     return rendered
 
@@ -68,10 +68,10 @@ def test_values_of_thinking():
 
 
 def test_a_system_prompt_stands_first_in_the_prompt_of_a_local_model(local):
-    prompt, made = local(SYSTEM)
+    prompt, backend = local(SYSTEM)
     plain, other = local(None)
     assert prompt == f"SYSTEM: You see well.\n{plain}"
-    assert made.settings()["system_prompt"] == "You see well." and other.settings()["system_prompt"] is None
+    assert backend.settings()["system_prompt"] == "You see well." and other.settings()["system_prompt"] is None
 
 
 @pytest.mark.parametrize("thinking", [True, False, None])
@@ -97,11 +97,11 @@ def test_a_template_that_cannot_do_what_is_asked_is_an_error(local, chat, before
 
 
 def test_a_server_is_sent_the_system_prompt_and_fields_and_the_result_says_so(asked):
-    body, made = asked(SYSTEM, extra_body={"top_k": 1})
+    body, backend = asked(SYSTEM, extra_body={"top_k": 1})
     assert body["messages"][0] == {"role": "system", "content": "You see well."}
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert (body["top_k"], body["temperature"]) == (1, 0.0)
-    settings, identity = made.settings(), made.identity()
+    settings, identity = backend.settings(), backend.identity()
     for values in (settings, identity):
         assert (values["system_prompt"], values["extra_body"]) == ("You see well.", {"top_k": 1})
     assert identity != OpenAIBackend("m", EndpointOptions(settings["base_url"])).identity()
@@ -126,18 +126,18 @@ def test_thinking_on_a_server_is_handed_on_to_its_chat_template(asked, thinking,
 def test_thinking_of_openais_models_is_an_effort(thinking, effort):
     options = EndpointOptions(chat=ChatOptions(thinking=thinking))
     assert options.fields() == {"reasoning_effort": effort}
-    own = EndpointOptions(chat=ChatOptions(thinking=thinking), extra_body={"reasoning_effort": "low"})
-    assert own.fields() == {"reasoning_effort": "low"}
+    chosen = EndpointOptions(chat=ChatOptions(thinking=thinking), extra_body={"reasoning_effort": "low"})
+    assert chosen.fields() == {"reasoning_effort": "low"}
     with pytest.raises(UsageError, match=r"thinking=64 is a number of tokens, which OpenAI's models do not support"):
         EndpointOptions(chat=ChatOptions(thinking=64)).fields()
 
 
 def test_settings_of_the_image_processor(llava_folder):
     given = {"size": {"shortest_edge": 96}, "crop_size": {"height": 96, "width": 96}}
-    made = resolve_backend(llava_folder, options=LoadOptions(processor=given))
-    assert made.settings()["processor"] == given
-    assert made._processor.image_processor.crop_size["height"] == 96
-    assert made.identity() != resolve_backend(llava_folder).identity()
+    backend = resolve_backend(llava_folder, options=LoadOptions(processor=given))
+    assert backend.settings()["processor"] == given
+    assert backend._processor.image_processor.crop_size["height"] == 96
+    assert backend.identity() != resolve_backend(llava_folder).identity()
     with pytest.raises(UsageError, match="'do_rezise' of the image processor; did you mean 'do_resize'"):
         resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
 
@@ -154,9 +154,9 @@ def with_template(tmp_path, old="", new=""):
 
 
 def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers(tmp_path):
-    own, change = with_template(tmp_path)[1]["chat_template"], ("role'] | upper", "role'] | lower")
+    original, change = with_template(tmp_path)[1]["chat_template"], ("role'] | upper", "role'] | lower")
     renamed, settings = with_template(tmp_path, *change)
-    assert settings["chat_template"] not in (own, None) and "from the store" not in renamed.output
+    assert settings["chat_template"] not in (original, None) and "from the store" not in renamed.output
     assert "from the store" in with_template(tmp_path, *change)[0].output
     assert LoadOptions().settings()["chat_template"] is None
 

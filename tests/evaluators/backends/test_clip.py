@@ -78,10 +78,10 @@ def clip_folder(clip, tmp_path):
 def test_logits_are_a_hundred_cosines_on_every_architecture(name, pictures, requests):
     model, _, _ = parts = dual_encoders.build(name)
     padding = {"padding": "max_length", "max_length": 64} if "siglip" in name else {}
-    own = forward(parts, pictures, **padding).logits_per_image
-    assert name != "clip" or own.std(dim=0).min() > 1, "the images must differ for the comparison to mean something"
+    scaled = forward(parts, pictures, **padding).logits_per_image
+    assert name != "clip" or scaled.std(dim=0).min() > 1, "the images must differ for the comparison to mean something"
     scale = 1 / model.temperature if name == "align" else model.logit_scale.exp()
-    cosines = (own - getattr(model, "logit_bias", 0.0)) / scale
+    cosines = (scaled - getattr(model, "logit_bias", 0.0)) / scale
     for row, expected in zip(table(backend(parts), requests), (100 * cosines).tolist(), strict=True):
         assert row == pytest.approx(expected, abs=1e-4)
 

@@ -31,12 +31,12 @@ def test_large_files_are_read_once(tmp_path, hashed):
     for name in ("a", "b"):
         (folder / name).write_bytes(name.encode() * 5 * 2**20)
     time.sleep(0.05)
-    found = files_digest(folder)
+    before = files_digest(folder)
     assert sorted(hashed) == [str(folder / "a"), str(folder / "b")]
-    assert files_digest(folder) == found and len(hashed) == 2
+    assert files_digest(folder) == before and len(hashed) == 2
     time.sleep(0.05)
     folder.rename(tmp_path / "moved")
-    assert files_digest(tmp_path / "moved") == found
+    assert files_digest(tmp_path / "moved") == before
     assert len(list((tmp_path / "home" / "file_digests").iterdir())) == 2, "one for each file, however often it changes"
 
 
@@ -59,9 +59,9 @@ def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monke
 def test_names_count_and_hidden_files_do_not(tmp_path):
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "a").write_text("x")
-    found = files_digest(tmp_path)
+    before = files_digest(tmp_path)
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "index").write_text("x")
-    assert files_digest(tmp_path) == found
+    assert files_digest(tmp_path) == before
     (tmp_path / "part" / "a").rename(tmp_path / "part" / "b")
-    assert files_digest(tmp_path) != found
+    assert files_digest(tmp_path) != before

@@ -41,8 +41,8 @@ def test_a_function_that_cannot_be_called_so_is_refused_before_anything_is_asked
 
 
 def test_a_function_that_does_not_tell_what_it_takes_is_called():
-    (found,) = FunctionBackend(str).answer([TEXT])
-    assert "Is it dark?" in found.text
+    (response,) = FunctionBackend(str).answer([TEXT])
+    assert "Is it dark?" in response.text
 
 
 def test_an_error_of_the_functions_own_is_not_taken_for_a_wrong_call():

@@ -40,9 +40,9 @@ def test_two_processes_give_the_results_of_one(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Results: ") == 1, "one process prints"
-    (expected, predictions), (found, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
-    assert found["scores"] == expected["scores"] and table == predictions
-    assert found["settings"]["model"]["processes"] == 2
+    (expected, predictions), (observed, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
+    assert observed["scores"] == expected["scores"] and table == predictions
+    assert observed["settings"]["model"]["processes"] == 2
 
 
 class Echo(Backend):
@@ -83,6 +83,6 @@ def test_a_process_that_fails_makes_all_fail_with_its_reason():
         except (ModelError, RuntimeError) as error:
             return f"{type(error).__name__}: {error}"
 
-    found = in_processes(2, ask)
+    observed = in_processes(2, ask)
     reason = "RuntimeError: this process has a broken accelerator"
-    assert sorted(found) == sorted([reason, f"ModelError: process {found.index(reason)} of 2 failed: {reason}"])
+    assert sorted(observed) == sorted([reason, f"ModelError: process {observed.index(reason)} of 2 failed: {reason}"])

@@ -79,10 +79,10 @@ EXACT = [
 def test_responses_come_back_exactly(store, fields):
     backend = StoredBackend(Scripted(lambda request: Response(request, **fields)), store)
     (asked,) = backend.answer([text_request("a")])
-    (found,) = backend.answer([text_request("b")])
-    assert (asked.stored, found.stored, found.request.id) == (False, True, "b")
-    assert dataclasses.replace(found, request=asked.request) == asked == Response(asked.request, **fields)
-    assert repr(found.logits) == repr(asked.logits)
+    (again,) = backend.answer([text_request("b")])
+    assert (asked.stored, again.stored, again.request.id) == (False, True, "b")
+    assert dataclasses.replace(again, request=asked.request) == asked == Response(asked.request, **fields)
+    assert repr(again.logits) == repr(asked.logits)
 
 
 def test_errors_are_not_stored(store):
@@ -115,9 +115,9 @@ def test_an_image_that_cannot_be_read_is_the_backends_to_explain(store):
 
     backend = StoredBackend(Scripted(say), store)
     for _ in range(2):
-        found = {r.request.id: r for r in backend.answer([*bad, text_request("good")])}
-        assert [str(found[f"bad {i}"].error) for i in range(2)] == ["no image of bad 0", "no image of bad 1"]
-        assert found["good"].text == "x"
+        again = {r.request.id: r for r in backend.answer([*bad, text_request("good")])}
+        assert [str(again[f"bad {i}"].error) for i in range(2)] == ["no image of bad 0", "no image of bad 1"]
+        assert again["good"].text == "x"
 
 
 def test_an_answer_is_on_the_disk_when_it_is_handed_on(store):

@@ -145,21 +145,21 @@ def test_the_metric_scores_the_rows_of_the_file_alone(table):
     assert metric.compute(predictions=[texts[number] for number in twice], **alone)["circular_accuracy"] == 1.0
 
 
-def _vlmevalkit(place, row):
+def _vlmevalkit(number, row):
     return {**{name: row[name] for name in ("question", "hint", *"ABCD")}, "index": int(row["index"])}, "prediction"
 
 
-def _lmms_eval(place, row):
-    return {"doc_id": place, "doc": {**row, "index": int(row["index"])}, "target": ""}, "filtered_resps"
+def _lmms_eval(number, row):
+    return {"doc_id": number, "doc": {**row, "index": int(row["index"])}, "target": ""}, "filtered_resps"
 
 
-def _llava(place, row):
+def _llava(number, row):
     letters = list("ABCD"[: len(row["options"])])
     shown = {"prompt": row["question"], "options": row["options"], "option_char": letters}
     return {"question_id": int(row["index"]), "round_id": 0, **shown}, "text"
 
 
-def _ours(place, row):
+def _ours(number, row):
     turn, question = divmod(int(row["index"]), 1_000_000)
     return {"id": f"dev-{question}", "pass": f"rotation:{turn}" if turn else "main"}, "text"
 
@@ -168,8 +168,8 @@ def _ours(place, row):
 def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, form):
     rows, rule = [row for of_question in table.values() for row in of_question], RULES["the longest option"]
     lines = []
-    for place, row in enumerate(rows):
-        line, name = form(place, row)
+    for number, row in enumerate(rows):
+        line, name = form(number, row)
         lines.append(line | {name: [rule(row)] if form is _lmms_eval else rule(row)})
     path = tmp_path / f"answers.json{'' if form is _vlmevalkit else 'l'}"
     if form is _vlmevalkit:

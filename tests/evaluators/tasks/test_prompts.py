@@ -405,10 +405,10 @@ def test_a_judge_is_asked_in_the_words_that_are_cited():
     assert set(TEMPLATES) == set(list_templates())
     names = ("question", "options", "correct", "answer", "description", "reference")
     for template, (source, said, expected) in TEMPLATES.items():
-        found = [message["content"] for message in render(template, {name: name for name in names})]
+        texts = [message["content"] for message in render(template, {name: name for name in names})]
         if source == OURS:
             continue
         for name in names:
-            found = [text.replace(f"<data>{name}</data>", f"[{name}]") for text in found]
-        assert sum(text.count(said) for text in found) == 1, template
-        assert [text.replace(said, "") for text in found] == expected, source
+            texts = [text.replace(f"<data>{name}</data>", f"[{name}]") for text in texts]
+        assert sum(text.count(said) for text in texts) == 1, template
+        assert [text.replace(said, "") for text in texts] == expected, source

@@ -28,7 +28,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory):
+def examples(tmp_path_factory):
     """The examples beside the data that they name."""
     folder = tmp_path_factory.mktemp("own")
     for example in filter(Path.is_file, EXAMPLES.iterdir()):
@@ -57,30 +57,30 @@ def test_examples_are_five_of_at_most_fifteen_lines():
     assert len(lengths) == 5 and max(lengths.values()) <= 15
 
 
-def test_questions_in_a_tsv_run_under_circular_eval(own):
-    found = run(own / "circular_tsv.yaml", lambda messages: "A")
+def test_questions_in_a_tsv_run_under_circular_eval(examples):
+    result = run(examples / "circular_tsv.yaml", lambda messages: "A")
     # "A" is right in the first pass of every third question, and in no other pass of it.
-    assert (found.scores["circular_accuracy"], found.scores["vanilla_accuracy"]) == (0.0, 1 / 3)
+    assert (result.scores["circular_accuracy"], result.scores["vanilla_accuracy"]) == (0.0, 1 / 3)
     # Four of the twelve questions have three options.
-    assert (found.scores["n_questions"], found.scores["n_passes"]) == (N_QUESTIONS, 4 * 3 + 8 * 4)
-    assert found.scores["random_guess"] == pytest.approx((4 * 3**-3 + 8 * 4**-4) / 12)
-    assert found.scores["by_category"].keys() == {"hue", "tone"}
-    assert (found.task, found.dataset, found.split) == ("my_questions", "my_questions", "test")
+    assert (result.scores["n_questions"], result.scores["n_passes"]) == (N_QUESTIONS, 4 * 3 + 8 * 4)
+    assert result.scores["random_guess"] == pytest.approx((4 * 3**-3 + 8 * 4**-4) / 12)
+    assert result.scores["by_category"].keys() == {"hue", "tone"}
+    assert (result.task, result.dataset, result.split) == ("my_questions", "my_questions", "test")
 
 
-def test_photos_with_opinion_scores_are_assessed(own):
+def test_photos_with_opinion_scores_are_assessed(examples):
     def logits(messages, words):
         return {"good": 1.0, "poor": 0.0, "high": 0.0, "low": 1.0}
 
-    task = evaluator(str(own / "opinion_scores.yaml"))
+    task = evaluator(str(examples / "opinion_scores.yaml"))
     assert [pair.name for pair in task.protocol.word_pairs] == ["good/poor", "high/low"]
     with pytest.warns(UserWarning, match="constant"):
-        found = task.run(FunctionBackend(logits), load_data(task.definition))
-    assert found.scores["n"] == N_PHOTOS and "high/low" in found.variants
-    assert found.settings["word_pair"] == "good/poor" and found.settings["prefill"] == "The quality of the image is"
+        result = task.run(FunctionBackend(logits), load_data(task.definition))
+    assert result.scores["n"] == N_PHOTOS and "high/low" in result.variants
+    assert result.settings["word_pair"] == "good/poor" and result.settings["prefill"] == "The quality of the image is"
 
 
-def test_pairs_are_asked_in_both_orders(own):
+def test_pairs_are_asked_in_both_orders(examples):
     seen = []
 
     def first(messages):
@@ -89,9 +89,9 @@ def test_pairs_are_asked_in_both_orders(own):
 
     # A model that always prefers the first image is never consistent, so nothing can be ranked.
     with pytest.warns(UndefinedScoreWarning):
-        found = run(own / "pairs.yaml", first)
-    assert (found.scores["consistency"], found.scores["first_rate"]) == (0.0, 1.0)
-    assert found.scores["n_images"] == N_PHOTOS and len(found.items) == 2 * found.scores["n_pairs"]
+        result = run(examples / "pairs.yaml", first)
+    assert (result.scores["consistency"], result.scores["first_rate"]) == (0.0, 1.0)
+    assert result.scores["n_images"] == N_PHOTOS and len(result.items) == 2 * result.scores["n_pairs"]
     assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
 
 
@@ -114,11 +114,13 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
     assert "splits: the only split, or else test" in invoke("tasks", path).output
 
 
-def test_a_python_file_brings_a_prompt_of_its_own(own):
-    found = run(own / "own_prompt.py", lambda messages: messages[0]["content"][-1]["text"].split(": ")[1].split(",")[0])
+def test_a_python_file_brings_a_prompt_of_its_own(examples):
+    result = run(
+        examples / "own_prompt.py", lambda messages: messages[0]["content"][-1]["text"].split(": ")[1].split(",")[0]
+    )
     # The first option is right in every third question.
-    assert found.scores["accuracy"] == 1 / 3 and found.scores["by_category"].keys() == {"hue", "tone"}
-    assert (found.task, found.dataset, found.settings["prompt_id"]) == ("my_prompt", "my_prompt", "my_prompt/1")
+    assert result.scores["accuracy"] == 1 / 3 and result.scores["by_category"].keys() == {"hue", "tone"}
+    assert (result.task, result.dataset, result.settings["prompt_id"]) == ("my_prompt", "my_prompt", "my_prompt/1")
 
 
 def test_public_names_are_all_there():
@@ -127,35 +129,35 @@ def test_public_names_are_all_there():
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} < classes
 
 
-def test_run_report_compare_and_resume_take_an_own_task(own, tmp_path):
-    one, other = tmp_path / "one", tmp_path / "other"
-    done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", one)
+def test_run_report_compare_and_resume_take_an_own_task(examples, tmp_path):
+    run_folder, other = tmp_path / "one", tmp_path / "other"
+    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", run_folder)
     assert done.exit_code == 0 and "CircularEval" in done.output, done.output
-    done = invoke("run", own / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again")
+    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again")
     assert done.exit_code == 0 and "of them from the store" in done.output
-    (first,), (second,) = read_results(one).tasks, read_results(other).tasks
+    (first,), (second,) = read_results(run_folder).tasks, read_results(other).tasks
     assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
     assert first.scores["circular_accuracy_ci95"] != [0.0, 0.0]
-    done = invoke("compare", one, other)
+    done = invoke("compare", run_folder, other)
     assert done.exit_code == 0 and "CircularEval" in done.output
-    done = invoke("report", one, other, "--out", tmp_path / "report")
+    done = invoke("report", run_folder, other, "--out", tmp_path / "report")
     assert done.exit_code == 0 and (tmp_path / "report" / "report.html").is_file()
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
 
 
-def test_a_report_made_in_another_folder_finds_the_images(own, tmp_path, monkeypatch):
-    monkeypatch.chdir(own)
+def test_a_report_made_in_another_folder_finds_the_images(examples, tmp_path, monkeypatch):
+    monkeypatch.chdir(examples)
     invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run", code=0)
     (result,) = read_results(tmp_path / "run").tasks
-    assert result.settings["data"]["source"] == str(own / "my_questions.tsv")
+    assert result.settings["data"]["source"] == str(examples / "my_questions.tsv")
     monkeypatch.chdir(tmp_path)
     invoke("report", "run", "--out", "report", code=0)
     assert "data:image" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
 
-def test_tasks_prints_an_own_task_in_full(own):
-    shown = invoke("tasks", own / "circular_tsv.yaml")
+def test_tasks_prints_an_own_task_in_full(examples):
+    shown = invoke("tasks", examples / "circular_tsv.yaml")
     assert shown.exit_code == 0, shown.output
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
@@ -163,7 +165,7 @@ def test_tasks_prints_an_own_task_in_full(own):
     assert shown.output.count("what the model sees") == 3 and "grade_open_answers" not in shown.output
     assert "what the model sees, blind=true" in shown.output and "blind_run" in shown.output
     assert "\nprompt: " not in shown.output and "metric: eyechart.metrics.circular_eval" in shown.output
-    shown = invoke("tasks", own / "own_prompt.py").output
+    shown = invoke("tasks", examples / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
     shown = invoke("tasks", "q_bench/perception").output
     assert "protocol: eyechart.evaluators.protocols.choice.multiple_choice.MultipleChoice" in shown
@@ -190,9 +192,9 @@ prompt: "{images}{question}\\n{options}"
 groups: [l2_category]
 """
     (tmp_path / "pets.yaml").write_text(text, encoding="utf-8")
-    found = run(tmp_path / "pets.yaml", lambda messages: "a dog")
-    assert (found.scores["accuracy"], found.scores["n"]) == (0.5, 8) and len(text.splitlines()) <= 15
-    assert found.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
+    result = run(tmp_path / "pets.yaml", lambda messages: "a dog")
+    assert (result.scores["accuracy"], result.scores["n"]) == (0.5, 8) and len(text.splitlines()) <= 15
+    assert result.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
 
 
 DESCRIBE = """from eyechart.evaluators import IMAGE, Description, Task, TaskData
@@ -245,14 +247,14 @@ TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": 
         ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
     ],
 )
-def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(own, written, instead, message):
-    path = own / "mine.py"
+def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, written, instead, message):
+    path = examples / "mine.py"
     path.write_text(MINE.replace(written, instead))
     with pytest.raises(UsageError, match=message) as caught:
         run(path, lambda messages: pytest.fail("asked"))
     assert "skip" not in caught.value.explain()
-    done = invoke("run", path, "--out", own / "none")
-    assert done.exit_code == 2 and "Traceback" not in done.output and not (own / "none").exists()
+    done = invoke("run", path, "--out", examples / "none")
+    assert done.exit_code == 2 and "Traceback" not in done.output and not (examples / "none").exists()
 
 
 @pytest.mark.parametrize(
@@ -321,8 +323,8 @@ def test_malformed_files_are_refused(tmp_path, changes, message):
     assert message in str(caught.value)
 
 
-def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_path):
-    shutil.copy(own / "my_questions.tsv", tmp_path)
+def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(examples, tmp_path):
+    shutil.copy(examples / "my_questions.tsv", tmp_path)
     path = write_task(tmp_path, prompt="{images} {qestion} {options}")
     with pytest.raises(
         UsageError, match=r"^the prompt of my_questions: missing column 'qestion'; did you mean 'question'\? found: "
@@ -331,8 +333,8 @@ def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(own, tmp_pa
     assert "skip" not in caught.value.explain()
 
 
-def test_a_missing_column_is_named_before_a_model_is_asked(own, tmp_path):
-    shutil.copy(own / "my_questions.tsv", tmp_path)
+def test_a_missing_column_is_named_before_a_model_is_asked(examples, tmp_path):
+    shutil.copy(examples / "my_questions.tsv", tmp_path)
     path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
     with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
         run(path, lambda messages: pytest.fail("asked"))

@@ -97,11 +97,11 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
     file = write_scores(tmp_path / "bitrates.csv", mm21)
     only = {"databases": ["MM21"]}
     data = load_data(get_task("two_afc/coarse"), DataRequest(data_dir=tmp_path, images="skip", options=only))
-    found = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
-    assert (found.settings["mm21_quality"], found.caveats) == ("opinion score", [])
+    result = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), data)
+    assert (result.settings["mm21_quality"], result.caveats) == ("opinion score", [])
     alone = score("two_afc/coarse", reference, file, **only)
     assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
-    assert 0.5 < found.scores["accuracy_all"] < 0.9
+    assert 0.5 < result.scores["accuracy_all"] < 0.9
     fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), replace(data, limit=3))
     assert fine.settings["mm21_quality"] == "opinion score"
 
@@ -118,15 +118,15 @@ def test_averages_are_those_of_table_2(observed):
 
 
 def test_the_curve_over_rounds_is_that_of_figure_3(observed):
-    found = observed.diagnostics["convergence"]
-    curve, bound = found["curve"], found["upper_bound"]
+    result = observed.diagnostics["convergence"]
+    curve, bound = result["curve"], result["upper_bound"]
     assert [(part["rounds"], part["n_pairs"]) for part in curve] == [(r, 429 * r) for r in range(1, 13)]
     for name in ("srcc", "plcc", "plcc_fitted"):
         assert curve[-1][name] == pytest.approx(observed.scores[name])
         assert all(part[name] < best[name] for part, best in zip(curve, bound, strict=True))
     assert bound[0]["plcc"] < 0.6 and bound[-1]["plcc"] > 0.92
     # Twelve rounds are nearly enough: the ranking says almost what the observer's scores say.
-    assert curve[-1]["srcc"] == pytest.approx(found["limit"]["srcc"], abs=0.03)
+    assert curve[-1]["srcc"] == pytest.approx(result["limit"]["srcc"], abs=0.03)
 
 
 @SMALL
@@ -139,15 +139,17 @@ def test_the_curve_over_rounds_is_that_of_figure_3(observed):
 )
 def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, reference, tmp_path):
     scores = qualities_of(get_task(task).data.config, reference)
-    found = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
-    table = found.diagnostics["table"]
+    result = score(task, reference, write_scores(tmp_path / "perfect.csv", scores))
+    table = result.diagnostics["table"]
     assert {part: row["n_pairs"] for part, row in table.items()} == dict.fromkeys(parts, pairs)
-    (average,) = found.diagnostics["averages"]
+    (average,) = result.diagnostics["averages"]
     assert (average["over"], average["weights"]) == (parts, "equal")
     assert average["accuracy_all"] == 1
-    own = [name for name in found.scores["by_pool"] if (get_task(task).protocol.part_of_pool or str)(name) == parts[0]]
-    assert table[parts[0]]["srcc"] == pytest.approx(np.mean([found.scores["by_pool"][name]["srcc"] for name in own]))
-    assert len(own) == (1 if task == "two_afc/fine_mos" else 4)
+    pools = [
+        name for name in result.scores["by_pool"] if (get_task(task).protocol.part_of_pool or str)(name) == parts[0]
+    ]
+    assert table[parts[0]]["srcc"] == pytest.approx(np.mean([result.scores["by_pool"][name]["srcc"] for name in pools]))
+    assert len(pools) == (1 if task == "two_afc/fine_mos" else 4)
 
 
 def test_a_pools_name_tells_its_part():
@@ -177,11 +179,11 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
 @pytest.mark.parametrize("given", [{}, {"pairing": "released", "rounds": 3}])
 def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
     scores = {name: index for index, name in enumerate(sorted(qualities_of("fine_mos", reference)))}
-    found = score("two_afc/fine_mos", reference, write_scores(tmp_path / "order.csv", scores), **given)
-    options = found.settings["data"]["options"]
+    result = score("two_afc/fine_mos", reference, write_scores(tmp_path / "order.csv", scores), **given)
+    options = result.settings["data"]["options"]
     expected = {"pairing": "random", "rounds": 12, "seed": 0, "databases": (), **given}
     assert {name: options[name] for name in expected} == expected
-    assert found.scores["n_pairs"] == 48 * options["rounds"] == len(found.items) // 2
+    assert result.scores["n_pairs"] == 48 * options["rounds"] == len(result.items) // 2
 
 
 @pytest.fixture(scope="module")
