@@ -8,9 +8,10 @@ import base64
 import contextlib
 import copy
 import io
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -22,13 +23,12 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.evaluators.backends.chat import joined
+from eyechart.evaluators.backends.chat import distinct_words, joined
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS, PROVIDER
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.backends.endpoint.words import find_words
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ FIRST_FAILURES = 5
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 # Only the prompt's own tokens, without more probable ones.
 _PROMPT_LOGPROBS: dict[str, Any] = {"prompt_logprobs": 0}
-# vLLM's logarithm of a probability of 0.
+# The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
+FirstToken = Callable[[str, Sequence[str]], Awaitable[str | None]]
+"""Takes a word and the texts of returned tokens with which it could begin, and returns the first token's text; None if
+it is not among them or unknown."""
 
 
 class OpenAIBackend(Backend):
@@ -215,6 +218,43 @@ async def _first_token(question: _Question, completion: Completion, word: str) -
         return longer[len(tokens)]
     extended = await question.ask(more, max_tokens=1)
     return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
+
+
+async def find_words(
+    likeliest: Mapping[str, float], request: Request, first_token: FirstToken
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """The log-probability of each word's first token.
+
+    Args:
+        likeliest: Log-probabilities of the most probable tokens at one position, by their texts.
+        request: The words. An optional word is left out if it begins with the same token as another.
+        first_token: Called only for words that are not a whole returned token.
+
+    Returns:
+        The log-probability of each word, and the words whose token was not returned. Their value is the smallest
+        returned log-probability, which is an upper bound.
+
+    Raises:
+        ModelError: Two words begin with the same token.
+    """
+    values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
+    lowest = min(values.values())
+    if lowest == -math.inf:
+        raise EndpointError("the server returned a probability of 0 for each of the most probable tokens")
+    tokens = {word: await _token_of(word, values, first_token, not request.prefill) for word in request.all_words}
+    words = distinct_words(tokens, request.words)
+    logits = {word: lowest if (token := tokens[word]) is None else values[token] for word in words}
+    return logits, tuple(word for word in words if tokens[word] is None)
+
+
+async def _token_of(word: str, values: Mapping[str, float], first_token: FirstToken, opens_reply: bool) -> str | None:
+    """The returned token that the word is or begins with."""
+    # A space comes before a word in the reply; whether one opens a reply is unknown, so the more probable form counts.
+    matches = [text for text in (f" {word}", word) if text in values]
+    if matches:
+        return max(matches, key=lambda text: values[text]) if opens_reply else matches[0]
+    beginnings = [text for text in values if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
+    return await first_token(word, beginnings) if beginnings else None
 
 
 async def _losses(question: _Question) -> Response:

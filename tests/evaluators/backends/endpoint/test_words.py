@@ -6,7 +6,7 @@ import math
 import pytest
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.endpoint.words import find_words
+from eyechart.evaluators.backends.endpoint.backend import find_words
 from eyechart.evaluators.requests.types import Request
 
 
