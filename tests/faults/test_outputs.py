@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import OutputError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
@@ -49,7 +50,7 @@ def run(tmp_path):
 @fault("the disk is full while a run's results are written", "earlier files are kept; there are no partial files")
 def test_results(run):
     before = contents(run)
-    with full_disk(), pytest.raises(OSError, match="File too large"):
+    with full_disk(), pytest.raises(OutputError, match="File too large"):
         write_run(run, collect([evaluation()], [], "2026-01-02"), [evaluation()])
     assert contents(run) == before
 

@@ -1,6 +1,5 @@
 """Options of a server and of the requests to it."""
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,11 +35,11 @@ def read_key(variable: str = "OPENAI_API_KEY") -> str:
 
 
 def check_ranges(options: object, **least: float) -> None:
-    """Raise `UsageError` for a value below the least that is allowed; None is allowed."""
+    """Raise `UsageError` for a value below the least that is allowed, or above a billion; None is allowed."""
     for name, minimum in least.items():
         value = getattr(options, name)
-        if value is not None and not minimum <= value < math.inf:
-            raise UsageError(f"{name}={value} is not allowed; expected at least {minimum}.")
+        if value is not None and not minimum <= value <= 1e9:
+            raise UsageError(f"{name}={value} is not allowed; expected {minimum} to 1e9.")
 
 
 @dataclass(frozen=True)
