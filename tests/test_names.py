@@ -1,4 +1,4 @@
-"""Names of tasks and keys of scores stand where they are declared; everything else follows from the declarations."""
+"""Tasks and scores are named where they are declared, names say what a thing is, and signatures are short."""
 
 import ast
 from collections.abc import Iterator
@@ -15,6 +15,12 @@ _COLUMNS = {field.name for protocol in PROTOCOLS.values() for field in fields(pr
 TASK_NAMES = {task.name for task in TASKS}
 # Words such as "sum" and "n" are keys of scores, and much else.
 SCORE_KEYS = {spec.key for spec in SCORES} - _COLUMNS - {"n", "sum", "mean", "gain", "leak"}
+FILES = [file for wing in ("evaluators", "hub_cards") for file in sorted((ROOT / wing).rglob("*.py"))]
+# Names that say nothing of the thing: "responses" and "question" do.
+_EMPTY_NAMES = {"found", "gone", "kept", "made", "one", "own", "told"}
+_MOST_PARAMETERS = 7
+# The signatures of commands, whose parameters are their options, and of evaluate's own interface.
+_LONG_SIGNATURES = {"export", "plan", "publish", "run", "compute"}
 
 
 def texts(file: Path) -> Iterator[tuple[int, str]]:
@@ -28,12 +34,25 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_tasks_and_scores_are_named_where_they_are_declared() -> None:
-    files = [file for wing in ("evaluators", "hub_cards") for file in sorted((ROOT / wing).rglob("*.py"))]
     named = [
         f"{place}:{line}: {text!r:.60}"
-        for file in files
+        for file in FILES
         if not (place := file.relative_to(ROOT).as_posix()).startswith(_DECLARED)
         for line, text in texts(file)
         if text in SCORE_KEYS or any(name in text for name in TASK_NAMES)
     ]
     assert named == []
+
+
+def test_names_and_signatures() -> None:
+    unclear = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            name = getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "name", None)
+            if name in _EMPTY_NAMES:
+                unclear.append(f"{file.name}:{node.lineno}: {name}")
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in _LONG_SIGNATURES:
+                arguments = [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
+                if len(set(arguments) - {"self", "cls"}) > _MOST_PARAMETERS:
+                    unclear.append(f"{file.name}:{node.lineno}: {node.name} has {len(arguments)} parameters")
+    assert unclear == []
