@@ -1,11 +1,7 @@
 """A judge behind an OpenAI-compatible chat-completions server.
 
-A request that still fails after its retries loses the rounds that it asked for. Errors that every request would meet (a
-wrong key, an unknown model, no server, no credit), many failures in a row and the spending limit end all requests. If
-the server has not replied in this task, such an error is raised; otherwise the remaining rounds are lost.
-
-Lost rounds are not stored, so the same command asks for them again; a result with lost rounds is `incomplete`. A reply
-that was cut off, refused or malformed is stored, and the metric counts a failed round.
+A round is lost if its request fails or is not sent. Lost rounds are not stored, so the same command asks for them
+again. A reply that was cut off, refused or malformed is stored, and the metric counts a failed round.
 """
 
 import contextlib
@@ -63,12 +59,8 @@ class _Totals:
 class EndpointJudge:
     """A judge on a server, asked about many conversations at once; can be passed to a metric as `judge`.
 
-    Equal conversations are asked once and get the same replies.
-
-    Args:
-        options: The judge and its request settings.
-        store: Supplies the replies of earlier runs and keeps the new ones; None asks for all of them.
-        processes: All processes of the run; the main one sends all requests. None for a single process.
+    Equal conversations are asked once and get the same replies. A store supplies earlier replies and keeps new ones; of
+    several processes, the main one sends all requests.
     """
 
     def __init__(
@@ -95,11 +87,7 @@ class EndpointJudge:
         return self._options.model
 
     def for_task(self, progress: Callable[[int, int], None] | None = None) -> "EndpointJudge":
-        """The same judge with separate totals, for one task; the spending limit applies to all tasks together.
-
-        Args:
-            progress: Called with (done, total) after each conversation that is not in the store.
-        """
+        """The same judge with separate totals, for one task; `progress` gets (done, total) missing conversations."""
         judge = copy.copy(self)
         judge._progress, judge._totals = progress, _Totals()
         return judge
@@ -111,12 +99,8 @@ class EndpointJudge:
     def ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
         """`n` replies to each conversation, None if lost, cut off or refused; the same in every process.
 
-        Raises:
-            ModelError: Every request would fail, and the server has not replied so far; or the main process failed.
-            StoreError: The store cannot be read or written; its contents are kept.
-
-        Warns:
-            LostRoundsWarning: Replies were lost.
+        Warns of lost rounds (`LostRoundsWarning`); raises `ModelError` if every request would fail and the server has
+        not replied in this task, or the main process failed.
         """
         processes = self._processes
         if processes is None:
@@ -130,11 +114,7 @@ class EndpointJudge:
         return replies
 
     def settings(self) -> dict[str, Any]:
-        """The judge, its decoding, and the cost of the task's replies in US dollars, stored ones included.
-
-        `requests_without_usage` counts requests whose tokens are estimated; `reason` says why the first of the
-        `lost_rounds` was lost. With several processes, only the main one has the complete values.
-        """
+        """The judge, its decoding, and what its replies cost in US dollars, stored or new; for the main process."""
         totals, options = self._totals, self._options
         usage, metadata = Counter[str](), set[tuple[str, str]]()
         for reply in totals.used.values():

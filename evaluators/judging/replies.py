@@ -54,8 +54,6 @@ def is_reply(value: Mapping[str, Any]) -> bool:
 def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> tuple[bytes, ...]:
     """Keys of the replies to a conversation, one for each round, 32 bytes each; more rounds begin with the same keys.
 
-    `identity` is everything that a reply depends on other than the conversation.
-
     Examples:
         >>> keys = reply_keys({"name": "judge"}, [{"role": "user", "content": "Is it dark?"}], 2)
         >>> [key.hex()[:8] for key in keys]

@@ -17,14 +17,10 @@ _MOST_THREADS = 8
 
 
 class RequestKeys:
-    """Makes keys for the requests to one model.
+    """Makes keys for the requests to one model: the SHA-256 of everything that an answer depends on.
 
-    A key is the SHA-256 of everything that an answer depends on: the backend's identity and the request's prompt,
-    images, prefill, words, continuations, length and repeat. Row id and pass name are not part of it. An image is
-    represented by the bytes of its file, or, if it is already decoded, by its mode, size and pixels.
-
-    Args:
-        identity: The result of `Backend.identity`.
+    Row id and pass name are not part of it. An image is represented by the bytes of its file, or, if it is already
+    decoded, by its mode, size and pixels.
 
     Examples:
         >>> (key,) = RequestKeys({"model": "a"}).keys([Request("row 1", ("Is it sharp?",), images=())])
@@ -33,7 +29,7 @@ class RequestKeys:
     """
 
     def __init__(self, identity: dict[str, Any]) -> None:
-        """Keep the identity."""
+        """Keep the result of `Backend.identity`."""
         self._identity = identity
         # Requests about a row share image objects, which are kept here so that no other object gets their id.
         self._digests: dict[int, tuple[Any, str | None]] = {}
@@ -69,14 +65,7 @@ class RequestKeys:
 
 
 def image_digest(source: Any) -> str:
-    """A text that differs for different images.
-
-    Args:
-        source: One of `Request.images`.
-
-    Raises:
-        BadImageError: The image cannot be read.
-    """
+    """A text that differs for different images, as in `Request.images`; raises `BadImageError` for unreadable ones."""
     if not isinstance(source, Image.Image):
         data = encoded_bytes(source.read() if hasattr(source, "read") else source)
         return f"file {hashlib.sha256(data).hexdigest()}"

@@ -1,8 +1,6 @@
 """The response store: answers of models, kept in one SQLite database so that no question is paid for twice.
 
-The database is `responses.sqlite` under `EYECHART_HOME`, in WAL mode: readers and one writer do not wait for each
-other, and committed transactions survive a crash of the process. WAL mode needs a local disk, not a network share that
-several machines write to. Values are JSON, nothing is pickled, and only the hash of a request is kept.
+In WAL mode, readers and one writer do not wait for each other; it needs a local disk. Requests are kept as hashes.
 """
 
 import contextlib
@@ -76,25 +74,14 @@ class StoredModel:
 
 @dataclass(frozen=True)
 class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
-    """A store, opened with `ResponseStore.open`. Close it, or use it as a context manager.
-
-    Every method raises `StoreError` if the database cannot be read or written.
-    """
+    """A store, opened with `open`; every method raises `StoreError` if the database cannot be read or written."""
 
     path: Path
     _connection: sqlite3.Connection
 
     @classmethod
     def open(cls, path: Path | None = None, *, timeout: float = 60.0) -> "ResponseStore":
-        """Open a store; create it if it does not exist.
-
-        Args:
-            path: The database; by default the one under `EYECHART_HOME`.
-            timeout: How long to wait for other writing processes, in seconds.
-
-        Raises:
-            StoreError: The database cannot be used, is damaged, is not a response store, or is of a newer version.
-        """
+        """Open or create a store, by default under `EYECHART_HOME`; waits up to `timeout` seconds for other writers."""
         path = path or default_path()
         with _explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,11 +138,9 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
                 raise error
 
     def prune(self, *, model: str | None = None, older_than: float | None = None) -> dict[str, int]:
-        """Remove answers, and return their number by model. Call `compact` afterwards to free their disk space.
+        """Remove answers (of `model`, more than `older_than` days old), and return their number by model.
 
-        Args:
-            model: Remove only the answers of this model; `UsageError` if it is not in the store.
-            older_than: Remove only answers stored more than N days ago.
+        Raises `UsageError` for an unknown model. Call `compact` afterwards to free their disk space.
         """
         if model is not None and model not in (names := [stored.name for stored in self.models()]):
             raise unknown_name("model", model, names, "in the response store")
@@ -192,11 +177,7 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
 
 
 def clear(path: Path | None = None) -> dict[str, int]:
-    """Remove all answers, and return their number by model. A database that cannot be written to is removed.
-
-    Raises:
-        StoreError: The store was written by a newer version, is not a response store, or cannot be written.
-    """
+    """Remove all answers, and return their number by model; a damaged database, or one on a full disk, is removed."""
     path = path or default_path()
     try:
         with ResponseStore.open(path) as store:
@@ -218,10 +199,7 @@ def default_path() -> Path:
 
 
 def network_drive(folder: str | Path) -> str:
-    """The type of a folder's network file system, such as "nfs4"; "" on local disks, or if unknown.
-
-    A database in WAL mode may be damaged there by a second machine. The folder need not exist.
-    """
+    """The type of a folder's network file system, such as "nfs4", unsafe for WAL mode; "" if local or unknown."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

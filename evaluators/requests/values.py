@@ -12,8 +12,7 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 def encode(value: Any, *, sort_keys: bool = False) -> bytes:
     """Encode a JSON value so that `decode` restores it exactly, nan and infinities included; tuples become lists.
 
-    Lone surrogates, which a model may write, are encoded as they are: the JSON escapes of two of them in a row would be
-    read as one character. With `sort_keys`, equal dicts are encoded equally.
+    Lone surrogates stay as they are, because the JSON escapes of two of them in a row would be read as one character.
 
     Examples:
         >>> encode({"b": 0.1, "a": "é"}, sort_keys=True).decode()

@@ -1,8 +1,4 @@
-"""A model behind an OpenAI-compatible chat-completions server: vLLM, SGLang, llama.cpp, `transformers serve`, OpenAI.
-
-Servers silently ignore fields that they do not know. The answers are therefore checked: exactly one reply,
-log-probabilities if requested, and the continuation of a prefilled reply.
-"""
+"""A model behind an OpenAI-compatible server; its answers are checked, as servers ignore fields they do not know."""
 
 import base64
 import contextlib
@@ -101,11 +97,6 @@ class OpenAIBackend(Backend):
 
     @override
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Send requests concurrently and yield each response when it arrives.
-
-        Raises:
-            ModelError: Every request would fail.
-        """
         respond = partial(self._respond, anyio.Lock())
         try:
             with contextlib.closing(self._client.map(respond, requests)) as responses:
@@ -120,7 +111,6 @@ class OpenAIBackend(Backend):
 
     @override
     def settings(self) -> dict[str, Any]:
-        """Model, server, decoding, and since `for_data` all requests, model names and ways to continue replies."""
         names = ("served_name", "concurrency", "timeout", "max_retries")
         return {
             **self.identity(),
@@ -223,19 +213,10 @@ async def _first_token(question: _Question, completion: Completion, word: str) -
 async def find_words(
     likeliest: Mapping[str, float], request: Request, first_token: FirstToken
 ) -> tuple[dict[str, float], tuple[str, ...]]:
-    """The log-probability of each word's first token.
+    """The log-probability of each word's first token, and the words for which it is only an upper bound.
 
-    Args:
-        likeliest: Log-probabilities of the most probable tokens at one position, by their texts.
-        request: The words. An optional word is left out if it begins with the same token as another.
-        first_token: Called only for words that are not a whole returned token.
-
-    Returns:
-        The log-probability of each word, and the words whose token was not returned. Their value is the smallest
-        returned log-probability, which is an upper bound.
-
-    Raises:
-        ModelError: Two words begin with the same token.
+    `likeliest` has those of the most probable tokens at one position. A word whose token is not among them gets the
+    smallest; an optional word is left out if it begins with the same token as another.
     """
     values = {token: value for token, value in likeliest.items() if value > _NO_VALUE} or dict(likeliest)
     lowest = min(values.values())
@@ -308,10 +289,7 @@ def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
 
 
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:
-    """One user turn with texts and images, as data URLs, in the prompt's order, without the prefilled reply.
-
-    Raises `BadImageError` for an image that cannot be read, which servers report in many ways or not.
-    """
+    """One user turn of texts and images (data URLs), without the prefill; raises `BadImageError` for a bad image."""
     images = iter(request.images)
     content = [
         {"type": "image_url", "image_url": {"url": _data_url(next(images))}}

@@ -37,14 +37,8 @@ Result = TypeVar("Result")
 class ChatClient:
     """Sends requests for one model to one server; `map` runs the coroutines that do.
 
-    Args:
-        model: The model's name on the server.
-        options: Options of the server.
-        key: The API key, "" for none; by default `read_key()`.
-
-    Attributes:
-        counts: Numbers of answered "requests", "retries", "prompt_tokens" and "completion_tokens".
-        dropped: Parameters that are not sent, because the server refuses or ignores them or the options remove them.
+    `counts` are the numbers of answered "requests", "retries", "prompt_tokens" and "completion_tokens"; `dropped` are
+    the parameters that are not sent, because the server refuses or ignores them or the options remove them.
     """
 
     def __init__(self, model: str, options: EndpointOptions, *, key: str | None = None) -> None:
@@ -82,10 +76,9 @@ class ChatClient:
         )
 
     def map(self, function: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> Generator[Result]:
-        """Await the function's result for each item, and yield each result as soon as it is ready.
+        """Yield the function's result for each item as soon as it is ready; an exception or `close` cancels the others.
 
-        An event loop in another thread has up to `concurrency` calls under way, and takes at most twice as many items
-        before their results are taken. An exception, an interruption or a `close` cancels the other calls.
+        An event loop in another thread has up to `concurrency` calls under way, and as many results waiting.
         """
         self._client = client = self._open()
         concurrency, remaining = self._options.concurrency, iter(items)
@@ -125,9 +118,7 @@ class ChatClient:
     ) -> Completion:
         """Ask for one reply, with greedy decoding unless `extra`, further fields of the request, says otherwise.
 
-        Raises:
-            EndpointError: This request got no answer, or an unusable one.
-            ModelError: Every request would fail.
+        Raises `ModelError` if every request would fail, otherwise `EndpointError`.
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         fields = {"temperature": 0.0, **logprobs, **(extra or {}), "max_tokens": max_tokens}
@@ -147,9 +138,8 @@ class ChatClient:
     ) -> AsyncIterator[Completion]:
         """Ask for `n` sampled replies to the same messages and yield the server's answers as they arrive.
 
-        One request asks for all replies, so that the prompt is paid once. If the server returns fewer or refuses, the
-        missing replies are requested one by one, and all later ones if it returned fewer than two. Only the servers'
-        default temperature, 1, may be dropped. Raises as `ask`.
+        One request asks for all, so that the prompt is paid once; missing replies are requested one by one. Only the
+        servers' default temperature may be dropped. Raises as `ask`.
         """
         missing, fields = n, {"temperature": temperature, "max_tokens": max_tokens, **({"n": n} if n > 1 else {})}
         required = frozenset() if temperature == DEFAULT_TEMPERATURE else frozenset({"temperature"})
@@ -266,12 +256,7 @@ class ChatClient:
 
 
 def check_served(model: str, options: EndpointOptions, key: str | None = None) -> None:
-    """Refuse a model that its server does not serve; a model that the server lists is not asked anything.
-
-    Raises:
-        UsageError: The server does not serve the model, or needs a key.
-        ModelError: The server cannot be reached, or refuses the key.
-    """
+    """Raise `UsageError` or `ModelError` for a model that is not served; one that the server lists is not asked."""
     key = read_key() if key is None else key
     if not key and options.address == OPENAI_URL:
         raise UsageError(f"{options.address} needs an API key; set the environment variable OPENAI_API_KEY")

@@ -1,8 +1,4 @@
-"""Failed requests to a server: what happened and what to do, never with the API key, and which parameters it refuses.
-
-Models that reason often allow no sampling parameters; providers then answer 400 (OpenAI, Anthropic, Moonshot) or 422
-(Mistral). The request is sent again without the parameter, once for each parameter.
-"""
+"""Failed requests: what happened and what to do, never with the API key, and which parameters a server refuses."""
 
 import contextlib
 import re
@@ -28,7 +24,7 @@ _NAMED_BY = {"max_tokens": "max_completion_tokens", "seed": "seed", "top_p": "to
 REMOVABLE = frozenset((*_NAMED_BY, "n"))
 """Parameters that `extra_body` may remove."""
 REFUSED = (400, 422)
-"""HTTP statuses with which servers refuse a field or a value."""
+"""HTTP statuses with which servers refuse a field or a value: Mistral's is 422."""
 # Every other request would fail too: wrong key, no permission, no such model or address.
 _HOPELESS = (401, 403, 404, 405)
 _LONGEST = 300
@@ -68,11 +64,7 @@ _REMEDIES = (
 
 
 def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -> EyechartError:
-    """Make the error that explains a failed request; its message never contains the API key.
-
-    It is a `ModelError` if every other request would fail too (a `QuotaError` if the account has no money left),
-    otherwise an `EndpointError`.
-    """
+    """The error that explains a failed request, without the API key: `ModelError` if every other would fail too."""
     import openai
 
     retries = retries_of(error)

@@ -22,11 +22,7 @@ _FIELDS_SET = (
 
 
 def read_key(variable: str = "OPENAI_API_KEY") -> str:
-    """The API key in an environment variable, "" if missing.
-
-    Raises:
-        UsageError: It contains characters that a key cannot have.
-    """
+    """The API key in an environment variable, "" if missing; raises `UsageError` if it cannot be a key."""
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         # The package's own error would show the key.

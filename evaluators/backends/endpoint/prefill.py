@@ -1,8 +1,6 @@
-"""Prefilled replies: how to make a server continue one. Some silently close it and begin a new one.
+"""How to make a server continue a prefilled reply; some silently close it and begin a new one.
 
-vLLM, SGLang and llama.cpp name themselves in their list of models; what they need is known. Any other server is tested
-once: it is asked for a reply, then given the beginning of that reply and asked for the rest. A server that continues
-returns the same rest, with the same log-probabilities if it returns any.
+Unless its software is known, a server is tested once: given the beginning of its own reply, it must return the rest.
 """
 
 from collections.abc import Mapping
@@ -55,16 +53,10 @@ _TOLERANCE = 0.5
 
 
 async def find_prefill(client: ChatClient, messages: Messages, top_logprobs: int | None) -> Prefill:
-    """Find out how the server continues a prefilled reply.
+    """Find out how the server continues a prefilled reply; raises `ModelError` if it does not, or cannot be tested.
 
-    Args:
-        client: Client of the server.
-        messages: One user turn, texts and images as parts.
-        top_logprobs: How many of the most probable tokens to compare in a test. None compares the words of the reply;
-            that does not detect a server whose new reply happens to equal the rest.
-
-    Raises:
-        ModelError: The server does not continue a prefilled reply, or the test is not possible.
+    A test compares the log-probabilities of tokens; without `top_logprobs` it compares words, and does not detect a new
+    reply that happens to equal the rest.
     """
     try:
         models = await client.list_models()

@@ -52,18 +52,12 @@ _BYTES_READ = 64 * 2**10
 class Server:
     """The server of a run; `start` starts it.
 
-    Args:
-        command: "vllm", "sglang" or "llama.cpp", with further options of the program after it; or the command of any
-            other server, with `{model}` and `{port}` in it.
-        model: The model's id or folder; for llama.cpp a GGUF file.
-        log: Log file; its folder must exist when the server starts.
-
-    Raises:
-        UsageError: The program is not installed, or an option is not allowed.
+    `command` is "vllm", "sglang" or "llama.cpp", with further options of the program after it, or the command of any
+    other server, with `{model}` and `{port}` in it. The folder of `log` must exist when the server starts.
     """
 
     def __init__(self, command: str, model: str, log: Path) -> None:
-        """Find the program."""
+        """Find the program; raises `UsageError` if it is not installed, or an option is not allowed."""
         self.log = log
         self._command = command
         self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
@@ -75,10 +69,8 @@ class Server:
     def start(self, options: EndpointOptions, waiting: Callable[[str], object]) -> EndpointOptions:
         """Start the server and wait until it lists its models; returns the options with its address and its name.
 
-        `waiting` is called repeatedly with the last line of the server's log.
-
-        Raises:
-            ModelError: The server ended, or did not answer in time; the note has the last lines of its log.
+        `waiting` is called repeatedly with the last line of the log. A `ModelError`, if the server ended or did not
+        answer in time, has the last lines as a note.
         """
         # Before the server can write to a file that its command names.
         fingerprint = _fingerprint(self._model, self._words)
