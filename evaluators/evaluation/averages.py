@@ -20,19 +20,11 @@ AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 
 
 def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
-    """Average the scores of each task that was run on several of its databases.
+    """The evaluations, each average after the last one that it is computed from.
 
-    Args:
-        evaluations: Finished evaluations, in any order. Those of the same task, split, model and settings are
-            averaged together.
-
-    Returns:
-        The evaluations, each average after the last one that it is computed from. There is one for each task that was
-        run on at least two of its databases and has scores on any; its `dataset` is "average". `scores` contains the
-        plain means of `AVERAGED_SCORES`, `n` (the total number of images) and `by_database` (the scores that were
-        averaged); the intervals combine those of the databases, which have different images. Variants that all
-        databases have are averaged in the same way. If a database is missing or has no score, `scores` is None and a
-        note names it: a mean over fewer databases is not comparable with published ones.
+    A task has one if it ran on two or more of its databases with the same split, model and settings. A mean over fewer
+    than all is not comparable with published ones: if a database has no score, the average has none, and a note names
+    it.
     """
     groups: dict[str, list[TaskResult]] = {}
     for evaluation in evaluations:

@@ -80,13 +80,7 @@ class LoadedData:
 
 
 def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
-    """Load the data for a task.
-
-    Raises:
-        UsageError: Unknown dataset or split, a `data` that is neither a name nor a `Dataset`, an empty `data_dir`, or
-            both a folder and synthetic demo data.
-        DataError: The release cannot be read, or has to be downloaded by hand.
-    """
+    """Load the data for a task; raises `UsageError` for names it lacks, `DataError` if a release cannot be read."""
     return replace(_load(task, request), limit=request.limit, sample=request.sample)
 
 

@@ -1,7 +1,4 @@
-"""The interface of `evaluate.Evaluator` for a task, which `evaluate.evaluator(...)` and evaluation suites use.
-
-On transformers 5, the `prepare_pipeline` of `evaluate` accepts only strings; this hook and the others are overridden.
-"""
+"""`evaluate.Evaluator` for a task, with its own hooks: on transformers 5, the original ones accept only strings."""
 
 import contextlib
 import importlib
@@ -53,10 +50,6 @@ _METRIC_INPUTS = {
 class ComputedScores(dict[str, Any]):
     """A metric's scores and what `compute` adds to them: a dict whose repr is a small table.
 
-    Args:
-        scores: The contents of the dict.
-        title: Task and dataset, for the first line of the table.
-
     Examples:
         >>> ComputedScores({"accuracy": 0.5, "accuracy_ci95": [0.25, 0.75], "n": 8}, "own (test)")
         own (test)
@@ -65,7 +58,7 @@ class ComputedScores(dict[str, Any]):
     """
 
     def __init__(self, scores: Mapping[str, Any], title: str) -> None:
-        """Keep the scores."""
+        """Keep the scores, and the title of their table."""
         super().__init__(scores)
         self.title = title
 
@@ -102,7 +95,11 @@ class Evaluator(evaluate.Evaluator):
         self.protocol = options.protocol(task)
 
     def run(self, backend: Backend, loaded: LoadedData, progress: Progress | None = None) -> TaskResult:
-        """Evaluate a backend on loaded data; see `evaluate_rows`."""
+        """Evaluate a backend on loaded data; `progress` is called with (done, total) after each response.
+
+        Raises: DataError: A row cannot be asked, or there are no rows. UsageError: The data lacks a column; the run is
+        as published but lacks its judge or the paper's data options; or all repeats would be equal.
+        """
         return evaluate_rows(self.definition, self.options, backend, loaded, progress)
 
     def compute(  # the signature is that of evaluate.Evaluator.compute

@@ -36,11 +36,7 @@ def result_notes(
     answers: RowAnswers,
     by_repeat: Sequence[TaskResult],
 ) -> Iterator[Note]:
-    """What a reader of a result must know.
-
-    `planned` is the protocol as the run set it; that of the answers has the reply length that was used. The first
-    result of `by_repeat` has the settings of all.
-    """
+    """What a reader of a result must know; `planned` is the protocol before its reply length was adapted."""
     result, protocol = by_repeat[0], answers.protocol
     yield from _setting_notes(protocol, result)
     if planned.max_new_tokens != protocol.max_new_tokens:

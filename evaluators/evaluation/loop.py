@@ -30,20 +30,7 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 def evaluate_rows(
     task: Task, options: RunOptions, backend: Backend, loaded: LoadedData, progress: Progress | None = None
 ) -> TaskResult:
-    """Ask a backend about the rows of some data and score its answers.
-
-    Args:
-        task: The task.
-        options: How to run it.
-        backend: What answers the requests.
-        loaded: The data, with what its loader left out, and how many of its rows to ask.
-        progress: Called with (done, total) after each response.
-
-    Raises:
-        DataError: A row cannot be asked, or there are no rows.
-        UsageError: The data lacks a column; the run is as published but lacks its judge or the paper's data options; or
-            all repeats would be equal.
-    """
+    """Ask a backend about the rows of some data and score its answers; raises as `Evaluator.run`."""
     planned = options.protocol(task)
     published = _check_published(task, planned, loaded) if options.as_published else None
     check_repeats(options.repeats, task.name, planned.output_type, backend)
@@ -187,12 +174,7 @@ def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedDat
 
 
 def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs_images: bool) -> None:
-    """Refuse data that lacks a column of the protocol or of its prompt, or whose first row cannot be asked.
-
-    Raises:
-        UsageError: A column is missing; the message names the columns found.
-        DataError: The first row cannot be asked, and bad rows are not skipped.
-    """
+    """Raise `UsageError` for data without a needed column, or `DataError` if the first row cannot be asked."""
     _check_columns(task, protocol, loaded)
     first = undecoded_rows(loaded.dataset, 1)
     _usable_rows(task, protocol.for_data(task.name, loaded.name, loaded.split), first, needs_images)

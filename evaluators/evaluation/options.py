@@ -1,7 +1,4 @@
-"""What a task is run on, and how. Fields with an `Option` are options of the command line too.
-
-Only light modules are imported, so that help pages are shown at once.
-"""
+"""What a task is run on, and how; as fields are also options of the command line, only light modules are imported."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,11 +32,7 @@ scoring_option = partial(cli_option, panel="Task and scoring")
 
 @dataclass(frozen=True)
 class DataRequest:
-    """The rows on which to run a task.
-
-    Raises:
-        UsageError: `limit` and `sample` are both given.
-    """
+    """The rows on which to run a task; `limit` and `sample` exclude each other."""
 
     data: "str | Path | datasets.Dataset | None" = None
     """A `Dataset` with the documented columns, the name of an eyechart dataset, any dataset id, or the folder of a
@@ -86,11 +79,7 @@ class RunOptions:
     """How many times to ask everything, for a backend that samples; the scores are those of the first repeat."""
 
     def protocol(self, task: "Task") -> "Protocol":
-        """The protocol of a task with these options.
-
-        Raises:
-            UsageError: A setting is unknown, or the paper fixes it.
-        """
+        """The protocol of a task with these options; `UsageError` if a setting is unknown or the paper fixes it."""
         from eyechart.evaluators.protocols.settings import with_settings
         from eyechart.evaluators.tasks.as_published import with_published_settings
 

@@ -13,11 +13,7 @@ from eyechart.evaluators.tasks.task import Task
 
 
 def example_requests(task: Task) -> dict[str, str]:
-    """Every prompt of a task as a model sees it, once, by the setting that selects it.
-
-    Raises:
-        DataError: Your own data cannot be read.
-    """
+    """Every prompt of a task as a model sees it, once, by the setting that selects it."""
     row = first_row(task)
     shown: dict[str, str] = {}
     for setting, protocol in _ways_to_ask(task):

@@ -18,11 +18,7 @@ from eyechart.metrics.scoring.choices.repeats import repeat_scores
 
 
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
-    """Refuse repeats that would all be equal; the backend is None if it is not known yet.
-
-    Raises:
-        UsageError: `repeats` is below 1, or above 1 although nothing is sampled.
-    """
+    """Raise `UsageError` for a number below 1, or repeats that would all be equal; the backend may be unknown yet."""
     if repeats < 1:
         raise UsageError(f"repeats={repeats} is not allowed; it must be at least 1.")
     if repeats == 1:
@@ -41,17 +37,10 @@ def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Bac
 def summarize_repeats(
     protocol: Protocol, by_repeat: Sequence[TaskResult], sample: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Summarize several repeats for the diagnostics of a result.
+    """What diagnostics say about repeats of the same rows in the same order; empty for one repeat, or without scores.
 
-    Args:
-        protocol: What was asked.
-        by_repeat: The result of each repeat, of the same rows in the same order.
-        sample: From `Sample.settings`, if the items are a sample.
-
-    Returns:
-        Under `repeats`: their `count`; `mean` and `standard_deviation` (sample standard deviation over the repeats) of
-        each score in the table, by its key; for shares of correct items `choices`, from `repeat_scores`. Scores that
-        are undefined in a repeat are nan. Empty if there is only one repeat, or no score.
+    By the key of each score, the mean and the sample standard deviation over the repeats; for shares of correct items
+    `choices`, from `repeat_scores`. Scores that are undefined in a repeat are nan.
     """
     scores = [result.scores for result in by_repeat if result.scores is not None]
     if len(by_repeat) == 1 or len(scores) < len(by_repeat):

@@ -1,11 +1,8 @@
 """A seeded random sample of N of the M items: how it is drawn, and what its scores say about all items.
 
-The items are sorted by stratum, at random within each, and every (M / N)-th item is taken, from a random start (Madow,
-Annals of Mathematical Statistics, 1949). Each stratum gets its share of the sample, to within one item. Each item has
-the same chance N / M, so plain means need no weights. As an estimate of the score on all M items, the sample's score is
-random only through the choice of items: its intervals are narrowed by the finite population correction
-sqrt(1 - N / M), even if several items share an image (Cochran, Sampling Techniques, 1977, Sec. 2.6). The gain from
-stratification is not used, so intervals are slightly too wide if strata differ much.
+Each stratum gets its share to within one item, and each item has the chance N / M, so plain means need no weights.
+Intervals are narrowed by the finite population correction sqrt(1 - N / M), even if several items share an image
+(Cochran, Sampling Techniques, 1977, Sec. 2.6), but not by the gain from strata that differ.
 """
 
 import math
@@ -47,13 +44,7 @@ class Sample:
 
 
 def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> Sample | None:
-    """Draw n rows, at least 1; None if there are no more than n.
-
-    Each combination of the groups' columns that the data has is a stratum.
-
-    Raises:
-        UsageError: n is below 1.
-    """
+    """Draw n rows, at least 1, stratified by the groups' columns that exist; None if there are no more than n."""
     if n < 1:
         raise UsageError(f"sample={n} is not allowed; expected at least 1")
     total = len(dataset)
@@ -66,7 +57,7 @@ def draw_sample(dataset: Dataset, groups: Sequence[str], n: int, seed: int) -> S
 
 
 def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Generator) -> list[int]:
-    """Indices of n rows, drawn such that each has the same chance, from the stratum of each row.
+    """Indices of n rows with equal chances, spread over the strata (Madow, Annals of Mathematical Statistics, 1949).
 
     Examples:
         >>> rows = systematic_rows([("what",)] * 60 + [("how",)] * 30, 9, np.random.default_rng(0))

@@ -17,11 +17,7 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
 def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any] | None = None) -> TaskResult:
-    """Score parsed items of one repeat; if they are a sample, intervals are for the score on all items.
-
-    Raises:
-        DataError: The items cannot be scored.
-    """
+    """Score parsed items of one repeat, with intervals for all items if they are a sample; may raise `DataError`."""
     try:
         result = protocol.score(items)
     except ScoringError as error:
@@ -32,17 +28,10 @@ def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any
 
 
 def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *, parse: bool = True) -> TaskResult:
-    """Score the items of a finished run, or some of them, again.
+    """Score some or all items of a finished run again; the task is None if its definition is not at hand.
 
-    Args:
-        task: The task of the result; None if its definition is not at hand, as that of a user's own task.
-        result: The result, for its settings.
-        items: Its items, or some of them.
-        parse: Whether the replies are parsed again. What a judge other than `lexical` read is always taken from the
-            items, and so is what a scoring function returned.
-
-    Raises:
-        DataError: The scores cannot be computed from these items.
+    With `parse`, replies are parsed again, but what a judge other than `lexical` or a scoring function returned is
+    kept. Raises `DataError` if these items give no scores.
     """
     try:
         protocol = protocol_of(task, result)
@@ -60,11 +49,7 @@ def item_type(task: Task | None, result: TaskResult) -> type[Item]:
 
 
 def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
-    """The protocol of a result with those of its settings that affect scores.
-
-    Raises:
-        DataError: The protocol is not known.
-    """
+    """The protocol of a result with those of its settings that affect scores; raises `DataError` if unknown."""
     settings = result.settings
     if task is not None:
         protocol: Protocol = task.bound()

@@ -33,21 +33,11 @@ class RowAnswers:
 def ask_rows(
     protocol: Protocol, backend: Backend, rows: Sequence[Row], repeats: int = 1, progress: Progress | None = None
 ) -> RowAnswers:
-    """Ask a backend about rows, and parse the replies of each wave when it is complete.
+    """Ask a backend about rows with distinct ids, and parse the replies of each wave when it is complete.
 
     If the run sets no reply length and the reasoning in a reply is cut off, everything is asked again with a greater
-    length, so that all replies have the same limit.
-
-    Args:
-        protocol: Makes the requests and follow-ups of a row, and parses the replies. With `skip_bad`, rows are left out
-            in which a required request, or every request, has no answer, or an answer no score.
-        backend: What answers.
-        rows: At least one row, with distinct ids.
-        repeats: How many times to ask everything.
-        progress: Called after each response.
-
-    Raises:
-        DataError: A request has no answer, or its answer no score, and `skip_bad` is off; or this is so for all rows.
+    length, so that all replies have the same limit. Raises `DataError` for a request without an answer or an answer
+    without a score; with `skip_bad`, only if this is so for all rows.
     """
     asked: list[_Repeat] = []
     for number in range(1, repeats + 1):

@@ -25,11 +25,7 @@ def list_suites() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """The folder that `evaluate.EvaluationSuite.load` takes for a suite.
-
-    Raises:
-        UsageError: Unknown suite name.
-    """
+    """The folder that `evaluate.EvaluationSuite.load` takes for a suite; raises `UsageError` for an unknown name."""
     if name not in list_suites():
         raise unknown_name("suite", name, list_suites())
     return Path(__file__).parent / name
