@@ -120,23 +120,11 @@ def compare_many(
     allowed: Collection[str] = (),
     seed: int = 0,
 ) -> ManyRuns:
-    """Compare several runs in pairs, item by item, and rank them.
+    """Compare several runs in pairs, item by item, and rank them by the headline of each task that all have.
 
-    Args:
-        folders: Folders of finished runs, two or more.
-        tasks: Names of tasks; if empty, all that two runs have.
-        common: If two runs have different items, compare only those that both have.
-        allowed: Names of settings that may differ.
-        seed: Seed of the bootstrap, at least 0.
-
-    Returns:
-        The comparison of each pair, Holm-adjusted over the pairs: the differences of all tasks that can be compared,
-        and why other tasks cannot. And a ranking by the headline of each task that all runs have, or why it has none.
-
-    Raises:
-        UsageError: There are fewer than two runs, no run has a task, two runs have no task in common, or an allowed
-            setting does not exist.
-        DataError: A run cannot be read.
+    With `common`, runs with different items are compared on those that both have; the settings in `allowed` may differ.
+    Raises `UsageError` for fewer than two runs, an unknown task or setting, or two runs without a common task, and
+    `DataError` for a run that cannot be read.
     """
     if len(folders) < 2:
         raise UsageError("only one run is given; name two or more to compare")
@@ -157,24 +145,14 @@ def compare_many(
 
 
 def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
-    """The tasks of some runs that a user names; all if none is named.
-
-    Raises:
-        UsageError: No run has one of the tasks.
-    """
+    """The tasks of some runs that a user names, all if none is named; raises `UsageError` for one that no run has."""
     return match_tasks(tasks, [key.task for run in runs for key in run.tasks], "in these runs")
 
 
 def comparable_items(
     key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool
 ) -> tuple[list[ItemScores], list[str]]:
-    """The item scores of one or two runs of a task, and the ids of the items that both have.
-
-    The settings named by `allowed` may differ, and with `common` the items.
-
-    Raises:
-        IncomparableError: There are no scores of single items, or the runs' settings, items or labels differ.
-    """
+    """The item scores of one or two runs of a task, and the shared ids; raises `IncomparableError` if none."""
     results = [run.tasks[key] for run in runs]
     unscored = [run.label for run, result in zip(runs, results, strict=True) if result.scores is None]
     if unscored:
@@ -264,12 +242,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
-    """Write a comparison: .json with everything, or .csv with a line for each item that only one of two runs has right.
-
-    Raises:
-        UsageError: The file has another extension, is .csv for more than two runs, or cannot be written.
-        OutputError: The disk is full.
-    """
+    """Write a comparison: .json with everything, or .csv with the items that only one of two runs has right."""
     if path.suffix not in (".json", ".csv"):
         raise UsageError(f"--out {path}: the extension must be one of .json, .csv")
     text = io.StringIO()

@@ -1,15 +1,4 @@
-"""Paired tests of the item scores of two runs.
-
-| score | test |
-|---|---|
-| share | McNemar's exact test, with Bonett and Price's interval of the difference |
-| share of questions that share images | cluster-robust test |
-| share of image pairs | dyadic-robust test |
-| a judge's scores, SRCC | paired bootstrap |
-| PLCC | permutation test that swaps the models |
-
-Holm's adjustment is over the pairs of runs, for each score of each task by itself.
-"""
+"""Paired tests of the item scores of two runs, Holm-adjusted over the pairs of runs for each score of each task."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -181,19 +170,9 @@ def _share_test(n: int, images: Sequence[tuple[str, ...]], clusters: Clusters) -
 def share_test(
     a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, ...]], clusters: Clusters
 ) -> tuple[str, PairedTest]:
-    """Test the difference of two shares of correct items, depending on what the items share.
+    """The name and the result of the test of two shares of correct items; McNemar's test gives no interval.
 
-    Args:
-        a: Whether each item is correct in the first run, shape (n,).
-        b: The same in the second run.
-        images: The two images of each pair; empty if items are not pairs.
-        clusters: Which items belong together.
-
-    Returns:
-        The name of the test and its result; McNemar's test gives no interval.
-
-    Raises:
-        ScoringError: There are too few items, images or clusters.
+    `images` has the two images of each pair, if items are pairs. Raises `ScoringError` for too few units.
     """
     name, independent = _share_test(len(a), images, clusters), mcnemar(a, b)
     if name == _MCNEMAR:

@@ -80,13 +80,9 @@ def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Cluster
 
 
 def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> ItemScores:
-    """The item scores of a result in a run, of all items or `only` those with some ids.
+    """The item scores of a result in a run, of all items or `only` some ids; raises `IncomparableError` if it has none.
 
     What follows from several items, such as a ranking of images, is computed again from these.
-
-    Raises:
-        IncomparableError: The run has no predictions for the task, several results share them, no item has a public
-            label, or the result has no scores of single items.
     """
     result, answers = run.tasks[key], run.answers(key)
     if answers is None:

@@ -61,10 +61,7 @@ _DEFAULT = Goal()
 
 @dataclass(frozen=True)
 class Plan(ComparedScore):
-    """The difference that a number of items can detect in the headline of one task, and the items that one needs.
-
-    A number of needed items is None if it is above ten million.
-    """
+    """The difference that a number of items can detect in the headline of one task, and the items that one needs."""
 
     n: int
     """Number of items that the runs have."""
@@ -79,7 +76,7 @@ class Plan(ComparedScore):
     difference: float
     """The difference to detect: given, or observed."""
     needed: int | None
-    """The number of items that detects it."""
+    """The number of items that detects it; None if above ten million."""
     needed_ci95: tuple[int | None, int | None] | None
     """The same for the ends of the 95 % interval of an observed difference; None without it."""
     power: float
@@ -100,22 +97,10 @@ class Plans:
 def plan_runs(
     folders: Sequence[str | Path], tasks: Sequence[str] = (), goal: Goal = _DEFAULT, allowed: Collection[str] = ()
 ) -> Plans:
-    """Plan a comparison.
+    """Plan a comparison: a plan for each task that `compare` would compare, and why the others have none.
 
-    Args:
-        folders: Two finished runs, whose answers show how often models like these differ. Or one run: another model is
-            then assumed to be correct independently of it; models that agree more often need fewer items.
-        tasks: Names of tasks; if empty, all that the runs have.
-        goal: What to plan for.
-        allowed: Names of settings that may differ between the runs.
-
-    Returns:
-        A plan for each task that has single items and that `compare` would compare, and why other tasks have none.
-
-    Raises:
-        UsageError: The number of runs is not 1 or 2, no run has a task or an allowed setting, or one run is given
-            without a difference.
-        DataError: A run cannot be read, or no task can be planned; the message says why.
+    Two runs show how often models like these differ. With one run, another model is assumed to be correct independently
+    of it; models that agree more often need fewer items. Raises `UsageError`, or `DataError` if no task can be planned.
     """
     if len(folders) not in (1, 2):
         raise UsageError(f"{len(folders)} runs are given; name two finished runs, or one run with --difference")

@@ -29,10 +29,7 @@ _RESAMPLED = {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_colu
 def score_replicates(
     score: ScoreSpec, items: Sequence[ItemScores], shared: Sequence[str], rng: np.random.Generator
 ) -> FloatArray:
-    """Bootstrap replicates of the runs' correlations or points on the same resamples of their shared items.
-
-    Items of a cluster are drawn together. The shape is (number of runs, resamples).
-    """
+    """Replicates of the runs' scores on the same resamples of shared items (in clusters), shape (runs, resamples)."""
     columns = [[run.values[score.key][item] for item in shared] for run in items]
     if score.correlation:
         return _RESAMPLED[score.correlation](columns, [items[0].human[item] for item in shared], rng)
@@ -69,10 +66,7 @@ class RankingCorrelation:
 
 
 def ranking_correlation(kind: str, runs: Sequence[ItemScores], name: str, seed: int) -> RankingCorrelation | None:
-    """The "spearman" or "pearson" correlation of each run's ranking of images on the pools that all runs have.
-
-    None without such pools. The draws are seeded by the name of the task and its data, too.
-    """
+    """The "spearman" or "pearson" correlation of each run's ranking of images on the pools that all have, or None."""
     # A pool without a ranking counts as each run's setting says.
     pools = [
         pool

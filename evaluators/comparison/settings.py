@@ -65,11 +65,7 @@ def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collect
 
 
 def allowed_names(given: Iterable[str], results: Iterable[TaskResult]) -> list[str]:
-    """The names of settings, given as such or as options of `eyechart run` that set them, such as "--prompt-style".
-
-    Raises:
-        UsageError: The results do not have a setting.
-    """
+    """The names of settings, given as such or as options such as "--prompt-style"; raises `UsageError` if unknown."""
     known = {name for result in results for name, _ in _flat(result)}
     names = []
     for text in given:

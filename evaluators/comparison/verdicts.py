@@ -30,11 +30,7 @@ def verdicts(comparison: Comparison) -> Iterator[Note]:
 
 
 def method_notes(differences: Sequence[Difference]) -> Iterator[Note]:
-    """The test of each p-value, and the kind of each interval or why it is missing.
-
-    Args:
-        differences: All that the tables show; those with a note have neither, and the note says why.
-    """
+    """The test of each p-value, and the kind of each interval or why it is missing, for all that the tables show."""
     tests: dict[str, dict[str, dict[str, None]]] = {}
     intervals: dict[str, dict[str, dict[str, None]]] = {}
     for test in differences:

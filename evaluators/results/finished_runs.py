@@ -58,11 +58,7 @@ class Answers:
     """The file that it is from."""
 
     def items(self, kind: type[Item] = Item) -> list[Any]:
-        """The items of the protocol.
-
-        Raises:
-            BadResultsError: A column has another type than the items.
-        """
+        """The items, of the protocol's type; raises `BadResultsError` if a column has another type than theirs."""
         columns = {name: column for name, column in column_types(kind).items() if name in self.table.column_names}
         table = self.table.select(list(columns))
         for name, column in columns.items():
@@ -116,10 +112,7 @@ class Run:
         return tasks
 
     def answers(self, key: TaskKey) -> Answers | None:
-        """The answers to a task, from the first repeat, which its scores are computed from.
-
-        None if there are no answers, or if several results share them.
-        """
+        """The answers in a task's first repeat, on which its scores are; None if missing, or if results share them."""
         if self.predictions is None or key._replace(repeat=1) in self.tasks:
             return None
         import pyarrow.compute
@@ -132,15 +125,9 @@ class Run:
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
-    """Read finished runs.
+    """Read finished runs, from their folders or the `results.json` in each.
 
-    Args:
-        folders: Folders that `eyechart run --out` wrote, or the `results.json` in each.
-
-    Raises:
-        UsageError: No run is given, or one is given twice.
-        MissingFileError: A folder has no results.
-        BadResultsError: A results or predictions file cannot be read.
+    Raises `UsageError` if no run is given, or one twice, and `DataError` for files that are missing or cannot be read.
     """
     paths = [Path(folder) for folder in folders]
     # A results file stands for its folder.

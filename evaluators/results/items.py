@@ -1,8 +1,4 @@
-"""Items: what one response gave, with the label of its row; they alone give the scores.
-
-`predictions.parquet` is the table of a run's items. A protocol has its own type of items, a dataclass; the columns of
-the file are the fields of these types.
-"""
+"""Items, the rows of `predictions.parquet`: what one response gave, with its row's label; they alone give scores."""
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,11 +87,7 @@ def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> 
 
 
 def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
-    """Write one row for each item; the file is replaced.
-
-    Raises:
-        UsageError: Two types of items have a column of the same name and another type.
-    """
+    """Write one row for each item; the file is replaced. Raises as `schema_of`."""
     import pyarrow
     from pyarrow import parquet
 
@@ -118,11 +110,7 @@ def column_types(kind: type[Item]) -> dict[str, "DataType"]:
 
 
 def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
-    """The columns of a file with items of some types.
-
-    Raises:
-        UsageError: Two of them have a column of the same name and another type.
-    """
+    """The columns of a file with items of some types; raises `UsageError` if two give a column different types."""
     import pyarrow
 
     every: list[type[Item]] = [Item, *kinds]
@@ -136,11 +124,7 @@ def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
 
 
 def read_predictions(path: Path) -> "Table | None":
-    """The rows of a file; None if it does not exist.
-
-    Raises:
-        BadResultsError: The file cannot be read, or a row does not say which result it belongs to.
-    """
+    """The rows of a file, None if there is none; raises `BadResultsError` if it cannot be read or lacks a column."""
     from pyarrow import ArrowException, parquet
 
     if not path.is_file():
@@ -162,11 +146,7 @@ def read_predictions(path: Path) -> "Table | None":
 
 
 def with_type(table: "Table", name: str, expected: "DataType", path: Path) -> "Table":
-    """The table with a column of the expected type.
-
-    Raises:
-        BadResultsError: The column has another type.
-    """
+    """The table with a column of the expected type; raises `BadResultsError` if the column has another."""
     from pyarrow import ArrowException
 
     if table[name].type == expected:

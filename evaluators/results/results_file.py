@@ -199,16 +199,9 @@ def collect(
 
 
 def read_results(path: str | Path) -> Results:
-    """Read and validate a `results.json`.
+    """Read and validate a `results.json`, from the file or its folder; NaN and infinities are read like null.
 
-    NaN and infinities, which other tools write although JSON has neither, are read like null: undefined.
-
-    Args:
-        path: The file, or the run's folder.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        BadResultsError: It is not JSON, has another schema version, or does not match `Results`.
+    Raises `MissingFileError`, or `BadResultsError` if it is not JSON, has another schema version, or does not match.
     """
     path = Path(path)
     file = path / RESULTS_FILE if path.is_dir() else path

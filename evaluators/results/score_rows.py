@@ -33,10 +33,7 @@ def score_rows(scores: Scores, group: str = "") -> Iterator[tuple[str, str, str,
 
 
 def is_above_chance(spec: ScoreSpec, scores: Scores) -> bool | None:
-    """Whether the 95 % interval of a score is above its chance level.
-
-    None without interval or chance level, and if too few replies could be parsed for a verdict.
-    """
+    """Whether a score's 95 % interval is above its chance level; None without them, or with few parsed replies."""
     bounds, chance = spec.bounds(scores), spec.chance_level(scores)
     if not bounds or chance is None or not spec.higher_is_better or math.isnan(bounds[0] + chance):
         return None
@@ -73,14 +70,9 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[tuple[st
 def interval_notes(
     results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]] = ()
 ) -> list[Note]:
-    """How 95 % intervals were computed if items are not independent, and why scores have none.
+    """A note for each kind of 95 % interval other than plain ones, and for each reason why a score has none.
 
-    Args:
-        results: Name of each result ("" if there is only one) and its scores; undefined scores are nan.
-        groups: The same, with the scores of each shown group.
-
-    Returns:
-        A note for each kind of interval other than plain ones, and for each reason without interval.
+    Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
     by_kind: dict[_Kind, dict[str, None]] = {}
     for name, scores in results:

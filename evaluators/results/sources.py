@@ -26,11 +26,7 @@ def is_mini_data(settings: Mapping[str, Any]) -> bool:
 
 
 def official_items(result: TaskResult) -> tuple[int, ...]:
-    """Number of items of the split in the official release, or of all databases of an average.
-
-    Several if the split was released more than once, the current one first. Empty if unknown, and for synthetic data or
-    the user's own data.
-    """
+    """Items of the split in each official release, newest first, or of an average's databases; empty if unknown."""
     data = result.settings.get("data")
     if not isinstance(data, Mapping) or data.get("is_mini") is not False:
         return ()
