@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 def read_pairs(path: Path) -> pd.DataFrame:
-    """Read id (of the image, which may repeat), description and score from CSV or JSON Lines, without other columns.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        BadAnnotationError: It is malformed; the message names the row.
-        UsageError: The file has another suffix.
-    """
+    """Read id (of the image, which may repeat), description and score from CSV or JSON Lines, without other columns."""
     file, columns = str(path), ["id", "description", "score"]
     pairs = []
     for number, row in _read_rows(file, columns):
@@ -43,19 +37,9 @@ def read_pairs(path: Path) -> pd.DataFrame:
 
 
 def read_texts(path: Path, task: str | None = None) -> tuple[dict[str, str], str | None]:
-    """Read descriptions from a run, or id and description from CSV or JSON Lines.
+    """Read descriptions by id, "" where empty, from a run's folder or predictions.parquet, or from CSV or JSON Lines.
 
-    Args:
-        path: A run's folder or its predictions.parquet; or a .csv or .jsonl file.
-        task: Which of a run's description tasks to take; None if the run has only one.
-
-    Returns:
-        The description of each image by id, "" where it is empty, and the task; None for a file without task names.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        DataError: It is malformed, or an id appears twice.
-        UsageError: The file has another suffix, the task is not in the run, or the run has several and none is named.
+    Also returns the task of a run, which must be named if the run has several with descriptions; None for other files.
     """
     file = str(path / PREDICTIONS_FILE if path.is_dir() else path)
     if file.endswith(".parquet"):
@@ -91,11 +75,7 @@ def write_validation(path: Path, pairs: pd.DataFrame, validation: "CrossValidati
 
 
 def make_parent(path: Path) -> None:
-    """Create the folder of a file before the long work whose result it will contain.
-
-    Raises:
-        UsageError: The path is a folder itself.
-    """
+    """Create the folder of a file before the long work whose result it will contain."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise UsageError(f"'{path}' is a folder; name a file in it.")

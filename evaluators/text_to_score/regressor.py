@@ -62,11 +62,7 @@ class TextToScore:
 
     @classmethod
     def load(cls, folder: str | Path, *, cpu_only: bool = False) -> "TextToScore":
-        """Load what `save` wrote; `cpu_only` leaves an accelerator unused.
-
-        Raises:
-            ModelError: The folder does not contain a regressor, or it is damaged.
-        """
+        """Load what `save` wrote; `cpu_only` leaves an accelerator unused."""
         import torch
 
         file = Path(folder) / RECORD_FILE
@@ -84,25 +80,14 @@ class TextToScore:
         return cls(model, tokenizer, record)
 
     def save(self, folder: str | Path) -> None:
-        """Write weights (safetensors), tokenizer and `text_to_score.json`, which comes last.
-
-        Raises:
-            UsageError: The folder is not empty.
-        """
+        """Write weights (safetensors), tokenizer and `text_to_score.json`, which comes last, to an empty folder."""
         target = _make_empty_folder(folder)
         self._model.save_pretrained(target)
         self._tokenizer.save_pretrained(target)
         write_whole(target / RECORD_FILE, self.record.model_dump_json(by_alias=True, indent=2) + "\n")
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> FloatArray:
-        """Predict the scores of n texts, shape (n,), in the unit of the training scores.
-
-        Raises:
-            UsageError: A text is blank, or the batch size, in texts per forward pass, is below 1.
-
-        Warns:
-            TruncatedTextWarning: Texts are longer than the `max_length` of the training.
-        """
+        """Predict the scores of n texts, none of them blank, shape (n,), in the unit of the training scores."""
         from transformers import TextClassificationPipeline
 
         if batch_size < 1:
@@ -127,23 +112,9 @@ def train(
     settings: TrainingSettings | None = None,
     out: str | Path | None = None,
 ) -> TextToScore:
-    """Fine-tune an encoder on (description, score) pairs.
+    """Fine-tune an encoder on descriptions and their scores, in any unit, and save it in the new or empty folder `out`.
 
-    The scores are standardised by their mean and standard deviation, and the loss is the mean squared error. No files
-    other than `out` are left behind.
-
-    Args:
-        descriptions: n texts, none of them blank.
-        scores: n finite numbers in any unit, not all equal.
-        settings: How to train; None is the defaults.
-        out: New or empty folder to save the regressor in; None saves nothing.
-
-    Raises:
-        UsageError: Texts, scores or settings are unusable, or `out` is not empty.
-        ModelError: The encoder cannot be loaded, or training produced non-finite weights.
-
-    Warns:
-        TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
+    The loss is the mean squared error of the scores, standardised by their mean and standard deviation.
     """
     settings = settings or TrainingSettings()
     targets = check_pairs(descriptions, scores)
@@ -174,11 +145,7 @@ def train(
 
 
 def check_pairs(descriptions: Sequence[str], scores: Sequence[float]) -> FloatArray:
-    """The scores as an array, as long as the descriptions.
-
-    Raises:
-        UsageError: A text is blank, the lengths differ, a score is not a finite number, or all scores are equal.
-    """
+    """The scores as an array; refuses blank texts, another number of scores, and scores not finite or all equal."""
     _check_texts("descriptions", descriptions)
     try:
         check_lengths(scores=scores, descriptions=descriptions)

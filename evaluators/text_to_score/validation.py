@@ -17,9 +17,8 @@ from eyechart.metrics.scoring.inputs import FloatArray
 class CrossValidation(NamedTuple):
     """The prediction for each description, by the regressor that was not trained on its image, and the metric's scores.
 
-    `scores` is exactly what `softmax_iqa` (configuration "scores") returned for all predictions: `srcc`, `plcc`, their
-    intervals and more, and in `by_fold` the same for each fold. Each fold has a different regressor, so the overall
-    correlations can be lower than those of every fold.
+    `scores` are those of `softmax_iqa` (configuration "scores") for all predictions, and in `by_fold` for each fold.
+    Each fold has a different regressor, so the overall correlations can be lower than those of every fold.
     """
 
     scores: dict[str, Any]
@@ -41,23 +40,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Train one regressor for each fold on the other folds, predict the fold, and correlate predictions with scores.
 
-    Args:
-        descriptions: n texts, none of them blank.
-        scores: n finite numbers in any unit, higher is better; the scores outside each fold must not be all equal.
-        settings: How to train, and the seed; None is the defaults.
-        folds: Number of parts, at least 2.
-        image_ids: The image of each description. All descriptions of an image are in the same fold; otherwise a
-            regressor would know the score of an image that it is tested on. None if every description has a
-            different image.
-
-    Raises:
-        UsageError: Texts, scores, ids or settings are unusable, or there are fewer images than folds.
-        ModelError: As for `train`.
-
-    Warns:
-        UndefinedScoreWarning: A correlation is nan, because scores or predictions of a fold are all equal.
-        SmallSampleWarning: `plcc_fitted` of a fold is computed from fewer than 30 descriptions.
-        TruncatedTextWarning: Descriptions are longer than `settings.max_length`.
+    All descriptions of an image are in the same fold; otherwise a regressor would know the score of an image that it is
+    tested on. Without `image_ids`, every description has a different image.
     """
     settings = settings or TrainingSettings()
     targets = check_pairs(descriptions, scores)
@@ -86,13 +70,7 @@ def cross_validate(
 
 
 def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
-    """Assign images to folds of nearly equal size, independent of their order.
-
-    Returns:
-        The fold of each description, counted from 1.
-
-    Raises:
-        UsageError: There are fewer images than folds, or fewer than two folds.
+    """Assign images to folds of nearly equal size, whatever their order; returns the fold of each description, from 1.
 
     Examples:
         >>> assign_folds(["a", "b", "b", "c"], folds=3, seed=0).tolist()

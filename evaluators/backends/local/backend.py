@@ -1,8 +1,4 @@
-"""A transformers vision-language model as a backend: text, next-token logits, losses of continuations.
-
-Requests that share images share the computation on them (prefix sharing); a model that does not support this runs each
-request separately. Images are preprocessed by the model's own processor, in threads ahead of the model.
-"""
+"""A transformers vision-language model as a backend: text, next-token logits, losses of continuations."""
 
 import contextlib
 import hashlib
@@ -37,21 +33,9 @@ _APART = "its processor does not show where the images are in the prompt"
 
 
 class TransformersBackend(Backend):
-    """Answers with a transformers model.
+    """Answers with an image-text-to-text model, whose processor needs a tokenizer and a chat template.
 
-    Args:
-        model: An image-text-to-text model with its language-model head.
-        processor: The model's processor, with a chat template.
-        name: Name of the model in results.
-        batch_size: Sequences per forward pass; halved, for the rest of the run, when memory runs out. None chooses it,
-            see `first_batch_size`.
-        share_prefixes: Whether the common prefix of requests is computed only once.
-        origin: Where the model comes from.
-        chat: Options for every chat.
-
-    Raises:
-        ModelError: The chat template or the tokenizer is missing, or the model is an encoder-decoder.
-        UsageError: The batch size is below 1.
+    `batch_size` is in sequences per forward pass, and is halved, for the rest of the run, when memory runs out.
     """
 
     def __init__(

@@ -36,16 +36,7 @@ Output = tuple[int, GeneratedText | list[float] | Loss]
 
 @dataclass(frozen=True)
 class Job:
-    """Sequences with the same kind of output.
-
-    Attributes:
-        prompts: The sequences.
-        window: Their images.
-        output_type: The output wanted of each sequence.
-        max_new_tokens: Maximum length of texts.
-        tokens: Tokens whose logits are wanted, in order.
-        sampling: How texts are sampled; None takes the most probable token each time.
-    """
+    """Sequences, their images, and the output wanted of each: text, the logits of `tokens` in this order, or loss."""
 
     prompts: Sequence[RenderedPrompt]
     window: PreparedRequests
@@ -60,11 +51,7 @@ class Job:
 
 
 class Engine:
-    """Runs jobs on a model, whose tokenizer has a padding token; keeps `feature_bytes` of image features.
-
-    Raises:
-        UnsharableError: The model does not support prefix sharing.
-    """
+    """Runs jobs on a model; raises UnsharableError if the model does not support prefix sharing."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, feature_bytes: int) -> None:
         """Check that the model supports prefix sharing."""
@@ -77,8 +64,7 @@ class Engine:
     def run(self, job: Job, root: Node, batch_size: int) -> list[Output]:
         """The result of each sequence, in any order; `root` is the tree of the prefixes that they share.
 
-        Raises:
-            UnsharableError: The model turns out not to support prefix sharing.
+        Raises UnsharableError if the model turns out not to support prefix sharing.
         """
         narrow = restrict_lm_head(self.model, job.tokens) if job.tokens else contextlib.nullcontext(False)
         with torch.inference_mode(), narrow as is_narrow:
@@ -175,10 +161,7 @@ class _Run:
 
 
 def token_positions(model: PreTrainedModel, prompt: RenderedPrompt, inputs: Mapping[str, ImageInputs]) -> torch.Tensor:
-    """Positions of a sequence's tokens, shape (kinds of position, tokens), on the CPU.
-
-    A token has one position, or three in models such as Qwen2-VL, which count rows and columns of images.
-    """
+    """Positions of a sequence's tokens, on the CPU, shape (kinds of position, tokens); Qwen2-VL has three kinds."""
     index = getattr(getattr(model, "model", model), "get_rope_index", None)
     if index is None:
         return torch.arange(len(prompt.ids))[None]

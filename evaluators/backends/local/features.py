@@ -30,10 +30,7 @@ class ImageFeatures:
     ) -> dict[str, Any] | None:
         """Features of the images with these keys, in the form of the model's `mm_encoder_outputs`; None without images.
 
-        `inputs` has the pixels, at least of the images without features; `batch_size` is in images.
-
-        Raises:
-            UnsharableError: The model's vision encoder gives other outputs.
+        Only images without features need `inputs`; `batch_size` is in images. Raises UnsharableError for other outputs.
         """
         if not keys:
             return None

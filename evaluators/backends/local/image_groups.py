@@ -23,13 +23,9 @@ _MOST_BYTES = 2**30
 
 @dataclass
 class PreparedRequests:
-    """Requests that are ready for the model.
+    """Requests that are ready for the model; `failed` are error responses to those that could not be prepared.
 
-    Attributes:
-        prompts: The sequences of the requests.
-        sources: Key to image, as given in the request; not decoded, because decoded images could fill the memory.
-        inputs: Key to the image's pixels.
-        failed: Error responses to requests that could not be prepared.
+    `sources` are the images by key, as given: not decoded, because decoded images could fill the memory.
     """
 
     prompts: list[RenderedPrompt] = field(default_factory=list)
@@ -90,10 +86,7 @@ class Preparer:
         self._idle: list[_Renderer] = []
 
     def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
-        """Yield prepared groups in windows of at least `least` sequences, or fewer if their pixels exceed 1 GiB.
-
-        The next windows are prepared meanwhile.
-        """
+        """Yield windows of at least `least` sequences, or of 1 GiB of pixels; the next are prepared meanwhile."""
         waiting: deque[Future[PreparedRequests]] = deque()
         left = iter(groups)
         window = PreparedRequests()

@@ -89,11 +89,7 @@ UNKNOWN_ORIGIN = Origin()
 
 
 def read_template(path: str) -> str:
-    """Read a chat template.
-
-    Raises:
-        UsageError: The file cannot be read, or is empty.
-    """
+    """Read a chat template from a file, which must not be empty."""
     try:
         with open_regular(path, _MAX_TEMPLATE) as file:
             text = file.read().decode("utf-8")
@@ -105,12 +101,7 @@ def read_template(path: str) -> str:
 
 
 def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
-    """Load a model with its processor from a folder or the Hub; `name` is its name in errors.
-
-    Raises:
-        UsageError: A device, dtype or attention implementation does not exist.
-        ModelError: The model does not exist, or its architecture is unknown or not supported.
-    """
+    """Load a model with its processor from a folder or the Hub; `name` is its name in errors."""
     from transformers import pipeline
 
     task = check_model(folder, options)
@@ -140,12 +131,7 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
 
 
 def check_model(folder: str, options: LoadOptions) -> str:
-    """`TASK` or `ZERO_SHOT`, for a model that can be loaded, as far as its config shows; no weights are read.
-
-    Raises:
-        UsageError: A device, dtype or attention implementation does not exist.
-        ModelError: The model does not exist, or its architecture is unknown or not supported.
-    """
+    """`TASK` or `ZERO_SHOT`, for a model that can be loaded, as far as its config shows; no weights are read."""
     import torch
     from transformers import AutoConfig, AutoModelForImageTextToText
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -227,12 +213,7 @@ def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
 
 
 def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:
-    """Identify a model's weights, with the adapter that was merged into it, if any.
-
-    Returns:
-        For a model on the Hub its commit, or None if unknown; for a folder its `files_digest`. With an adapter, both
-        are combined; None for an adapter from the Hub.
-    """
+    """A folder's `files_digest` or the Hub's commit, and an adapter folder's digest; None if one is unknown."""
     weights = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
     if adapter is None or weights is None:
         return weights

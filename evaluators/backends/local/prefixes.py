@@ -1,8 +1,6 @@
 """Which sequences share which prefix: a tree over complete sequences, split at images.
 
-Most tokens of a prompt belong to images. Sequences therefore share a prefix up to their first image if it is the same,
-then up to their second image, and so on. A prefix never ends within an image, and never contains the tokens whose
-logits are wanted.
+A prefix never ends within an image, and never contains the tokens whose logits are wanted.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,14 +16,9 @@ _LEAST_SAVED = 32
 
 @dataclass
 class Node:
-    """A prefix that several sequences share; in the root of a tree the empty one, which all share.
+    """A prefix that sequences share: tokens of sequence `first` before `end`; those before `start` are its parent's.
 
-    Attributes:
-        first: Index of one of the sequences.
-        start: Start of the prefix's own tokens; the tokens before belong to its parent.
-        end: End of the prefix, exclusive.
-        leaves: Indices of the sequences that share nothing beyond this prefix.
-        children: Longer prefixes that some of the sequences share.
+    `leaves` are the indices of sequences that share nothing beyond it, `children` longer prefixes that others share.
     """
 
     first: int = 0

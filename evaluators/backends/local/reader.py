@@ -1,9 +1,6 @@
 """Extends sequences that a model has read, with a key-value cache.
 
-`Reader.extend` appends tokens to each row of a cache and returns the logits of the last tokens. Padding is put before
-the appended tokens, that is, between the prefix and its continuation. Mask and positions skip the padding, so a row's
-result does not depend on the other rows. The cache has preallocated room, so that appending a token does not copy the
-earlier ones.
+Padding is between a row's prefix and its continuation. Mask and positions skip it, so rows do not affect each other.
 """
 
 import contextlib
@@ -24,13 +21,7 @@ class UnsharableError(Exception):
 
 @dataclass
 class KVCache:
-    """The cache of sequences that were read, one per row.
-
-    Attributes:
-        cache: Keys and values.
-        mask: 1 for tokens, 0 for padding, shape (rows, length).
-        types: Token types, same shape; zeros for models without token types.
-    """
+    """The cache of sequences, one per row; mask (1 for tokens, 0 for padding) and types are of shape (rows, length)."""
 
     cache: DynamicCache
     mask: torch.Tensor
@@ -46,10 +37,7 @@ class KVCache:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Tokens to append to a row, at least one; positions have the shape (kinds of position, tokens).
-
-    `types` is None for models without token types; `images` are the keys of the images whose tokens are among them.
-    """
+    """Tokens to append to a row, at least one, and their images; positions are of shape (kinds of position, tokens)."""
 
     ids: Sequence[int]
     positions: torch.Tensor
@@ -58,11 +46,7 @@ class Chunk:
 
 
 class Reader:
-    """A model that extends sequences.
-
-    Raises:
-        UnsharableError: The model's architecture does not support prefix sharing.
-    """
+    """A model that extends sequences; raises UnsharableError if its architecture does not support prefix sharing."""
 
     def __init__(self, model: PreTrainedModel, pad_token_id: int) -> None:
         """Look up which arguments the model takes."""
@@ -84,17 +68,10 @@ class Reader:
         keep: int = 1,
         room: int = 0,
     ) -> tuple[KVCache, torch.Tensor]:
-        """Append a chunk to each row of the cache, which is used up; None is the empty cache.
+        """Append a chunk to each row of the cache, which is used up, and return the new cache and the last logits.
 
-        Args:
-            kv_cache: The tokens read before.
-            chunks: The tokens to append.
-            encoder_outputs: Features of the chunks' images, in order; None without images.
-            keep: Number of last tokens to return logits for, of shape (chunks, keep, vocabulary).
-            room: Number of tokens that will be appended later.
-
-        Raises:
-            UnsharableError: The model's cache or the length does not allow prefix sharing.
+        Logits have the shape (chunks, keep, vocabulary); `room` is the number of tokens that will be appended later.
+        Raises UnsharableError if the model's cache or the length does not allow prefix sharing.
         """
         device = self.model.device
         width = max(len(chunk.ids) for chunk in chunks)
@@ -135,10 +112,7 @@ class Reader:
 
 @contextlib.contextmanager
 def restrict_lm_head(model: PreTrainedModel, tokens: Sequence[int]) -> Iterator[bool]:
-    """Compute the logits of these tokens only, in this order; yields False if the output projection does not allow it.
-
-    Later steps of the model, such as scaling its logits, are not affected.
-    """
+    """Compute the logits of these tokens only, in this order; yields False if the output projection is not plain."""
     from torch import nn
 
     head = model.get_output_embeddings()

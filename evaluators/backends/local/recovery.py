@@ -10,11 +10,7 @@ _Result = TypeVar("_Result")
 
 
 def first_batch_size(requested: int | None, device_type: str) -> int:
-    """The requested batch size, at least 1; None is 8 on a CPU, where more is not faster, and otherwise 64.
-
-    Raises:
-        UsageError: The requested size is below 1.
-    """
+    """The requested batch size; None is 8 on a CPU, where more is not faster, and otherwise 64."""
     if requested is None:
         return 8 if device_type == "cpu" else 64
     if requested < 1:
@@ -23,11 +19,7 @@ def first_batch_size(requested: int | None, device_type: str) -> int:
 
 
 def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:
-    """Run with half the batch size each time memory runs out; returns the result and the size that fitted.
-
-    Raises:
-        MemoryError: Memory runs out even with batch size 1.
-    """
+    """Run with half the batch size each time memory runs out; returns the result and the size that fitted."""
     from accelerate.utils.memory import clear_device_cache
 
     while True:
@@ -53,15 +45,9 @@ def is_out_of_memory(error: Exception) -> bool:
 def each_alone(
     items: Sequence[_Item], run: Callable[[Sequence[_Item]], Sequence[tuple[int, _Result]]]
 ) -> Iterator[tuple[_Item, _Result | DataError]]:
-    """Run items together or, if that fails, one by one, so that a bad item does not make the others fail.
+    """Run items together or, if that fails, one by one, and yield each with its result or the error.
 
-    `run` takes items and returns results, each with the index of its item.
-
-    Yields:
-        Each item with its result, or with the error.
-
-    Raises:
-        EyechartError: The error concerns all items.
+    `run` returns each result with the index of its item; an EyechartError concerns all items and is raised.
     """
     if not items:
         return

@@ -1,7 +1,6 @@
 """Renders requests to token ids and pixels with the model's own processor.
 
-Every prompt is rendered and tokenized as a whole, as if it were the only one; tokens of parts are never concatenated.
-Common prefixes of prompts are found afterwards (`prefixes`).
+Every prompt is tokenized as a whole, as if it were the only one; tokens of parts are never concatenated.
 """
 
 import copy
@@ -27,13 +26,7 @@ _TOKEN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_
 
 @dataclass(frozen=True)
 class ImageInputs:
-    """The inputs of the vision encoder for one image.
-
-    Attributes:
-        tensors: The model's arguments, such as `pixel_values`.
-        tokens: Number of tokens that the image takes in a prompt.
-        downscaled: Whether the processor downscaled the image; None if unknown.
-    """
+    """An image as the model's arguments, its number of tokens, and whether it was downscaled; None if unknown."""
 
     tensors: "Mapping[str, torch.Tensor]"
     tokens: int
@@ -42,19 +35,11 @@ class ImageInputs:
 
 @dataclass(frozen=True)
 class RenderedPrompt:
-    """A complete sequence of tokens for the model.
+    """A complete sequence of tokens for the model; for losses, there is one for each continuation of the request.
 
-    Attributes:
-        request: The request; for losses there is one sequence for each continuation.
-        text: The prompt as written by the chat template, with placeholders for images.
-        continued: The same, followed by the continuation whose loss is wanted, if any.
-        ids: Token ids, with placeholders expanded to all tokens of an image.
-        types: Type of each token, 1 for images, if the model takes types; otherwise None.
-        images: A key for each image.
-        begins: Index of each image's first token; empty if unknown.
-        ends: Index after each image's last token; empty if unknown.
-        continuation: Index of the request's continuation at the end; None without one.
-        scored: Number of tokens of that continuation.
+    `text` is the prompt with placeholders for images; `continued` ends with the continuation, if any, of `scored`
+    tokens. `ids` has all tokens of images, which have type 1. `begins` and `ends` are the index of each image's first
+    token and the index after its last, and empty if unknown.
     """
 
     request: Request
@@ -80,17 +65,7 @@ class RenderedPrompt:
 
 
 class Renderer:
-    """Renders requests; not thread-safe, because tokenizers are not.
-
-    Args:
-        processor: The model's processor; a copy is kept, so that its cached images are freed with this object.
-        image_token_id: The token that represents a piece of an image.
-        name: Name of the model in errors.
-        chat: Options for every chat.
-
-    Raises:
-        ModelError: The chat template does not support an option.
-    """
+    """Renders requests with a copy of the processor; not thread-safe, because tokenizers are not."""
 
     def __init__(
         self, processor: "ProcessorMixin", image_token_id: int, *, name: str, chat: ChatOptions | None = None
@@ -130,17 +105,7 @@ class Renderer:
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
     ) -> list[RenderedPrompt]:
-        """Render a request: one sequence, or one for each continuation.
-
-        Args:
-            request: The request.
-            images: Its images, in RGB.
-            keys: A key for each image; equal keys mean equal images.
-            sizes: Number of tokens of each image.
-
-        Raises:
-            ModelError: The tokens of a continuation cannot be separated from those before it.
-        """
+        """Render a request with RGB images, which take `sizes` tokens: one sequence, or one for each continuation."""
         text = self.text_of(request)
         prompt = self._prompt(RenderedPrompt(request, text, text, [], None, keys, (), ()), images, sizes)
         continued = []
@@ -164,13 +129,7 @@ class Renderer:
         )
 
     def first_tokens(self, request: Request) -> dict[str, int]:
-        """The first token of each of the request's words, if it followed the prompt and the prefilled reply.
-
-        Optional words that share their first token with another word are left out.
-
-        Raises:
-            ModelError: Two words begin with the same token, or a token spans the end of the prompt and a word.
-        """
+        """Each word's first token after prompt and prefill, without optional words that share it with another word."""
         tokenizer, text = self._processor.tokenizer, self.text_of(request)
         before = tokenizer.encode(text, add_special_tokens=False)
         first: dict[str, int] = {}
@@ -184,11 +143,7 @@ class Renderer:
         return {word: first[word] for word in distinct_words(names, request.words, where=f"model '{self._name}': ")}
 
     def check_template(self) -> None:
-        """Refuse a chat template that fails, or that leaves out the image or the text of a prompt.
-
-        Raises:
-            ModelError: The chat template cannot be used with this model.
-        """
+        """Refuse a chat template that fails, or that leaves out the image or the text of a prompt."""
         image, where = Image.new("RGB", (64, 64)), f"model '{self._name}': the given chat_template"
         request = Request("", ("What is shown?", IMAGE), (image,))
         try:

@@ -1,8 +1,4 @@
-"""Samples tokens such that a reply depends only on the question, the seed and the repeat.
-
-Protocol: temperature and nucleus sampling (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751, Eq. 2 and 3), as
-`TemperatureLogitsWarper` and then `TopPLogitsWarper` of transformers define them.
-"""
+"""Samples tokens such that a reply depends only on the question, the seed and the repeat."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,15 +11,7 @@ from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 
 
 class TokenSampler:
-    """Samples the next tokens of sequences, with separate random numbers for each sequence.
-
-    The random numbers do not depend on batches or order: their seed is computed from the tokens and images of the
-    sequence, its repeat, and the seed of the sampling.
-
-    Args:
-        sampling: How to sample.
-        prompts: The sequences.
-    """
+    """Samples the next tokens of sequences, each with its own random numbers, whatever the batches and their order."""
 
     def __init__(self, sampling: Sampling, prompts: Sequence[RenderedPrompt]) -> None:
         """Seed the generators."""
@@ -41,12 +29,10 @@ class TokenSampler:
 
 
 def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The probability of each token to be sampled, up to a factor for each sequence, in double precision.
+    """The probability of each token, up to a factor for each sequence, shape (sequences, tokens).
 
-    Args:
-        logits: Shape (sequences, tokens), as the result, which is 0 for tokens outside the nucleus. The nucleus always
-            contains the most probable token.
-        sampling: How to sample.
+    Temperature and nucleus sampling (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751, Eq. 2 and 3), as
+    `TemperatureLogitsWarper` and then `TopPLogitsWarper` of transformers define them.
     """
     shares = (logits.double() / sampling.temperature).softmax(dim=-1)
     if sampling.top_p == 1:

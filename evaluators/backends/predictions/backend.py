@@ -1,10 +1,4 @@
-"""Precomputed predictions as a backend: a file in one of the formats of `predictions.formats`.
-
-Letters in replies refer to the options as they were shown, which the file gives; without options in the file, they
-refer to the release's order. Replies are read unchanged, without reasoning in a separate column. For tasks about pairs
-of images, a file of scores may name single images: the image with the better score is preferred, and neither if the
-scores are equal. What happens to rows and items with problems is in docs/topics/predictions.md.
-"""
+"""Precomputed predictions as a backend; docs/topics/predictions.md has the rules for rows and items with problems."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -78,11 +72,7 @@ class PredictionsFileBackend(Backend):
         return bound
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Look up each request; if its prediction is missing or not of the right kind, that is an error of its item.
-
-        Raises:
-            BadAnnotationError: Two items of the file match the same item of the data.
-        """
+        """Look up each request; if its prediction is missing or not of the right kind, that is an error of its item."""
         self._matcher.match(requests)
         if self._has_scores:
             self._matcher.match([Request(image, (), ()) for request in requests for image in request.image_ids])

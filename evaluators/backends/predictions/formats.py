@@ -1,7 +1,4 @@
-"""The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`.
-
-One function reads the rows of all tools; some rows are rearranged first. eyechart's own format has stricter types.
-"""
+"""The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,10 +40,7 @@ _NUMBERS = ("index", "question_id")
 
 
 def text_of(value: Any) -> str:
-    """The text of a cell: "" for an empty one, numbers as a spreadsheet shows them.
-
-    Raises:
-        ValueError: The value is a date, a list or similar, or not valid Unicode.
+    """The text of a cell: "" for an empty one, numbers as a spreadsheet shows them; raises ValueError for other values.
 
     Examples:
         >>> text_of(float("nan")), text_of(3.0), text_of(True), text_of(" A ")
@@ -106,19 +100,10 @@ _OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "f
 
 @dataclass(frozen=True)
 class Format:
-    """The file format of one tool.
+    """The file format of one tool; its rows, rearranged, have one of the columns in `item` and one in `reply`.
 
-    Attributes:
-        name: Name of the format in results.
-        suffixes: Suffixes of its files.
-        item: Alternative columns that identify the item; `index` and `question_id` are numbers, which grow by one
-            million for each pass.
-        reply: Alternative columns of the reply, the logits or the score.
-        options: The column with the list of the options as they were shown; without one they are in the columns `A`,
-            `B`, ... or `option0`, `option1`, ....
-        rearrange: Makes a row with these columns of a row of the file.
-        config: The config of the dataset that its files are about; None if unknown.
-        further: Other columns that its rows have.
+    The columns `index` and `question_id` are numbers, which grow by one million for each pass. `options` is a column
+    with a list; without one, the options as shown are in the columns `A`, `B`, ... or `option0`, `option1`, ....
     """
 
     name: str
@@ -169,15 +154,7 @@ class Format:
 
 
 def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
-    """Read a predictions file in one of `FORMATS`.
-
-    Returns:
-        The format, recognized by the columns of the first row, and the rows in file order, at least one.
-
-    Raises:
-        MissingFileError: The file does not exist.
-        BadAnnotationError: The path is a folder, the format is unknown, or a row is malformed; the message names it.
-    """
+    """Read a file: its format, recognized by the columns of the first row, and its rows in file order, at least one."""
     suffix = path.suffix.lower()
     if path.is_dir() or (path.exists() and suffix not in _READERS):
         problem = "this is a folder" if path.is_dir() else f"unknown suffix {path.suffix!r}"

@@ -1,17 +1,6 @@
-"""Matches the rows of a predictions file to the items of the data.
+"""Matches the rows of a predictions file to the items of the data: by ids, names, question and options, or position.
 
-eyechart's own files name items by eyechart's ids. An id may be shortened (without the split, or without folders, such
-as the name of an image) if it is still unique. Other tools number items differently, so three methods are tried in
-turn; each is used only if the match is unique:
-
-1. names: the tool's id or the image's name equals eyechart's id, the id without the split, or the part after its last
-   "/", and the question is the same. If most questions differ, the tool has another numbering, and names are not used;
-2. question and options: exactly one item of the file and one of the data have them, and the file has the questions and
-   options of at least half of the requested items, because two splits may share some questions about different images;
-3. position: several items have the same question and options. All items matched so far are in the same order in the
-   file and in the data, and the nearest matched items before and after have the same distance in both.
-
-An item that cannot be matched by any of these has no prediction, and its error gives the reason.
+A match must be unique. An item without one has no prediction, and its error gives the reason.
 """
 
 import re
@@ -61,11 +50,7 @@ class FileItem:
 
 
 def group_items(predictions: Iterable[Prediction], path: Path) -> list[FileItem]:
-    """Group the rows about the same item, in file order; duplicate rows are dropped.
-
-    Raises:
-        BadAnnotationError: Two rows about the same pass over the same item differ.
-    """
+    """Group the rows about the same item, in file order; equal rows of a pass are dropped, different ones refused."""
     items: dict[str, FileItem] = {}
     for prediction in predictions:
         passes = items.setdefault(prediction.id, FileItem()).passes
@@ -111,11 +96,7 @@ class Matcher:
         """Why the file may be for other data; "" if most items are matched."""
 
     def match(self, requests: Sequence[Request]) -> None:
-        """Match the items of these requests; earlier matches do not change.
-
-        Raises:
-            BadAnnotationError: Two items of the file match the same item of the data.
-        """
+        """Match the items of these requests; earlier matches do not change."""
         by_id: dict[str, Request] = {}
         for request in requests:
             by_id.setdefault(request.id, request)
@@ -157,6 +138,7 @@ class Matcher:
                 reason = f"'{first.id}' has a different question from item '{candidates[0].id}': {first.question!r}"
                 different[candidates[0].id] = DataError(reason, path=self._path, row=first.row)
         self.errors |= different
+        # If most questions differ, the tool has another numbering.
         self._take(pairs if len(pairs) >= len(different) else [], NAMES)
 
     def _match_content(self, targets: Sequence[_Target]) -> None:
@@ -165,6 +147,7 @@ class Matcher:
         pairs = self._same_content(remaining)
         claimed = {target.id for target, _ in pairs}
         known = len(targets) - len(remaining) + len(claimed)
+        # Two splits may share some questions about different images.
         if 2 * known < len(targets):
             if claimed:
                 self.hint = (
