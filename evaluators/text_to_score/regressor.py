@@ -112,7 +112,7 @@ def train(
     settings: TrainingSettings | None = None,
     out: str | Path | None = None,
 ) -> TextToScore:
-    """Fine-tune an encoder on descriptions and their scores, in any unit, and save it in the new or empty folder `out`.
+    """Fine-tune an encoder on descriptions and scores, in any unit, and save it in the empty folder `out`, if given.
 
     The loss is the mean squared error of the scores, standardised by their mean and standard deviation.
     """

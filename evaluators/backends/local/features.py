@@ -30,7 +30,7 @@ class ImageFeatures:
     ) -> dict[str, Any] | None:
         """Features of the images with these keys, in the form of the model's `mm_encoder_outputs`; None without images.
 
-        Only images without features need `inputs`; `batch_size` is in images. Raises UnsharableError for other outputs.
+        `inputs` may lack images with features; `batch_size` is in images. Raises UnsharableError for unknown outputs.
         """
         if not keys:
             return None
