@@ -66,9 +66,9 @@ class PairedComparison(Protocol):
     """Which of two images is better (2AFC).
 
     Every pair is asked in both orders. Images are ranked within the pool that the column `pool` names, or all together
-    if the data have no such column. If the data name a `winner` instead of qualities, correlations are undefined. The
-    images of the pool `mixed` (2AFC, Table II) are also in other pools, so its pairs are scored as a variant and not as
-    part of the scores, unless the data have no other pool. The convergence curve needs the column `round`.
+    without this column. If the data name a `winner` instead of qualities, correlations are undefined. The images of the
+    pool `mixed` (2AFC, Table II) are also in other pools, so its pairs are scored as a variant, unless the data have no
+    other pool. The convergence curve needs the column `round`.
     """
 
     name: ClassVar[str] = "paired_comparison"
@@ -90,7 +90,6 @@ class PairedComparison(Protocol):
 
     @override
     def check(self, row: Row) -> None:
-        """Check that the two images have different ids, and finite quality or a winner."""
         check_texts(row, "first_id", "second_id")
         if row["first_id"] == row["second_id"]:
             raise DataError(f"first_id and second_id are both '{row['first_id']}'; expected two different images")
@@ -112,7 +111,6 @@ class PairedComparison(Protocol):
 
     @override
     def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Whether MM21's images are scored against opinion scores or bitrates."""
         are_bitrates = [has_bitrates(row) for row in rows if row.get("database") == BITRATES]
         return {"mm21_quality": "bitrate" if all(are_bitrates) else "opinion score"} if are_bitrates else {}
 
@@ -122,7 +120,6 @@ class PairedComparison(Protocol):
 
     @override
     def requests(self, row: Row) -> list[Request]:
-        """Two requests: the pair as given, and with its images swapped."""
         images = tuple(row["images"])
         return [
             Request(
@@ -163,13 +160,11 @@ class PairedComparison(Protocol):
 
     @override
     def parse(self, items: Sequence[PairItem]) -> list[PairItem]:
-        """Parse which of the images each reply prefers."""
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
         return with_columns(items, read_preferences(texts, ends))
 
     @override
     def score(self, items: Sequence[PairItem]) -> TaskResult:
-        """Consistency, accuracy, and correlations of the images' ranking; tables, other aggregators, convergence."""
         # The pool `mixed` counts only if it is the only pool.
         ranked = [item for item in items if item.pool != MIXED_POOL] or list(items)
         columns, pairs = _pairs(ranked)

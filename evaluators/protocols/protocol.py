@@ -1,10 +1,7 @@
 """The base class of protocols: how one kind of question is asked, read and scored.
 
-A row becomes requests, a response becomes an item, and the items alone give the scores: a run, a comparison on some of
-the items and the check of a leaderboard entry all call `score`.
-
-A protocol is a frozen dataclass. Its fields are its settings, which pydantic checks. Fields marked `Fixed` are not
-settings: the task fixes them (prompts, groups) or the run does (seed, judge). `settings.py` lists and changes settings.
+A row becomes requests, a response an item, and the items alone give the scores: comparisons have nothing else. Fields
+are settings, checked by pydantic; those marked `Fixed` are set by the task (prompts, groups) or the run (seed, judge).
 """
 
 from __future__ import annotations
@@ -72,11 +69,7 @@ class Scorer:
         return {"score": f"{name}/{source}", "score_range": [self.low, self.high]}
 
     def value(self, reply: str, row: Row) -> float:
-        """The number for a reply.
-
-        Raises:
-            DataError: The function raises, or returns something other than a number in its range.
-        """
+        """The number for a reply; raises DataError if the function fails or returns no number in its range."""
         expected = f"score must return a number from {self.low:g} to {self.high:g} (score_range)"
         try:
             score = self.function(reply, row)
@@ -181,11 +174,7 @@ class Protocol(ABC):
         """The requests to send for one row, whatever the model replies."""
 
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
-        """The item of a response before its reply is parsed, with further fields of the protocol's items.
-
-        Raises:
-            DataError: The task's scoring function cannot score the reply.
-        """
+        """The item of a response before its reply is parsed; raises DataError if the scoring function fails."""
         request = response.request
         if self.scorer is not None and not self.is_private(row):
             fields["own_score"] = self.scorer.value(response.text or "", row)
@@ -213,12 +202,7 @@ class Protocol(ABC):
         return []
 
     def score(self, items: Sequence[Any]) -> TaskResult:
-        """Everything that follows from the parsed items of one repeat, including private ones.
-
-        Returns:
-            Scores (by default the mean `own_score` of the first passes), variants, diagnostics and notes, and the items
-            with what follows from several items of a row.
-        """
+        """All that follows from the parsed items of one repeat, private ones too; by default, the mean `own_score`."""
         public = [item for item in items if item.pass_name == MAIN and item.own_score is not None]
         scores = None
         if public:

@@ -55,11 +55,7 @@ def _variants(protocol: P, name: str, values: Sequence[Any]) -> Iterator[P]:
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
-    """Change settings like `with_values`, but refuse settings that have no effect.
-
-    Raises:
-        UsageError: A name is unknown, a value is not allowed, or a setting has no effect.
-    """
+    """Change settings like `with_values`; raises UsageError also for a setting that has no effect."""
     changed = with_values(protocol, given, task)
     for name in changed.unused_settings():
         if name in given:
@@ -68,15 +64,9 @@ def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
 
 
 def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
-    """Change settings of a protocol, including settings without effect.
+    """Change settings by name, also ones without effect; raises UsageError for an unknown name or value not allowed.
 
-    Args:
-        protocol: The task's own protocol.
-        given: Name to value, as read from JSON or YAML; a string is not converted to a number or boolean.
-        task: The task's name, for errors.
-
-    Raises:
-        UsageError: A name is unknown or a value is not allowed.
+    Values are as read from JSON or YAML: a string is not converted to a number or boolean.
     """
     known = setting_fields(type(protocol))
     for name in given:
@@ -113,12 +103,7 @@ def _meaning(protocol: type[Protocol], name: str) -> str:
 
 
 def misfits(error: ValidationError, form: type) -> str:
-    """Pydantic's errors about the contents of a file or the arguments of a class as one message.
-
-    Args:
-        error: Pydantic's error.
-        form: The model or dataclass that was validated; unknown keys get a "did you mean" from its fields.
-    """
+    """Pydantic's errors as one message, with a "did you mean" from the fields of `form` for unknown keys."""
     return "; ".join(dict.fromkeys(_misfit(details, form) for details in error.errors(include_url=False)))
 
 

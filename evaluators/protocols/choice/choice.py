@@ -1,9 +1,4 @@
-"""The choice protocol: a list of passes over a question with lettered options, and a rule that scores them.
-
-A pass shows the options in one order. `MultipleChoice` has one pass, which decides; in `CircularEval` all passes must
-be correct; `SelfAwareness` repeats a refused question without the refusal. The rest is the same for all three:
-shuffling, blind runs without images, the option that a reply names, and the vote over several repeats.
-"""
+"""The choice protocol: passes over a question with lettered options, each in one order, and a rule that scores them."""
 
 from __future__ import annotations
 
@@ -179,7 +174,6 @@ class Choice(Protocol):
 
     @override
     def check(self, row: Row) -> None:
-        """Check that the answer is the letter of an option, in every pass; options may repeat."""
         check_question(row, several=self.accepts_several)
         for run in () if self.skip_bad else self._blind_runs().values():
             run.check_asked(row)

@@ -1,7 +1,6 @@
 """CircularEval: a question is correct only if the reply is correct in every pass over it (MMBench, Sec. 3.1).
 
-Each pass shows the options in another order. If a pass has no reply, the question is wrong if another pass is wrong.
-Otherwise it is an error; with `skip_bad` the question is left out and counted.
+A question without a reply in a pass is wrong if another pass is; otherwise an error, or left out with `skip_bad`.
 """
 
 from __future__ import annotations
@@ -98,13 +97,11 @@ class CircularEval(Choice):
 
     @override
     def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Whether the passes are the release's own, rotations of the options, or both."""
         released = [bool(row.get("passes")) for row in rows]
         return {"passes": "release" if all(released) else "both" if any(released) else "rotations"}
 
     @override
     def check(self, row: Row) -> None:
-        """Check every pass of the question; passes from the release have distinct numbers that include 0."""
         super().check(row)
         released = row.get("passes") or ()
         numbers = [values["rotation"] for values in released]
@@ -126,7 +123,6 @@ class CircularEval(Choice):
 
     @override
     def next_passes(self, row: Row, items: Sequence[CircularItem]) -> list[Pass]:
-        """All passes at once; or, with early stop, the next one as long as no reply is wrong."""
         if not self.early_stop or self.is_private(row):
             return super().next_passes(row, items)
         if any(item.correct is False for item in items):
@@ -145,7 +141,6 @@ class CircularEval(Choice):
 
     @override
     def parse(self, items: Sequence[CircularItem]) -> list[CircularItem]:
-        """Parse the option that each reply names, and have the judge grade the replies to open questions."""
         return parse_some(super().parse(items), lambda item: item.pass_name == OPEN, self._grade)
 
     @override
@@ -177,7 +172,6 @@ class CircularEval(Choice):
 
     @override
     def variants_of(self, items: Sequence[CircularItem]) -> dict[str, dict[str, Any]]:
-        """The scores without the questions that a blind run solved, and the grades of open answers."""
         variants = {}
         if self.exclude_blind_solved is not None:
             solved = self.exclude_blind_solved.solved
@@ -197,7 +191,6 @@ class CircularEval(Choice):
 
     @override
     def diagnostics_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:
-        """How many questions a blind run solved, and how often the parser agrees with people."""
         diagnostics: dict[str, Any] = {}
         if self.exclude_blind_solved is not None:
             questions = [(item.id, item.question) for item in _firsts(items)]

@@ -41,9 +41,8 @@ class LossItem(ChoiceItem):
 class MultipleChoice(Choice):
     """Questions with options, asked in a single pass.
 
-    Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"` the
-    prompt shows no options, and the option with the lowest loss is the answer; the first one if several have the lowest
-    loss (Q-Bench, Appendix A.2.1).
+    Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"`, the
+    first of several options with the lowest loss is the answer (Q-Bench, Appendix A.2.1).
     """
 
     name: ClassVar[str] = "multiple_choice"
@@ -154,7 +153,6 @@ class MultipleChoice(Choice):
 
     @override
     def variants_of(self, items: Sequence[LossItem]) -> dict[str, dict[str, Any]]:
-        """The scores with the other kind of loss."""
         if not self.is_closed_set:
             return {}
         public = [item for item in items if item.answer]

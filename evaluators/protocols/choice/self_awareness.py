@@ -49,9 +49,9 @@ class AwarenessItem(ChoiceItem):
 class SelfAwareness(Choice):
     """Questions with a refusal option among the options (QL-Bench, Sec. III).
 
-    A refused question is asked a second time without the refusal option, the other options in the same order. If the
-    second reply is missing, that is an error. With `skip_bad`, the question counts as refused with an unreadable second
-    reply: leaving it out would remove only refusals and change the answer rate.
+    A refused question is asked a second time without the refusal option, the other options in the same order. A missing
+    second reply is an error. With `skip_bad`, the question counts as refused with an unreadable second reply: leaving
+    it out would remove only refusals and change the answer rate.
     """
 
     name: ClassVar[str] = "self_awareness"
@@ -68,7 +68,6 @@ class SelfAwareness(Choice):
 
     @override
     def check(self, row: Row) -> None:
-        """Check that the refusal is the letter of an option, and not of the correct one."""
         super().check(row)
         check_texts(row, "refusal")
         letters, refusal = ascii_uppercase[: len(row["options"])], row["refusal"]

@@ -1,7 +1,6 @@
-"""Files and folders that settings name: finished blind runs, and human labels of replies.
+"""Files and folders that settings name: finished blind runs (MMBench, Appendix B; MMStar), and human labels of replies.
 
-Questions that a blind run solved can be left out (MMBench, Appendix B) or compared with (MMStar). Human labels measure
-how well replies are parsed (MMBench, Sec. 3.3, Fig. 5, where six volunteers read what exact matching could not parse).
+In MMBench, Sec. 3.3 and Fig. 5, six volunteers label what exact matching could not parse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +42,7 @@ class BlindRun:
         return next(iter(self.results.values())).model
 
     def of_task(self, key: TaskKey, column: str) -> "BlindRun":
-        """The same run with the questions solved of one task; `column` of its items says whether one was.
-
-        Raises:
-            UsageError: The folder has no blind run of that task on that data.
-            DataError: It has no predictions.
-        """
+        """The same run with the questions of one task; `column` of its items says which were solved."""
         if key not in self.results:
             available = ", ".join(blind.title for blind in self.results)
             raise UsageError(
@@ -117,11 +111,9 @@ class HumanLabels:
         return {"file": self.path.name, "letters": len(self.letters)}
 
     def agreement(self, items: Sequence[Any]) -> dict[str, Any]:
-        """How often the letter parsed from a reply is the one that people read in it.
+        """How often people and parser agree on the letter in all labelled replies, and in those left by exact matching.
 
-        Returns:
-            The agreement on `all` labelled replies, and on the replies in which exact matching found no option
-            (`after_exact`, as in the paper); None without such replies. `unused` counts labels without a reply.
+        The latter is the paper's number. Each is None without such replies; `unused` counts labels without a reply.
         """
         labelled = [item for item in items if (item.id, item.pass_name) in self.letters]
         return {

@@ -1,12 +1,7 @@
 """Quality assessment against opinion scores: logits of words after a prefilled reply, ratings in replies, or scores.
 
-- By default, one request per image asks for the next-token logits of all words in the task's word pairs. One pair gives
-  the scores (Q-Bench, Eq. 1 or 4). The other pairs, the argmax of Table 9 and the other rule for ties are variants. A
-  backend with precomputed scores returns those instead (`Response.score`), without variants.
-- `prompt="numerical"` (Sec. 2.4.1): the number in the reply is the score. Replies without a number are left out of the
-  correlations; if finish reasons are known, the scores give the shares of unread replies by reason as `unread`.
-- `inference="top-token"` (Sec. 2.4.1): the single token that follows the prefilled reply. The most frequent words
-  suggest the word pair (Eq. 3); this run gives no score.
+Logits are pooled as in Q-Bench, Eq. 1 or 4. Ratings (`prompt="numerical"`) and the tokens that suggest a word pair
+(`inference="top-token"`, without a score) are from Sec. 2.4.1. Precomputed scores (`Response.score`) have no variants.
 """
 
 from __future__ import annotations
@@ -129,7 +124,6 @@ class QualityAssessment(Protocol):
 
     @override
     def settings(self) -> dict[str, Any]:
-        """The settings in use, and what the score is computed from."""
         settings = super().settings()
         if "word_pair" in settings:
             settings["word_pair"] = self._pair.name
@@ -137,12 +131,10 @@ class QualityAssessment(Protocol):
 
     @override
     def check(self, row: Row) -> None:
-        """Check that the quality is finite or absent."""
         check_number(row, "quality", private=True)
 
     @override
     def requests(self, row: Row) -> list[Request]:
-        """One request: for the logits of all words, or for a text."""
         request = Request(
             id=row["id"],
             prompt=self.prompt_of(row),
@@ -171,7 +163,6 @@ class QualityAssessment(Protocol):
 
     @override
     def parse(self, items: Sequence[QualityItem]) -> list[QualityItem]:
-        """Parse the ratings in replies; `step` gives the reason if a reply has none."""
         if self._read != NUMERICAL:
             return list(items)
         ratings = [read_rating(item.text or "") for item in items]
@@ -183,7 +174,6 @@ class QualityAssessment(Protocol):
 
     @override
     def score(self, items: Sequence[QualityItem]) -> TaskResult:
-        """Correlations with opinion scores, and variants; counts of ratings, tokens and missing words."""
         if self._read == TOP_TOKEN:
             return self._count_tokens(items)
         is_numerical = self._read == NUMERICAL
@@ -347,14 +337,10 @@ _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
 
 def read_rating(text: str) -> float | None:
-    """The rating from 1 to 5 that a reply gives.
+    """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it.
 
-    Args:
-        text: The reply; reasoning before it is ignored.
-
-    Returns:
-        The number at the beginning of the reply, otherwise the only number in it, not counting the scale itself. None
-        if there is no such number, if the reply is a numbered list, or if the number is out of range.
+    Reasoning and the scale itself ("out of 5") are ignored. None if it is not from 1 to 5, or if the
+    reply is a numbered list or has no such number.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")

@@ -35,10 +35,7 @@ class WordPair:
 
 
 def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
-    """The word pair of that name; the first pair if the name is None.
-
-    Raises:
-        UsageError: No pair has this name.
+    """The word pair of that name, the first if the name is None; raises UsageError if there is none.
 
     Examples:
         >>> find_pair("high/low", [WordPair(("good",), ("poor",)), WordPair(("high",), ("low",))]).words
@@ -51,15 +48,9 @@ def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
 
 
 def likeliest_pair(counts: Mapping[str, int], pairs: Sequence[WordPair]) -> WordPair | None:
-    """The word pair that a model itself uses most often: Q-Bench, Sec. 2.4.1 and Eq. 3.
+    """The pair of single words that a model itself uses most often, the first of a tie: Q-Bench, Sec. 2.4.1 and Eq. 3.
 
-    Args:
-        counts: How often each word was the most probable token, by word.
-        pairs: The candidates; pairs of sets of words are ignored.
-
-    Returns:
-        The pair whose two words were most often the most probable token, the first one of a tie; None if no word of a
-        pair ever was.
+    `counts` says how often each word was the most probable token; None if no word of a pair ever was.
 
     Examples:
         >>> pairs = [WordPair(("good",), ("poor",)), WordPair(("high",), ("low",))]
