@@ -11,11 +11,7 @@ from eyechart.evaluators.requests.types import IMAGE, Request
 
 
 def decode_image(source: Any) -> Image.Image:
-    """Decode an image of a request to RGB.
-
-    Raises:
-        BadImageError: The image cannot be read.
-    """
+    """Decode an image of a request to RGB; raises BadImageError if it cannot be read."""
     if isinstance(source, Image.Image):
         return source.convert("RGB")
     return open_image(source.read() if hasattr(source, "read") else source)
@@ -47,15 +43,10 @@ def joined(text: str, continuation: str) -> str:
 
 
 def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *, where: str = "") -> list[str]:
-    """The words that can be distinguished by their first token.
+    """The words that can be told apart by their first token; an unknown token, None, differs from all others.
 
-    Args:
-        tokens: The first token of each word; None if unknown, which counts as different from all others.
-        needed: Words that must be kept. Another word is left out if it shares its first token.
-        where: Beginning of an error message, such as the model's name.
-
-    Raises:
-        ModelError: A needed word begins with the same token as another needed word.
+    A word that shares its token is left out unless it is `needed`. Raises ModelError, whose message begins with
+    `where`, if two needed words share theirs.
 
     Examples:
         >>> distinct_words({"good": "go", "poor": "po", "golden": "go"}, needed=["good", "poor"])

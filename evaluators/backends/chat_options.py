@@ -83,11 +83,7 @@ class ChatOptions:
         return frozenset(name for name, value in given.items() if value != getattr(Sampling, name, None))
 
     def template_arguments(self, template: str, name: str) -> dict[str, Any]:
-        """The arguments that switch reasoning on or off in the chat template of the model with this name.
-
-        Raises:
-            ModelError: The template has no such argument.
-        """
+        """The arguments that switch reasoning on or off in a chat template; raises ModelError if it has none."""
         if self.thinking is None:
             return {}
         switch = next((switch for switch in _SWITCHES if re.search(rf"\b{switch}\b", template)), None)
@@ -102,10 +98,7 @@ class ChatOptions:
 
 
 def parse_thinking(text: str) -> bool | int:
-    """Parse the value of `--thinking`.
-
-    Raises:
-        UsageError: The value is neither on, off nor a number.
+    """Parse the value of `--thinking`; raises UsageError if it is neither on, off nor a number.
 
     Examples:
         >>> parse_thinking("off"), parse_thinking("budget 512")

@@ -1,16 +1,9 @@
-"""A dual encoder of images and texts, such as CLIP, as a backend: logits are similarities of an image to texts.
+"""A dual encoder of images and texts, such as CLIP, as a backend: Q-Bench, Eq. 2 and Sec. A.2.3, a baseline of Table 4.
 
-Protocol: Q-Bench, Eq. 2 and Sec. A.2.3 (https://arxiv.org/abs/2309.14181), the baseline CLIP-ViT-Large-14 of Table 4: a
-softmax over the cosine similarities of an image to "a photo of good quality" and "a photo of poor quality".
-
-- The prompt and the prefilled reply of the request are not used.
-- Other words are put into the same text template. The paper does not try this; the logits of the two words above stay
-  the same.
-- Logits are cosine similarities times 100, and `softmax_iqa` divides by 100, so the result is Eq. 2 for every model.
-  100 is also the logit scale of the paper's model. The scales of other models, and the bias of SigLIP, are ignored,
-  because Eq. 2 has neither.
-- Images are preprocessed by the model's own processor. For the paper's model it resizes the shorter side to 224 pixels
-  and crops the center. The paper says "resize images into 224 x 224" and does not say whether it crops.
+Logits are cosine similarities times 100, the logit scale of the paper's model. `softmax_iqa` divides by 100, so the
+result is Eq. 2 for every model, whatever its own scale or bias (SigLIP). The request's prompt and prefill are not used.
+Images are preprocessed by the model's own processor. For the paper's model it resizes the shorter side to 224 pixels
+and crops the center; the paper says "resize images into 224 x 224", not whether it crops.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +38,7 @@ if TYPE_CHECKING:
     from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT_TEMPLATE = "a photo of {word} quality"
-"""The text that an image is compared with: Q-Bench, Sec. A.2.3."""
+"""The text that an image is compared with: Q-Bench, Sec. A.2.3, which tries only the words good and poor."""
 
 _SCALE = 100.0
 # Number of batches of images that are prepared ahead.

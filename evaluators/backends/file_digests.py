@@ -1,8 +1,7 @@
 """Identifies a model's files by their contents.
 
-Large files are hashed only once: their SHA-256 is kept under `EYECHART_HOME` and used while device, inode, size and
-time of change (ctime) stay the same. Programs can set the time of modification, as `cp -p` and `rsync -t` do, but not
-the time of change.
+The SHA-256 of a large file is kept under `EYECHART_HOME` while device, inode, size and time of change (ctime) stay the
+same. Programs can set the time of modification, as `cp -p` and `rsync -t` do, but not the time of change.
 """
 
 import contextlib
@@ -26,13 +25,9 @@ _ROUNDING = 2.0
 
 
 def files_digest(path: str | Path) -> str:
-    """Identify the files of a model; prints a line to stderr if more than 1 GiB must be hashed.
+    """The SHA-256, in hexadecimal, of names and contents of a model's files without hidden ones, or of its only file.
 
-    Args:
-        path: The model's folder, without its hidden files and folders such as `.git`, or its only file.
-
-    Returns:
-        The SHA-256 of names and contents, in hexadecimal.
+    Prints a line to stderr if more than 1 GiB must be hashed.
     """
     root = Path(path)
     files = {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*"))} or {"": root}

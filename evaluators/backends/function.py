@@ -15,12 +15,10 @@ _RETURNED = {OutputType.TEXT: "a string", OutputType.LOGITS: "a dict from word t
 
 
 class FunctionBackend(Backend):
-    """Answers each request with one call of a function.
+    """Answers each request with one call of a function of chat messages, whose image parts contain PIL images.
 
-    Args:
-        function: Called as `function(messages)`, it returns the reply as a string; called as
-            `function(messages, words)`, it returns a dict from word to logit. `messages` are chat messages whose image
-            parts contain PIL images. Optional words come last in `words` and may be missing in the dict.
+    `function(messages)` returns the reply, `function(messages, words)` a dict from word to logit; optional words come
+    last in `words` and may be missing in the dict.
     """
 
     samples = True

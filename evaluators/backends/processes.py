@@ -44,11 +44,7 @@ class Processes:
         return gather_object([value])
 
     def together(self, call: Callable[[], Value]) -> Value:
-        """Run a step in every process; returns or raises what it does in this process.
-
-        Raises:
-            ModelError: The step failed in another process; without this error, this one would wait forever.
-        """
+        """Run a step in every process; if it fails in another one, raise ModelError here instead of waiting forever."""
         value, error, reason = None, None, None
         try:
             value = call()

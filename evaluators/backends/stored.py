@@ -53,10 +53,10 @@ class BackendWrapper(Backend):
 
 
 class StoredBackend(BackendWrapper):
-    """Takes responses from the store, sends the other requests to a backend in one call and stores its responses.
+    """Takes responses from the store, sends other requests in one call, and stores each response before yielding it.
 
-    Each response is on disk before it is yielded. Requests that differ only in row or pass are sent once. Not stored
-    are: errors, responses that cannot be scored (such as a logit of NaN), and those of a backend without an identity.
+    Requests that differ only in row or pass are sent once. Not stored are errors, responses that cannot be scored (such
+    as a logit of NaN), and those of a backend without an identity.
     """
 
     def __init__(self, backend: Backend, store: ResponseStore) -> None:
@@ -65,12 +65,7 @@ class StoredBackend(BackendWrapper):
         self._store = store
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """Yield stored responses as they are read, then those of the backend.
-
-        Raises:
-            ValueError: Two different requests have the same id and pass name.
-            StoreError: The store cannot be read or written; its contents are kept.
-        """
+        """Yield stored responses as they are read, then those of the backend; raises StoreError if the store fails."""
         identity = self._backend.identity()
         if identity is None:
             yield from self._backend.answer(requests)

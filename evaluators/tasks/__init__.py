@@ -44,22 +44,14 @@ def known_task(name: str) -> Task | None:
 
 
 def get_task(name: str) -> Task:
-    """The task with exactly this name.
-
-    Raises:
-        UsageError: The name is unknown; the message suggests the nearest one.
-    """
+    """The task with exactly this name; raises UsageError for an unknown name."""
     if (task := known_task(name)) is None:
         raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
     return task
 
 
 def find_tasks(name: str) -> list[Task]:
-    """The tasks of a task file, or those that a name means: see `match_tasks`.
-
-    Raises:
-        UsageError: The name is unknown, or the file is missing or malformed.
-    """
+    """The tasks of a task file, or those that a name means (`match_tasks`); raises UsageError if there are none."""
     if Path(name).suffix not in TASK_FILES:
         return [get_task(match) for match in match_tasks([name], [task.name for task in TASKS])]
     tasks = read_tasks(Path(name))
@@ -76,11 +68,7 @@ def find_tasks(name: str) -> list[Task]:
 
 
 def find_task(name: str) -> Task:
-    """The one task that a name or a task file means.
-
-    Raises:
-        UsageError: As for `find_tasks`, or it means several tasks; the message lists them.
-    """
+    """The one task that a name or a task file means; raises UsageError like `find_tasks`, and for several tasks."""
     tasks = find_tasks(name)
     if len(tasks) > 1:
         raise UsageError(f"{name!r} means {len(tasks)} tasks; name one of: {', '.join(task.name for task in tasks)}")
@@ -155,18 +143,11 @@ def split_names(given: Iterable[str]) -> list[str]:
 
 
 def match_tasks(given: Sequence[str], known: Iterable[str], where: str = "") -> list[str]:
-    """The tasks that a user names; case, `-`, `_` and blanks make no difference.
+    """The tasks that a user names, each once and in that order; all if `given` is empty.
 
-    Args:
-        given: Names of tasks or papers, `all`, names with the wildcards `*`, `?` and `[]`, or several with commas.
-        known: The tasks that exist.
-        where: Where they exist, for errors, such as "in these runs".
-
-    Returns:
-        The tasks, each once, in the order in which they are named; all if `given` is empty.
-
-    Raises:
-        UsageError: A name means no task; the message suggests one, or lists all.
+    Names are those of tasks or papers, `all`, ones with the wildcards `*`, `?` and `[]`, or several with commas; case,
+    `-`, `_` and blanks make no difference. Raises UsageError for a name that means no task; `where`, such as "in these
+    runs", is for the message.
 
     Examples:
         >>> match_tasks(["AesBench", "*/EN"], ["mmbench/en", "mmbench/cn", "aes_bench/empathy"])

@@ -1,20 +1,12 @@
 """AesBench: An Expert Benchmark for MLLMs on Image Aesthetics Perception (https://arxiv.org/abs/2401.08276).
 
-Each question is asked as in the released code, first the text, then the image (`eval/eval_AesP.py`, `eval_AesE.py`,
-`eval_AesA1.py` and `eval_AesI.py` of https://github.com/yipoh/AesBench): perception, empathy and assessment are
-multiple choice (Sec. 3.1 to 3.3), and assessment has a shorter instruction. The options are shown exactly as the
-release writes them; some lack the space after the bracket. The prompt `paper` is the one printed in Sec. 3.1 and 3.3:
-"the correct option" where the code has "a correct option", the image between question and options, and the options on
-one line. Interpretation asks the release's question unchanged.
+The default prompts are those of the released code (`eval/` of https://github.com/yipoh/AesBench), first the text, then
+the image; options are shown exactly as released, some without a space after the bracket. A reply that names no option
+is put to a judge, if there is one (Sec. 3.1); the paper does not print its prompt, so that of Q-Bench is used. The
+random-guess rows of Tables 2 and 3 contradict each other, so the chance level is computed.
 
-A reply that names an option is explicit and compared directly. Any other reply is ambiguous and put to a judge, if
-there is one (Sec. 3.1). The judge sees the question, the correct answer and the reply. The paper does not print its
-prompt, so the prompt of Q-Bench is used. The random-guess rows of Tables 2 and 3 contradict each other; the chance
-level is computed instead.
-
-The interpretation question states the true aesthetic level, which the assessment question asks for. Therefore,
-assessment comes first in every run that contains both, each question is a separate conversation, and an assessment
-question that states a level is refused.
+The interpretation question states the level that the assessment question asks for. Therefore, runs with both ask
+assessment first, each question is a separate conversation, and an assessment question that states a level is refused.
 """
 
 import re

@@ -1,7 +1,6 @@
-"""Runs with the papers' settings; the defaults of the tasks are better or cheaper.
+"""Runs with the papers' settings (`Task.published`); the defaults of the tasks are better or cheaper.
 
-`Task.published` lists the settings in which the paper differs from the task's defaults. A run with `as_published` uses
-these settings, and its result lists them, so that none of them changes a number unnoticed.
+The result lists these settings, so that none of them changes a number unnoticed.
 """
 
 from collections.abc import Mapping
@@ -18,11 +17,7 @@ _DECIDED = ("rounds", "shuffle_seed", "temperature", "ties", "aggregator", "fall
 
 
 def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, Any]) -> Protocol:
-    """A task's protocol, which has the given settings, with the paper's settings.
-
-    Raises:
-        UsageError: The task is a user's own, or a given setting conflicts with the paper's settings.
-    """
+    """`protocol` with the paper's settings; raises UsageError for a user's own task, or if one `given` conflicts."""
     if task.data.path is not None:
         raise UsageError(f"as_published is only for tasks from papers; leave it out for your own task {task.name}")
     unused = protocol.unused_settings()
@@ -34,11 +29,7 @@ def with_published_settings(task: Task, protocol: Protocol, given: Mapping[str, 
 
 
 def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Options of the dataset: the given ones and the paper's.
-
-    Raises:
-        UsageError: A given option conflicts with the paper's.
-    """
+    """The given options of the dataset and the paper's; raises UsageError if they conflict."""
     published = _published(task, of_data=True)
     options = options_in_force(task.data.datasets[0], task.data.config) | published
     for name, value in (given or {}).items():
@@ -51,16 +42,9 @@ def published_data_options(task: Task, given: Mapping[str, Any] | None = None) -
 def published_settings(
     task: Task, protocol: Protocol, dataset: str, data_options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """What the result of an as-published run records: the paper's value, default and source of each setting.
+    """The paper's value, default and source of each setting, for the result of an as-published run.
 
-    Args:
-        task: The task.
-        protocol: Its protocol with the paper's settings.
-        dataset: Name of the dataset.
-        data_options: Options with which it was loaded; empty for your own data.
-
-    Raises:
-        UsageError: The data was loaded with options other than the paper's.
+    `data_options` loaded the data, none for your own; raises UsageError if they are not the paper's.
     """
     for name, value in _published(task, of_data=True).items():
         if data_options.get(name, value) != value:

@@ -1,12 +1,8 @@
 """MMBench: Is Your Multi-modal Model an All-around Player? (https://arxiv.org/abs/2307.06281).
 
-CircularEval (Sec. 3.1) on MMBench in English and Chinese, its version 1.1, and CCBench. The prompt is that of the
-authors' evaluation code, VLMEvalKit (`prompts`), including the space and the line break at its end: the image
-comes first, a hint line is shown only if there is a hint, and the frame around Chinese questions is English too.
-
-The blind run (Appendix B) asks without the image, with the prompt printed there, line breaks included. The paper does
-not say whether it shows hints; here they are shown before the question. Appendix D.2 grades answers to open questions:
-the question is asked without its options, and nothing is added to it.
+The prompt is that of the authors' VLMEvalKit, with the space and line break at its end; around Chinese questions it is
+English too. The blind prompt is that of Appendix B, line breaks included. The paper does not say whether it has hints;
+here they are shown before the question. Open questions (Appendix D.2) are asked with nothing added.
 """
 
 from functools import partial

@@ -1,12 +1,9 @@
 """Prompts as templates, and the multiple-choice prompts of other toolkits, so that scores can be compared with theirs.
 
-- VLMEvalKit (https://github.com/open-compass/VLMEvalKit), `ImageMCQDataset.build_prompt` in
-  `vlmeval/dataset/image_mcq.py` at e8e78f0, for MMBench, CCBench, Q-Bench and AesBench. Some of its models replace
-  these prompts with their own.
-- lmms-eval (https://github.com/EvolvingLMMs-Lab/lmms-eval) at 75571cf: `lmms_eval/tasks/mmbench`, `mmbench_doc_to_text`
-  in `en_utils.py`, `cn_utils.py` and `cc_utils.py` with `create_options_prompt` and the default `post_prompt` of the
-  tasks' files (the line before the options is English in the Chinese tasks too); `lmms_eval/tasks/qbench`,
-  `q_bench_doc_to_text`.
+VLMEvalKit (https://github.com/open-compass/VLMEvalKit) at e8e78f0: `ImageMCQDataset.build_prompt` in
+`vlmeval/dataset/image_mcq.py`, which some of its models replace. lmms-eval
+(https://github.com/EvolvingLMMs-Lab/lmms-eval) at 75571cf: `mmbench_doc_to_text` in `lmms_eval/tasks/mmbench`, where
+the line before the options is English in the Chinese tasks too, and `q_bench_doc_to_text` in `lmms_eval/tasks/qbench`.
 """
 
 from string import Formatter, ascii_uppercase
@@ -21,17 +18,11 @@ _DIRECTLY = "Answer with the option's letter from the given choices directly."
 
 
 def prompt_function(template: str, *, hint: str | None = None, separator: str = "\n") -> PromptFunction:
-    """The prompt function of a template.
+    """The prompt function of a template; raises UsageError if the template is malformed.
 
-    Args:
-        template: Text with `{images}` (all images of the row), `{image}` (the first image; the second one where it
-            is written again, and so on), `{options}` (lettered) and `{column}` for any other column; `{{` is a literal
-            brace.
-        hint: What `{hint}` stands for if the row has a hint, such as "Hint: {}"; nothing for other rows.
-        separator: Text between two options.
-
-    Raises:
-        UsageError: The braces do not match, or contain something other than a column name.
+    `{images}` stands for all images of the row, `{image}` for the first, where it is written again for the second, and
+    so on; `{options}` for the lettered options with `separator` between them; `{hint}` for what `hint` makes of a row's
+    hint, such as "Hint: {}"; `{column}` for any other column; `{{` for a literal brace.
 
     Examples:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})
@@ -67,11 +58,7 @@ def prompt_function(template: str, *, hint: str | None = None, separator: str = 
 
 
 def template_pieces(template: str) -> list[tuple[str, str | None]]:
-    """Pieces of text, each with the name of the column that follows it.
-
-    Raises:
-        UsageError: As for `prompt_function`.
-    """
+    """Pieces of text, each with the name of the column that follows it; raises UsageError like `prompt_function`."""
     try:
         parsed = list(Formatter().parse(template))
         if any(name == "" or form or conversion for _, name, form, conversion in parsed):

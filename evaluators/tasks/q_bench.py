@@ -1,15 +1,10 @@
 """Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision (https://arxiv.org/abs/2309.14181).
 
-A1 perception follows Sec. 2.2.3: question, image, lettered options in the release's order. A judge, if there is one,
-votes five times on replies that name no option (A.2.1). The pairs of Q-Bench2 (https://arxiv.org/abs/2402.07116) are
-asked with the same prompt and two images in place of one. A2 description follows Sec. 2.3. A3 assessment follows
-Sec. 2.4.2 with one departure that the released code makes too: logits are divided by 100 before the softmax of Eq. 1.
-Without it, the published PLCC cannot be reproduced. A3 runs on the seven databases of Table 4, over which the paper
-averages.
-
-The prompt of A1 is the paper's; the released example (`example_code_for_idefics/a1_perception_demo.py` of
-https://github.com/Q-Future/Q-Bench) is worded differently. The prompts of A2 and A3 are in the paper and in the
-released code, which puts the image directly after the text.
+A1 has the prompt of Sec. 2.2.3, not the differently worded one of the released `a1_perception_demo.py`
+(https://github.com/Q-Future/Q-Bench); a judge, if there is one, votes five times on replies that name no option
+(A.2.1). Q-Bench2 (https://arxiv.org/abs/2402.07116) asks about two images with the same prompt. A2 follows Sec. 2.3. A3
+follows Sec. 2.4.2, but divides logits by 100 before the softmax of Eq. 1, as the released code does: without that, the
+published PLCC cannot be reproduced. In A2 and A3, the image comes directly after the text, as in the released code.
 """
 
 from dataclasses import replace

@@ -1,9 +1,7 @@
 """QL-Bench: Explore the Hallucination on Low-level Perception for MLLMs (https://arxiv.org/abs/2409.09748).
 
-The questions of Q-Bench A1 and of its pairs, with the same prompt and `I don't know` among the options. A question that
-the model refuses is asked again without this option (Sec. III-A). The paper does not say at which position the refusal
-is shown; the dataset option `refusal_position` sets it, as in `eyechart run ql_bench/single
---data-arg refusal_position=first`.
+The questions and prompt of Q-Bench A1, with `I don't know` among the options; a refused question is asked again without
+it (Sec. III-A). The paper does not say where the refusal is shown: see the dataset option `refusal_position`.
 """
 
 from dataclasses import replace

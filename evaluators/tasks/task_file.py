@@ -66,11 +66,7 @@ class _File(BaseModel):
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a file.
-
-    Raises:
-        UsageError: The file cannot be read or is malformed; the message names the place and what was expected.
-    """
+    """The tasks of a file; for a malformed one, raises UsageError, which names the place and what was expected."""
     if not path.is_file():
         raise UsageError(f"the task file {path} does not exist")
     try:

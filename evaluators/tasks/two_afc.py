@@ -1,9 +1,8 @@
 """2AFC Prompting of Large Multimodal Models for Image Quality Assessment (https://arxiv.org/abs/2402.01162).
 
-Two images and the question which one is better, asked in both orders. The default prompt is the sequence of texts and
-images that the authors' released code sends (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs); the prompt
-"paper" is that of Sec. III-A. Images are paired and ranked within pools: a database (coarse, Table II), one content
-under one distortion type, one content at one distortion level, or one interval of scores (fine, Tables III and IV).
+The default prompt is that of the released code (`LMMs/GPT4V.py` of https://github.com/h4nwei/2AFC-LMMs), "paper" that
+of Sec. III-A. Images are ranked within pools: a database (coarse, Table II), one content under one distortion type, one
+content at one distortion level, or one interval of scores (fine, Tables III and IV).
 """
 
 from dataclasses import replace
