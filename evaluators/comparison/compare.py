@@ -152,7 +152,7 @@ def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
 def comparable_items(
     key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool
 ) -> tuple[list[ItemScores], list[str]]:
-    """The item scores of one or two runs of a task, and the shared ids; raises `IncomparableError` if none."""
+    """The item scores of one or two runs of a task, and the ids they share; raises `IncomparableError` with reasons."""
     results = [run.tasks[key] for run in runs]
     unscored = [run.label for run, result in zip(runs, results, strict=True) if result.scores is None]
     if unscored:

@@ -22,9 +22,8 @@ AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
 def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
     """The evaluations, each average after the last one that it is computed from.
 
-    A task has one if it ran on two or more of its databases with the same split, model and settings. A mean over fewer
-    than all is not comparable with published ones: if a database has no score, the average has none, and a note names
-    it.
+    A task that ran on several of its databases, with the same split, model and settings, has an average. Without a
+    score on every database it has no scores, as they would not be comparable with published ones, and a note says why.
     """
     groups: dict[str, list[TaskResult]] = {}
     for evaluation in evaluations:

@@ -80,7 +80,7 @@ class LoadedData:
 
 
 def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
-    """Load the data for a task; raises `UsageError` for names it lacks, `DataError` if a release cannot be read."""
+    """Load the data for a task; raises `UsageError` for a wrong request, `DataError` for an unreadable release."""
     return replace(_load(task, request), limit=request.limit, sample=request.sample)
 
 

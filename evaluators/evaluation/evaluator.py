@@ -97,8 +97,10 @@ class Evaluator(evaluate.Evaluator):
     def run(self, backend: Backend, loaded: LoadedData, progress: Progress | None = None) -> TaskResult:
         """Evaluate a backend on loaded data; `progress` is called with (done, total) after each response.
 
-        Raises: DataError: A row cannot be asked, or there are no rows. UsageError: The data lacks a column; the run is
-        as published but lacks its judge or the paper's data options; or all repeats would be equal.
+        Raises:
+            DataError: A row cannot be asked, or there are no rows.
+            UsageError: The data lacks a column; the run is as published but lacks its judge or the paper's data
+                options; or all repeats would be equal.
         """
         return evaluate_rows(self.definition, self.options, backend, loaded, progress)
 

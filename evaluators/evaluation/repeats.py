@@ -18,7 +18,7 @@ from eyechart.metrics.scoring.choices.repeats import repeat_scores
 
 
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
-    """Raise `UsageError` for a number below 1, or repeats that would all be equal; the backend may be unknown yet."""
+    """Raise `UsageError` for a number below 1, or repeats that would be equal; the backend is None while unknown."""
     if repeats < 1:
         raise UsageError(f"repeats={repeats} is not allowed; it must be at least 1.")
     if repeats == 1:

@@ -2,7 +2,7 @@
 
 Each stratum gets its share to within one item, and each item has the chance N / M, so plain means need no weights.
 Intervals are narrowed by the finite population correction sqrt(1 - N / M), even if several items share an image
-(Cochran, Sampling Techniques, 1977, Sec. 2.6), but not by the gain from strata that differ.
+(Cochran, Sampling Techniques, 1977, Sec. 2.6); the gain from stratification is not used.
 """
 
 import math

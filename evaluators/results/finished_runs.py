@@ -112,7 +112,7 @@ class Run:
         return tasks
 
     def answers(self, key: TaskKey) -> Answers | None:
-        """The answers in a task's first repeat, on which its scores are; None if missing, or if results share them."""
+        """The answers in a task's first repeat, which gave its scores; None if missing, or if results share them."""
         if self.predictions is None or key._replace(repeat=1) in self.tasks:
             return None
         import pyarrow.compute

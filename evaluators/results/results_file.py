@@ -201,7 +201,7 @@ def collect(
 def read_results(path: str | Path) -> Results:
     """Read and validate a `results.json`, from the file or its folder; NaN and infinities are read like null.
 
-    Raises `MissingFileError`, or `BadResultsError` if it is not JSON, has another schema version, or does not match.
+    Raises `MissingFileError` for no file, and `BadResultsError` for another schema version or malformed contents.
     """
     path = Path(path)
     file = path / RESULTS_FILE if path.is_dir() else path
