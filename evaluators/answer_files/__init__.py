@@ -1,4 +1,1 @@
-"""Answer files: the benchmarks' own formats for answers to private questions, written from rows and replies.
-
-`backends.predictions` reads them, so `eyechart score` can score them if the reference answers are available.
-"""
+"""Answer files: private questions with replies, in the benchmarks' own formats, which `eyechart score` reads too."""

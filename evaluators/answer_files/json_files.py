@@ -1,17 +1,9 @@
-"""Answer files in JSON, for the authors of Q-Bench and AesBench, who score the private halves of their data.
+"""Answer files in JSON, for the authors of Q-Bench and AesBench; rows, options and letters are in the release's order.
 
-Q-Bench (https://github.com/Q-Future/Q-Bench, "Submission Guideline for A1/A2"): the layout of the JSON is not
-documented. We assume the layout that LLaVA's script for Q-Bench writes (https://github.com/haotian-liu/LLaVA): the rows
-of the release's test file, in their order, each with the model's reply under "response". We assume the same for
-Q-Bench2's pairs, in JSON Lines like their test file, and for LLDescribe, whose rows are the images' names. The rows are
-rebuilt from the dataset's columns, and equal those of the release's files. The Hub's Parquet version numbers its images
-instead of naming them; `img_path` then contains the number.
-
-AesBench (https://github.com/yipoh/AesBench, `eval/eval_AesP.py` and the three scripts next to it): one JSON file for
-each part, `{image name: {"<part>_response": reply}}`.
-
-Each function takes rows of its dataset in the order of the release, and the reply to each row, in which letters refer
-to the options in the release's order. It returns the file's contents by name.
+Q-Bench (https://github.com/Q-Future/Q-Bench, "Submission Guideline for A1/A2") does not document the layout. We assume
+that of LLaVA's script (https://github.com/haotian-liu/LLaVA): the rows of the test file, each with its "response"; also
+for Q-Bench2's pairs, in JSON Lines like their test file, and for LLDescribe, whose rows are the images' names. The
+Hub's Parquet version numbers its images instead of naming them; `img_path` then contains the number.
 """
 
 import json
@@ -58,8 +50,7 @@ def description_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapp
 def aes_bench_answer_file(part: str, rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
     """The file for one part of AesBench: "AesP", "AesE", "AesA1" (the release's name for AesA) or "AesI"; UTF-8 JSON.
 
-    Raises:
-        UsageError: Two rows have the same image, or the numbers of replies and rows differ.
+    The format is that of `eval/eval_AesP.py` and the three scripts next to it in https://github.com/yipoh/AesBench.
 
     Examples:
         >>> files = aes_bench_answer_file("AesP", [{"id": "baid_1.jpg"}], ["B) No"])

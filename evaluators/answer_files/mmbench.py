@@ -1,17 +1,8 @@
 """The answer file for MMBench's evaluation server, which scored the test split until it closed on 31 March 2026.
 
-The file is still useful to anybody who has the test answers of version 1.0, and `eyechart score` reads it. The test
-answers of version 1.1 are public, so runs on them have scores.
-
-The format is documented (https://github.com/open-compass/MMBench, and the server's own script, `mmb_eval_gradio` in
-https://github.com/open-compass/VLMEvalKit): XLSX with `index`, `question`, `A` to `D` and `prediction`, one row for
-each pass of a question. The server distinguishes MMBench and CCBench by `l2-category`, groups by `category` and
-`split`, and compares the choice in `prediction` with the answer of the row with the same `index`. So each row has the
-options in the order of the release's row, and a reply to another order is translated to the letters of that row.
-
-Cells contain only text: a reply that begins with "=" is not a formula. Replies that a cell cannot contain are changed,
-and counted: control characters and unpaired surrogates become spaces, line ends become line feeds, and a reply of more
-than 32,767 characters is cut to its end, where reasoning models state their choice.
+Whoever has the test answers of version 1.0 can still score it. The server (`mmb_eval_gradio` in
+https://github.com/open-compass/VLMEvalKit) compares the choice in `prediction` with the answer of the same `index`, so
+each row has its options in the release's order, to which the reply's letters refer.
 """
 
 import io
@@ -29,18 +20,7 @@ _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 
 
 def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: str, split: str) -> Mapping[str, bytes]:
-    """The file for one configuration of MMBench.
-
-    Args:
-        passes: The passes in any order: the columns of a row of `mmbench`, with `index`, `question`, `hint` and
-            `options` (in the release's order) of the pass.
-        replies: The reply to each pass; letters refer to that order.
-        config: The configuration, which names the file.
-        split: The split of the questions.
-
-    Returns:
-        Name and contents of the file.
-    """
+    """The XLSX file from passes in any order; their options, and the replies' letters, are in the release's order."""
     from openpyxl import Workbook
 
     book = Workbook()
@@ -66,6 +46,6 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
 
 
 def _cell_text(text: str) -> str:
-    """The text as an XLSX cell can contain it."""
+    """The text as an XLSX cell can contain it, cut to its end, where reasoning models state their choice."""
     text = _ILLEGAL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
     return text[-CELL_LIMIT:]

@@ -1,8 +1,4 @@
-"""The tables of the papers, one JSON file each in `tables`: columns with the paths of their scores, and the rows.
-
-Reports fill them in with the scores of runs; the leaderboard shows the papers' rows for reference. A new table is a
-file. Tables without a paper, such as position bias, stand in the reports of all tasks.
-"""
+"""The papers' tables, one JSON file each: reports add the rows of runs, the leaderboard shows the papers' rows."""
 
 import re
 from functools import cache
@@ -172,10 +168,7 @@ class PublishedTable(_Strict):
         return {**table, "columns": [shared | column for column in table["columns"]]}
 
     def scores(self, path: Path, *, is_headline: bool = False) -> list[float] | None:
-        """Each row's value of a score, in the score's own unit; None if no column shows it.
-
-        With `is_headline`, a column that stands for the headline score will do.
-        """
+        """Each row's value of a score in its own unit; None if no column shows it or (`is_headline`) stands for it."""
         for index, column in enumerate(self.columns):
             if (column.path == (path,) and not column.minus) or (is_headline and column.is_headline):
                 return [round(row.values[index] / column.factor, 6) for row in self.rows]

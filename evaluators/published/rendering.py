@@ -126,10 +126,7 @@ def render(
     is_comparable: bool = False,
     has_published: bool = True,
 ) -> Table:
-    """Fill in a table with the rows of runs, if any, in the layout's columns or in those given.
-
-    The runs are ranked together with the paper's models, which are left out on request, if they are comparable.
-    """
+    """A table with the rows of runs and, unless left out, of the paper; if comparable, all are ranked together."""
     columns = columns or layout.columns
     totals = [(bool(c.spec and c.spec.headline), i) for i, c in enumerate(columns) if len(c.path[0]) == 1]
     headline = max(totals, default=(False, None))[1]

@@ -1,8 +1,4 @@
-"""Reports on finished runs: an HTML page, figures, and tables with the papers' columns.
-
-A report reads only `results.json` and `predictions.parquet`; images come from the data that the settings name, if they
-are still there. Scores are not recomputed. Several runs are tested against each other.
-"""
+"""Reports on finished runs: an HTML page, figures, and tables with the papers' columns; no score is recomputed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,27 +26,10 @@ def write_report(
     files: bool = True,
     names: Sequence[str] = (),
 ) -> Path:
-    """Write the report of one run, or of several side by side.
+    """Write the report of one run, or of several side by side, and return the path of its page.
 
-    Args:
-        folders: Folders written by `eyechart run --out`.
-        out: Folder for `report.html` and `report_files`, created if absent. The default is the run's folder; for
-            several runs it is `eyechart_report` in the current folder. An existing report is replaced: its page and
-            the files that it wrote to `report_files`, which are listed there.
-        samples: Maximum number of samples shown per task, incorrect and unparsed ones first; for several runs,
-            those on which they disagree first. Images are left out and long texts cut to keep the page below 5 MB.
-        files: Whether to write figures as SVG, PDF and PNG, and tables as CSV, Markdown and LaTeX, into `report_files`.
-        names: Names of the runs, in their order; model names if empty.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        UsageError: A run is given twice, `samples` is negative, `names` does not fit the runs, or the folder cannot be
-            written.
-        OutputError: The disk is full.
-        MissingFileError: A folder has no results.
-        BadResultsError: A file of a run cannot be read.
+    An earlier report in `out` is replaced, with the files that it wrote. `names` replace those of the models, in the
+    order of the runs. Raises OutputError if the disk is full.
     """
     from eyechart.evaluators.report.charts import charts_of
     from eyechart.evaluators.report.differences import compare_runs

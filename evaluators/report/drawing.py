@@ -1,8 +1,4 @@
-"""Charts drawn by matplotlib, one function per kind: as SVG for the page, and as SVG, PDF and PNG files.
-
-A figure is as wide as a column of a paper, so its files need no scaling. The page shows it larger, so that texts are at
-least 12 pixels high. Series differ in more than colour, so that greyscale prints stay legible: in markers and dashes.
-"""
+"""Charts drawn by matplotlib, one function per kind. For greyscale prints, series differ in markers and dashes too."""
 
 import io
 import math
@@ -91,10 +87,7 @@ def _style() -> Iterator[None]:
 
 
 def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
-    """An SVG of `draw` as markup for a page, in the page's text colour and without external references.
-
-    The prefix makes the ids in it unique within the page; the description is for screen readers.
-    """
+    """An SVG of `draw` as markup in the page's text colour; `prefix` makes its ids unique within the page."""
     _, view_box, body = re.split(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg, maxsplit=1)
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\bid="([^"]*)"', rf'id="{prefix}-\1"', body)

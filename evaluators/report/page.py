@@ -1,8 +1,4 @@
-"""The page: one self-contained HTML file that needs no network.
-
-Only the table of samples needs JavaScript. Texts of models and datasets are escaped automatically, or are JSON that
-the script sets as text. The security policy allows only the page's own script and no external addresses.
-"""
+"""The page: one self-contained HTML file. Its template escapes the texts of runs; its script sets JSON as text."""
 
 import base64
 import hashlib

@@ -177,11 +177,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def read_samples(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One JSON object per response, or per pair, without unknown values.
-
-    Args:
-        rows: Of `predictions.parquet`, all of one task.
-    """
+    """One JSON object per response, or per pair, in the predictions of a task, without unknown values."""
     by_pass = {(row["id"], row["pass"]): defaultdict(lambda: None, row) for row in rows}
     samples = []
     for (id, name), row in by_pass.items():

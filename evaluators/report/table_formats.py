@@ -1,9 +1,6 @@
-r"""A table as CSV, Markdown and LaTeX. Texts of models and datasets are escaped: they cannot become formulas or markup.
+"""A table as CSV, Markdown and LaTeX. Texts of models and datasets are escaped: they cannot become formulas or markup.
 
-Spreadsheets read a text as a formula if it begins with =, +, - or @. In CSV, such a text gets a leading apostrophe.
-LaTeX files need the packages booktabs and graphicx. A table that is wider than a column spans both columns; a table
-that is wider than the page is scaled to fit. Below a run's scores are their 95 % intervals. With several runs, an
-asterisk marks scores that are significantly lower than the best one.
+Spreadsheets read a text as a formula if it begins with =, +, - or @; in CSV, such a text gets a leading apostrophe.
 """
 
 import csv

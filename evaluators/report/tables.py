@@ -1,7 +1,4 @@
-"""The papers' tables with the rows of runs, so that both can be compared.
-
-What a table looks like is in its JSON file (`published`). A task of your own has tables of all its scores.
-"""
+"""The papers' tables with the rows of runs, so that both can be compared. What they look like is in `published`."""
 
 import math
 import re

@@ -37,11 +37,9 @@ class Album:
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(self, encoded: Mapping[str, Any], share: int) -> int | None:
-        """The index of an image's thumbnail; None if the image cannot be read, `NO_ROOM` if it does not fit.
+        """The index of the thumbnail of `{"bytes", "path"}`; None if it cannot be read, `NO_ROOM` if the album is full.
 
-        Args:
-            encoded: `{"bytes", "path"}`.
-            share: Characters that it should have; it is made smaller, down to the smallest side, if it needs more.
+        A thumbnail of more than `share` characters is made smaller, down to the smallest side.
         """
         from eyechart.datasets_scripts.common.errors import DataError
         from eyechart.datasets_scripts.common.images import open_image
@@ -71,11 +69,7 @@ class Album:
 def add_images(
     album: Album, key: TaskKey, result: TaskResult, ids: Sequence[str]
 ) -> tuple[dict[str, list[int | None]], str]:
-    """Put the images of some items into an album.
-
-    Returns:
-        What `Album.add` returned for each item's images, and the reason if there are no images, else "".
-    """
+    """Put items' images into an album; return what `Album.add` gave for each item, and why there are none, else ""."""
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
     data = result.settings.get("data")

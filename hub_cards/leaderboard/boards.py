@@ -1,8 +1,6 @@
 """The boards: which results each accepts, and what it shows of them.
 
-A board accepts results on a complete official split with the task's default settings. Only the settings in `FREE` may
-differ, and the reply length may be any in `LENGTHS`. Its columns are the scores of the task's metric, headline first,
-then the groups in the paper's tables.
+A result is on a complete official split, with the task's default settings except for `FREE` and `LENGTHS`.
 """
 
 import hashlib
@@ -243,17 +241,7 @@ def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOA
 
 
 def own_boards(files: Sequence[Path]) -> list[Board]:
-    """One board for each task of some task files.
-
-    Several files may define the same task, as when each entry brings a copy.
-
-    Args:
-        files: YAML or Python files; Python files are executed.
-
-    Raises:
-        UsageError: A file cannot be read, or two files give one name to different tasks.
-        DataError: The data of a task are here but cannot be read.
-    """
+    """One board for each task of some task files, several of which may define the same; Python files are executed."""
     first: dict[str, tuple[Path, Task]] = {}
     for file in files:
         if file.suffix not in TASK_FILES:

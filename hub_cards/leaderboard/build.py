@@ -58,19 +58,10 @@ def build(
     data_dirs: Mapping[str, str] | None = None,
     task_boards: Sequence[Board] = (),
 ) -> Outcome:
-    """Check entries and write the folder of the Space.
+    """Check entries and write the Space to `out`: a new or empty folder, or an earlier build, which is replaced.
 
-    Args:
-        folder: Folders of runs, or one run; if it is empty, the boards have the papers' rows only.
-        out: The folder to write: new, empty, or an earlier build, which is replaced. Hidden files in it are kept.
-        now: The present, with time zone; runs that began later are rejected.
-        data_dirs: Folders of releases by dataset, to compare predictions with; "" for all other datasets. Without a
-            folder, predictions are compared with the downloaded release, if there is one.
-        task_boards: Boards of task files, from `own_boards`.
-
-    Raises:
-        MissingFileError: `folder` does not exist, or it has contents but no entry.
-        UsageError: `out` contains other files, or is inside `folder`.
+    Hidden files in it are kept. Runs that began after `now`, which has a time zone, are rejected. Predictions are
+    compared with the releases in `data_dirs`, else with downloaded ones.
     """
     paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *task_boards)
     rows: list[BoardRow] = []

@@ -30,15 +30,7 @@ _REFUSED = ("data.is_mini", "limit", "blind")
 
 
 def misfits(board: Board, result: TaskResult) -> list[str]:
-    """Every reason why a board does not accept a result.
-
-    Args:
-        board: The board of the result's task and dataset.
-        result: From `read_results`, so its scores have the form that metrics return.
-
-    Returns:
-        The reasons; empty if the board accepts it.
-    """
+    """Every reason why the board of a result's task and dataset does not accept it; empty if it does."""
     reasons = [*_name_misfits("model", result.model), *refusals(result), *_setting_misfits(board, result)]
     if result.split != board.split:
         reasons.append(f"split is {brief(result.split)}; this board requires '{board.split}'")
@@ -55,15 +47,7 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
 
 
 def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
-    """When a run began.
-
-    Args:
-        environment: The environment in the results.
-        now: The present, with time zone; a start after it is an error.
-
-    Raises:
-        DataError: The start is missing, unreadable or in the future.
-    """
+    """When a run began; raises DataError if its start is missing, unreadable or in the future."""
     given = environment.get("started")
     try:
         started = datetime.datetime.fromisoformat(str(given))

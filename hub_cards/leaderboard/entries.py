@@ -110,13 +110,9 @@ class BoardRow:
 
 
 def find_entries(folder: Path) -> list[Path]:
-    """The folders of all entries, sorted by name; none if `folder` is empty.
+    """The folders of all entries, sorted by name; raises MissingFileError if a folder with contents has none.
 
-    A folder with a `results.json` is an entry, and its subfolders are not searched. Skipped are hidden folders,
-    symbolic links, which could lead to any file of this machine, and folders more than ten levels deep.
-
-    Raises:
-        MissingFileError: The folder does not exist, or it has contents but no entry.
+    Symbolic links are skipped, as they could lead to any file of this machine.
     """
     if not folder.is_dir():
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
@@ -137,15 +133,7 @@ def _entries(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 
 def read_entry(folder: Path, root: Path) -> Entry:
-    """Read a run and the links in its folder.
-
-    Args:
-        folder: One of `find_entries`.
-        root: The folder of entries.
-
-    Raises:
-        DataError: A file is too large, malformed, or not a regular file.
-    """
+    """Read an entry below `root`; raises DataError if a file is too large, malformed, or not a regular file."""
     results, predictions = folder / RESULTS_FILE, folder / PREDICTIONS_FILE
     _check_file(results, MAX_BYTES)
     if os.path.lexists(predictions):

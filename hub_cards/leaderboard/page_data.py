@@ -1,7 +1,4 @@
-"""What the page reads: the list of boards, the overview, and each board's columns, ranks, rows and papers' tables.
-
-A board with breakdowns has a second file with their values, which the page reads when a reader opens them.
-"""
+"""What the page reads: the list of boards, the overview, and for each board a file and one with its breakdowns."""
 
 import datetime
 import json
@@ -39,16 +36,7 @@ def run_file(entry: Entry) -> str:
 
 
 def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS) -> list[str]:
-    """Write the list of boards, the overview, and the files of each board, as a reader wants one at a time.
-
-    Args:
-        accepted: The rows of the boards.
-        out: The folder of the Space.
-        boards: All boards, in the order of the page.
-
-    Returns:
-        Each row's notes on how its items differ from those of other entries, with board and model.
-    """
+    """Write the list of boards, the overview and each board's files; return the notes of rows, with board and model."""
     (out / BOARD_FOLDER).mkdir(parents=True)
     by_board: dict[str, list[BoardRow]] = {board.name: [] for board in boards}
     for row in accepted:
@@ -127,10 +115,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
 def ranks_of(scores: Sequence[float | None], column: Column, p_values: FloatArray | None = None) -> list[int]:
     """The rank of each model: one more than the number of significantly better models, as in `eyechart compare`.
 
-    Args:
-        scores: The score of each model; higher is better.
-        column: The column that prints the scores; without a test, other digits are a difference.
-        p_values: Holm-adjusted p-values of the tests of two models, shape (k, k); nan for pairs without a test.
+    `p_values` are Holm-adjusted, shape (k, k). Where one is nan, scores differ if they differ as `column` prints them.
     """
     values = np.array(scores, dtype=np.float64)
     tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()

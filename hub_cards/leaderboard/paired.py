@@ -1,8 +1,6 @@
-"""Paired tests between the models of a board, from the predictions submitted with the results.
+"""Paired tests between the models of a board, as in `eyechart compare`, on the items that both have.
 
-The tests and their bootstrap draws are those of `eyechart compare`, so both rank the same runs alike. Two models are
-tested on the items that both have, if these are nearly all of their items. If too few items are in common or references
-differ, a paired test is invalid: the models are compared by their intervals, as if on independent items.
+If too few items are in common or references differ, their intervals are compared, as if on independent items.
 """
 
 import math
@@ -53,11 +51,7 @@ class PairedTests:
 
 
 def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
-    """Test every two models.
-
-    Args:
-        rows: k rows of one board.
-    """
+    """Test every two rows of a board."""
     entries = _entries(rows)
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)

@@ -1,8 +1,7 @@
-"""`eval.yaml`: makes an exported dataset a benchmark on the Hub, with a leaderboard for each task.
+"""`eval.yaml`, which makes an exported dataset a benchmark on the Hub: https://huggingface.co/docs/hub/eval-results.
 
-Format: https://huggingface.co/docs/hub/eval-results. Hugging Face keeps lists of the frameworks
-(`packages/tasks/src/eval.ts` in https://github.com/huggingface/huggingface.js) and of the repositories that are shown
-as benchmarks; "eyechart" and the repository must be added first. Therefore the file is written only on request.
+It is written only on request, as Hugging Face must first list "eyechart" (`packages/tasks/src/eval.ts` in
+https://github.com/huggingface/huggingface.js) and the repository.
 """
 
 from collections.abc import Sequence
@@ -28,16 +27,7 @@ def task_id(task: str, split: str) -> str:
 
 
 def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool = False) -> dict[str, Any]:
-    """The contents of `eval.yaml`.
-
-    Args:
-        dataset: The dataset's name in eyechart.
-        configs: The exported configurations, the default first.
-        i_have_the_rights: Whether private answers are exported too.
-
-    Raises:
-        UsageError: No task can be scored on the exported data.
-    """
+    """The contents of `eval.yaml` for exported configurations, the default first."""
     runs = [
         (task, config, split)
         for task in TASKS

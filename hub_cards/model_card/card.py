@@ -1,7 +1,6 @@
 """Puts results into a model's card; the rest stays unchanged byte for byte, including comments and line ends.
 
-`huggingface_hub.ModelCard` reads and writes cards too. It loses comments, empty values, and all models of a
-`model-index` but one, so only its pattern for the metadata is used.
+`huggingface_hub.ModelCard` would lose comments, empty values, and all models of a `model-index` but one.
 """
 
 import re
@@ -21,17 +20,9 @@ _INDEX = re.compile(r"^([\"']?)model-index\1[ \t]*:.*\n(?:(?:[ \t-].*)?\n)*", re
 
 
 def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], section: str) -> str:
-    """Put entries and the section into a card; those of an earlier publication are replaced.
+    """Put entries and the section into a card ("" if missing), in place of those of an earlier publication.
 
-    Args:
-        card: The text of `README.md`; "" if missing.
-        model: The model's name in the `model-index`; if no model there has it, the first one gets the entries.
-        entries: The entries for the `results` of the `model-index`; without entries, the `model-index` stays unchanged.
-        section: Markdown. It replaces the text between the marks; without marks, it is added at the end, with marks.
-
-    Raises:
-        DataError: The metadata are not a YAML mapping, their `model-index` does not have the Hub's form, or a mark is
-            missing or duplicated.
+    If no model in the `model-index` is `model`, the first one gets the entries; without entries, it stays unchanged.
     """
     from huggingface_hub.repocard import REGEX_YAML_BLOCK
 

@@ -1,8 +1,4 @@
-"""Scores in the Hub's two formats: the older `model-index` of a card, and the newer `.eval_results/*.yaml`.
-
-An entry of `.eval_results` names a benchmark (a dataset repository with an `eval.yaml`) and a task in that file, so it
-is possible only for datasets with such a repository. A `model-index` may name any data.
-"""
+"""Scores in the Hub's two formats: `model-index` for any data, `.eval_results/*.yaml` for benchmarks on the Hub."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,11 +19,7 @@ _OURS = " (eyechart)"
 
 
 def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
-    """Entries for the `results` of a `model-index`, one for each task and dataset.
-
-    Averages over databases are skipped, because they belong to no single dataset, and so are results on a sample,
-    because an entry would not say so.
-    """
+    """Entries for a `model-index`, without averages (of no single dataset) and samples (an entry would not say so)."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 

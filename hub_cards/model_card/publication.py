@@ -34,20 +34,7 @@ class Change:
 
 
 def changes(published: Sequence[Published], repo: str, files: Mapping[str, str]) -> list[Change]:
-    """The changes that a publication makes in a model repository.
-
-    Args:
-        published: The results to publish, all of one model.
-        repo: The model repository, "user/name".
-        files: The repository's current files by path.
-
-    Returns:
-        A change of the card, and one of `.eval_results/eyechart.yaml` if it has entries or exists already. Unchanged
-        files are left out.
-
-    Raises:
-        DataError: The card cannot be read.
-    """
+    """The changes that a publication makes to a model repository's files, which are given by path."""
     import yaml
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -80,13 +67,7 @@ def write_changes(changed: Sequence[Change], folder: Path) -> None:
 
 
 def read_files(repo: str) -> tuple[dict[str, str], str]:
-    """The card and the `.eval_results` of a model repository on the Hub, as texts by path, and their commit.
-
-    Raises:
-        UsageError: `repo` is not a valid repository name.
-        DataError: A file is not UTF-8.
-        HubError: The repository does not exist, the user has no access, or the Hub cannot be reached.
-    """
+    """The card and the `.eval_results` of a model repository on the Hub, as texts by path, and their commit."""
     from huggingface_hub import HfApi
 
     api = HfApi()
@@ -106,16 +87,9 @@ def decoded(content: bytes, path: str) -> str:
 
 
 def push_changes(repo: str, changed: Sequence[Change], *, parent: str, create_pr: bool = False) -> str:
-    """Write changed files to a model repository on the Hub, in one commit or pull request, and return its address.
+    """Write changes to the Hub in one commit or pull request; return the address of that.
 
-    Args:
-        repo: "user/name"; must exist.
-        changed: The changes.
-        parent: The commit on which they are based; if there is a newer one, the Hub refuses.
-        create_pr: Open a pull request instead of writing to the repository.
-
-    Raises:
-        HubError: The Hub refused or cannot be reached.
+    The Hub refuses them if there is a newer commit than `parent`.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 

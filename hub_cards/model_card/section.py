@@ -1,7 +1,4 @@
-"""The section of a model's card: at most 15 lines of scores, settings and caveats.
-
-All text from a run is escaped. Paths on the machine of the run are private and are cut to their last part.
-"""
+"""The section of a model's card, at most 15 lines. Texts of runs are escaped, and paths are cut to their last part."""
 
 import html
 import re

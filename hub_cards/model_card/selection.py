@@ -1,9 +1,6 @@
 """Selects the results of a run to publish, and gives the reasons for refused ones.
 
-Always refused are results that contradict the run's predictions, that use synthetic data, only a part of the data or
-private answers, and results scored by word overlap. Results of task files are published under the name of their data as
-the file gives it; their scores are not recomputed. Other data that are not a benchmark's are recognised by their number
-of items; `data_name` publishes them under that name, never under a benchmark's.
+Scores of task files are not recomputed. Other data are known to be a benchmark's by their number of items.
 """
 
 import re
@@ -102,22 +99,9 @@ class Published:
 def select(
     runs: Sequence[str | Path], repo: str, tasks: Sequence[str] = (), consent: Consent = Consent()
 ) -> list[Published]:
-    """Read runs and select the results to publish.
+    """Read runs and select the results to publish; without `tasks`, of all tasks.
 
-    Args:
-        runs: Folders of finished runs of one model.
-        repo: The model's repository on the Hub, "user/name".
-        tasks: Names of tasks; if empty, all tasks in the runs.
-        consent: What the publisher confirms and adds.
-
-    Returns:
-        The results, in the order of the runs.
-
-    Raises:
-        UsageError: A task is in no run, or in several on the same data; the runs are of several models, or of another
-            model than the repository; or a result cannot be published. The message gives every reason for each result,
-            and what to do.
-        DataError: A run cannot be read.
+    Raises UsageError with every reason for each refused result, and what to do.
     """
     read = read_runs(runs)
     tasks = match_tasks(tasks, [key.task for run in read for key in run.tasks], "in these runs")
