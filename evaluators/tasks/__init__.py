@@ -143,7 +143,7 @@ def split_names(given: Iterable[str]) -> list[str]:
 
 
 def match_tasks(given: Sequence[str], known: Iterable[str], where: str = "") -> list[str]:
-    """The tasks that a user names, each once and in that order; all if `given` is empty.
+    """The tasks that a user names, each once, in the order in which they are named; all if `given` is empty.
 
     Names are those of tasks or papers, `all`, ones with the wildcards `*`, `?` and `[]`, or several with commas; case,
     `-`, `_` and blanks make no difference. Raises UsageError for a name that means no task; `where`, such as "in these

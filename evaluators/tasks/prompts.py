@@ -20,9 +20,9 @@ _DIRECTLY = "Answer with the option's letter from the given choices directly."
 def prompt_function(template: str, *, hint: str | None = None, separator: str = "\n") -> PromptFunction:
     """The prompt function of a template; raises UsageError if the template is malformed.
 
-    `{images}` stands for all images of the row, `{image}` for the first, where it is written again for the second, and
-    so on; `{options}` for the lettered options with `separator` between them; `{hint}` for what `hint` makes of a row's
-    hint, such as "Hint: {}"; `{column}` for any other column; `{{` for a literal brace.
+    `{images}` stands for all images of the row; `{image}` for the first one, written again for the second one, and so
+    on; `{options}` for the lettered options, with `separator` between them; `{hint}` for the row's hint, if any, in the
+    form `hint`, such as "Hint: {}"; `{column}` for any other column; `{{` for a literal brace.
 
     Examples:
         >>> prompt_function("{image} {question}")({"question": "Which?", "images": [0]})

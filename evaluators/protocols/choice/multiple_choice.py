@@ -41,8 +41,8 @@ class LossItem(ChoiceItem):
 class MultipleChoice(Choice):
     """Questions with options, asked in a single pass.
 
-    Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"`, the
-    first of several options with the lowest loss is the answer (Q-Bench, Appendix A.2.1).
+    Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"`
+    (Q-Bench, Appendix A.2.1), the first of several options with the lowest loss is the answer.
     """
 
     name: ClassVar[str] = "multiple_choice"

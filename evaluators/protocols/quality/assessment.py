@@ -339,8 +339,8 @@ _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 def read_rating(text: str) -> float | None:
     """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it.
 
-    Reasoning and the scale itself ("out of 5") are ignored. None if it is not from 1 to 5, or if the
-    reply is a numbered list or has no such number.
+    Reasoning and the scale itself ("out of 5") are ignored. None if there is no such number, if it is
+    out of range, or if the reply is a numbered list.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
