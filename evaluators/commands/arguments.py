@@ -35,7 +35,6 @@ Known = Mapping[str, tuple[type, str]]
 """The names of an option's arguments: for each, the dataclass and the field that it fills."""
 
 _judge = partial(cli_option, panel="Judge")
-_judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
 _data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out rows without an image file. Repeatable."
 _judge_arg = "Option of the judge, such as base_url=URL or max_cost=3; see `eyechart run --help-args`. Repeatable."
@@ -168,7 +167,7 @@ def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> 
     from pydantic import TypeAdapter, ValidationError
 
     parsed: dict[type, dict[str, Any]] = {owner: {} for owner, _ in known.values()}
-    for name, text in _split(option, values).items():
+    for name, text in split_pairs(option, values).items():
         if name not in known:
             raise unknown_name("argument", name, known, f"of {option}")
         owner, field_name = known[name]
@@ -188,15 +187,16 @@ def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
     Raises:
         UsageError: A value has another form, or a name is given twice.
     """
-    return {name: _json_or_text(f"{option} {name}", text) for name, text in _split(option, values).items()}
+    return {name: _json_or_text(f"{option} {name}", text) for name, text in split_pairs(option, values).items()}
 
 
-def _split(option: str, values: Sequence[str] | None) -> dict[str, str]:
+def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VALUE") -> dict[str, str]:
+    """Name to text of NAME=VALUE; `UsageError` if a value has another form, or a name is given twice."""
     texts: dict[str, str] = {}
     for value in values or ():
         name, equals, text = value.partition("=")
         if not equals or name in texts:
-            raise UsageError(f"{option} {value!r} is not NAME=VALUE, or gives NAME twice")
+            raise UsageError(f"{option} {value!r} is not {form}, or gives a name twice")
         texts[name] = text
     return texts
 

@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,92 +43,92 @@ def compare(
     each task's headline score; runs share a place unless a test finds a difference. The exit code is 1 if a task cannot
     be compared.
     """
-    from eyechart.evaluators.comparison.compare import write_comparison
+    from eyechart.evaluators.comparison.compare import compare_many, write_comparison
 
-    comparison = compare_folders(runs, task or [], common=common, allowed=allow or [], seed=seed)
+    comparison = compare_many(runs, task or [], common=common, allowed=allow or [], seed=seed)
+    pairs = comparison.pairs
     if out is not None:
-        write_comparison(comparison, out)
-    if not _show(comparison, out):
+        write_comparison(comparison if len(pairs) > 1 else pairs[0], out)
+    lines = _print_tables(comparison)
+    if out is not None:
+        lines.append(f"Written to {out}")
+    elif len(pairs) == 1 and any(test.only_first or test.only_second for test in pairs[0].differences):
+        lines.append("To list the items that flipped, use --out FILE.csv.")
+    for line in lines:
+        print_note(console(), line)
+    if any(pair.refused for pair in pairs):
         raise typer.Exit(1)
 
 
-def compare_folders(runs: Sequence[Path], tasks: Sequence[str] = (), **given: Any) -> "Comparison | ManyRuns":
-    """Compare two finished runs, or more; the arguments are those of `comparison.compare.compare`."""
-    from eyechart.evaluators.comparison.compare import compare as compare_two
-    from eyechart.evaluators.comparison.compare import compare_many
+def _print_tables(comparison: "ManyRuns") -> list[str]:
+    """Print the tables of a comparison; returns the lines below them."""
+    from eyechart.evaluators.comparison.verdicts import method_notes, synthetic_note
 
-    return compare_two(runs[0], runs[1], tasks, **given) if len(runs) == 2 else compare_many(runs, tasks, **given)
-
-
-def _show(comparison: "Comparison | ManyRuns", out: Path | None) -> bool:
-    """Print a comparison; returns whether every task could be compared. `out` is the file that has it."""
-    from eyechart.evaluators.comparison.compare import ManyRuns
-    from eyechart.evaluators.comparison.verdicts import method_notes, synthetic_note, verdicts
-
-    pairs: Sequence[Comparison]
-    if isinstance(comparison, ManyRuns):
-        pairs, lines = comparison.pairs, []
+    pairs, lines = comparison.pairs, _verdict_lines(comparison)
+    if len(pairs) > 1:
         _print_rankings(comparison)
         p_line = f"p (Holm): Holm-adjusted over the {len(pairs)} pairs of runs, for each score by itself"
     else:
-        pairs, lines = (comparison,), [verdict.text for verdict in verdicts(comparison)]
         p_line = "p: each score by itself; of 20 equal scores, one has p < 0.05 by chance"
     for pair in pairs:
         if pair.differences:
             console().print(_table(pair, is_adjusted=len(pairs) > 1))
     tests = [test for pair in pairs for test in pair.differences]
-    lines += _setting_lines(pairs)
     lines += [note.text for note in [synthetic_note(pairs)] if note]
     lines += [p_line] if sum(test.has_test for test in tests) > 1 else []
     lines += ["flips: correct only in A / correct only in B"] if tests else []
     lines += [note.text for note in method_notes(tests)]
     for pair in pairs:
-        runs = f"{pair.first} with {pair.second}: " if len(pairs) > 1 else ""
         scores: dict[tuple[str, str], list[str]] = {}
         for test in pair.differences:
             if test.note:
                 scores.setdefault((test.title, test.note), []).append(test.score)
         lines += [f"{title}: {' and '.join(names)}: {note}" for (title, note), names in scores.items()]
         if pair.only_in_one:
-            lines.append(f"{runs}only in one run: {', '.join(pair.only_in_one)}")
-        lines += [f"not compared: {runs}{task.title}: {'; '.join(task.reasons)}" for task in pair.refused]
-    if out is None and len(pairs) == 1 and any(test.only_first or test.only_second for test in tests):
-        lines.append("To list the items that flipped, use --out FILE.csv.")
+            lines.append(f"{pair.first} with {pair.second}: only in one run: {', '.join(pair.only_in_one)}")
+    lines += _refusals(pairs)
     if any(refused.can_be_allowed for pair in pairs for refused in pair.refused):
         lines.append("To compare despite a different setting, use --allow SETTING; the difference includes its effect.")
-    if out is not None:
-        lines.append(f"Written to {out}")
-    for line in lines:
+    return lines
+
+
+def show_outcome(folders: Sequence[Path]) -> None:
+    """Compare finished runs and print one line a task, as at the end of a run."""
+    from eyechart.evaluators.comparison.compare import compare_many
+
+    comparison = compare_many(folders)
+    pairs, lines = comparison.pairs, _verdict_lines(comparison)
+    if len(pairs) == 1:
+        lines = [f"A: {pairs[0].first}; B: {pairs[0].second}", *lines, *_refusals(pairs)]
+    elif comparison.rankings:
+        console().print(_places(comparison))
+        lines.insert(
+            0, "In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."
+        )
+    for line in (*lines, f"All tests: eyechart compare {shlex.join(map(str, folders))}"):
         print_note(console(), line)
-    return not any(pair.refused for pair in pairs)
 
 
-def show_outcome(comparison: "Comparison | ManyRuns", folders: Sequence[Path]) -> None:
-    """Print a comparison in one line a task, as at the end of a run."""
-    from eyechart.evaluators.comparison.compare import ManyRuns
+def _verdict_lines(comparison: "ManyRuns") -> list[str]:
+    """The verdicts on two runs, or which tasks of several have no places; and what differs besides the model."""
     from eyechart.evaluators.comparison.verdicts import verdicts
 
-    if isinstance(comparison, ManyRuns):
-        pairs, lines = comparison.pairs, []
-        if comparison.rankings:
-            console().print(_places(comparison))
-            lines = ["In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."]
-        lines += [f"not compared: {task.title}: {task.reason}" for task in comparison.unranked]
+    if len(comparison.pairs) == 1:
+        lines = [verdict.text for verdict in verdicts(comparison.pairs[0])]
     else:
-        pairs, lines = (comparison,), [f"A: {comparison.first}; B: {comparison.second}"]
-        lines += [verdict.text for verdict in verdicts(comparison)]
-        lines += [f"not compared: {task.title}: {'; '.join(task.reasons)}" for task in comparison.refused]
-    lines += [*_setting_lines(pairs), f"All tests: eyechart compare {shlex.join(map(str, folders))}"]
-    for line in lines:
-        print_note(console(), line)
-
-
-def _setting_lines(pairs: "Sequence[Comparison]") -> list[str]:
-    """What differs between the runs of each pair in addition to the model."""
-    return [
+        lines = [f"not ranked: {task.title}: {task.reason}" for task in comparison.unranked]
+    return lines + [
         f"{pair.first} and {pair.second} also differ in {words}, which can change scores."
-        for pair in pairs
+        for pair in comparison.pairs
         for words in pair.also_differ
+    ]
+
+
+def _refusals(pairs: "Sequence[Comparison]") -> list[str]:
+    return [
+        f"not compared: {pair.first} with {pair.second}: {task.title}: {'; '.join(task.reasons)}"
+        for pair in pairs
+        for task in pair.refused
     ]
 
 
@@ -158,8 +158,6 @@ def _print_rankings(comparison: "ManyRuns") -> None:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in comparison.rankings}))
         line = "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
         print_note(console(), f"{line}over {counts} pairs)")
-    for task in comparison.unranked:
-        print_note(console(), f"not ranked: {task.title}: {task.reason}")
 
 
 def _table(comparison: "Comparison", *, is_adjusted: bool) -> "Table":

@@ -2,23 +2,22 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import say
 
-if TYPE_CHECKING:
-    pass
-
-
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
 dataset also go into .eval_results. Repeatable."""
+
+_REPO_FORM = "DATASET=ID or DATASET=ID@REVISION"
 
 app = typer.Typer(add_completion=False)
 
@@ -86,14 +85,10 @@ def _files(repo: str, card: Path | None) -> tuple[dict[str, str], str]:
 
 
 def _data_repos(values: list[str]) -> dict[str, str]:
-    repos: dict[str, str] = {}
-    for value in values:
-        name, equals, repo = value.partition("=")
-        if not equals or not all(repo.split("@")) or name in repos:
-            raise UsageError(
-                f"--dataset-repo {value!r} is not DATASET=ID or DATASET=ID@REVISION, or names DATASET twice"
-            )
+    repos = split_pairs("--dataset-repo", values, _REPO_FORM)
+    for name, repo in repos.items():
         if name not in DATASETS:
             raise unknown_name("dataset", name, DATASETS, "in --dataset-repo")
-        repos[name] = repo
+        if not all(repo.split("@")):
+            raise UsageError(f"--dataset-repo {name}={repo} is not {_REPO_FORM}")
     return repos

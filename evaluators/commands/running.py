@@ -155,14 +155,14 @@ def _run_each(models: Sequence[ModelRun], run_model: Callable[[ModelRun], bool],
 
 def _compare(folders: Sequence[Path]) -> None:
     """Print the comparison of runs, or why the models cannot be compared."""
-    from eyechart.evaluators.commands.compare import compare_folders, show_outcome
+    from eyechart.evaluators.commands.compare import show_outcome
     from eyechart.evaluators.results.results_file import read_results
 
     folders = [folder for folder in folders if read_results(folder).tasks]
     try:
         if len(folders) < 2:
             raise DataError("fewer than two models have results")
-        show_outcome(compare_folders(folders), folders)
+        show_outcome(folders)
     except EyechartError as error:
         print_line(console(), f"The models cannot be compared: {error.explain()}")
 

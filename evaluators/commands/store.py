@@ -8,7 +8,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.evaluation.options import cli_option
-from eyechart.evaluators.runs.console import cell, console, say
+from eyechart.evaluators.runs.console import print_table, say
 
 app = typer.Typer(
     cls=Group,
@@ -21,23 +21,18 @@ app = typer.Typer(
 @app.command(cls=Command)
 def info() -> None:
     """Show the store's location, contents and integrity."""
-    from rich.table import Table
-
     from eyechart.evaluators.requests.store import ResponseStore, default_path
 
     with ResponseStore.open() as store:
         store.check()
         models, size = store.models(), store.size()
     say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {_size(size)} on disk, undamaged")
-    table = Table()
-    table.add_column("model")
-    for column in ("answers", "size", "first", "last"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for model in models:
-        days = [f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" for seconds in (model.first, model.last)]
-        table.add_row(cell(model.name), f"{model.answers:,}", _size(model.bytes), *days)
-    if models:
-        console().print(table)
+    rows = [
+        (model.name, f"{model.answers:,}", _size(model.bytes), _minute(model.first), _minute(model.last))
+        for model in models
+    ]
+    if rows:
+        print_table(("model", "answers", "size", "first", "last"), rows)
 
 
 @app.command(cls=Command)
@@ -71,3 +66,7 @@ def _answers(count: int) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
+
+
+def _minute(seconds: float) -> str:
+    return f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

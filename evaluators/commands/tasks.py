@@ -1,14 +1,14 @@
 """`eyechart tasks`: list all tasks, or describe one."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eyechart.evaluators.commands.arguments import complete_task
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.runs.console import cell, console, print_line
+from eyechart.evaluators.runs.console import cell, console, print_line, print_table
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import DIMENSIONS, OWN_RANGE, specs_of
 
@@ -39,7 +39,7 @@ def list_tasks(
         # All but the name is in one column, which can be folded to any width.
         data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
         rows.append((task.name, f"{task.description}\n{data}"))
-    _print_table(("task", "description; datasets (splits); metric"), rows)
+    print_table(("task", "description; datasets (splits); metric"), rows)
 
 
 def _print_task(task: "Task") -> None:
@@ -71,9 +71,9 @@ def _print_task(task: "Task") -> None:
         (setting.name, setting.type, "" if setting.default is None else str(setting.default), setting.meaning)
         for setting in list_settings(task.bound())
     ]
-    _print_table(("setting", "values", "default", "meaning"), settings)
+    print_table(("setting", "values", "default", "meaning"), settings)
     output.print(f"\n[bold]scores[/bold] of {task.metric} (* headline score)")
-    _print_table(("score", "label", "unit", "range", "best"), list(_scores(task)))
+    print_table(("score", "label", "unit", "range", "best"), _scores(task))
     output.print("\n[bold]code[/bold]")
     prompt, protocol = task.protocol.prompts[task.protocol.prompt], type(task.protocol)
     # A prompt from a template has no code.
@@ -99,14 +99,3 @@ def _scores(task: "Task") -> Iterator[tuple[str, ...]]:
         best = {True: "high", False: "low", None: ""}[spec.higher_is_better]
         mark = " *" if spec.key == headline_of(task).key else ""
         yield f"{spec.key}{mark}", spec.label, spec.unit.value, values, best
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for index, column in enumerate(columns):
-        table.add_column(column, no_wrap=index == 0)
-    for row in rows:
-        table.add_row(*map(cell, row))
-    console().print(table)

@@ -11,7 +11,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.commands.command import Command, Group, with_options
 from eyechart.evaluators.evaluation.options import cli_option
-from eyechart.evaluators.runs.console import console, print_line, say
+from eyechart.evaluators.runs.console import console, print_line, print_table, say
 from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
 from eyechart.metrics.scores import specs_in
 
@@ -91,8 +91,6 @@ def validate(
     out: Annotated[Path | None, cli_option("JSON file to write, with scores, settings and all predictions.")] = None,
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""
-    from rich.table import Table
-
     from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
     from eyechart.evaluators.text_to_score.validation import cross_validate
 
@@ -105,13 +103,13 @@ def validate(
     if out is not None:
         write_validation(out, pairs, validation)
     scores = validation.scores
-    table, specs = Table(), [spec for spec in specs_in(scores) if spec.correlation]
-    for column in ("fold", "n", *(spec.label for spec in specs)):
-        table.add_column(column, justify="right")
+    specs = [spec for spec in specs_in(scores) if spec.correlation]
     by_fold = sorted(scores["by_fold"].items(), key=lambda fold: int(fold[0]))
-    for fold, part in (*by_fold, ("all", scores)):
-        table.add_row(fold, str(part["n"]), *(spec.shown(spec.value(part)) for spec in specs))
-    console().print(table)
+    rows = [
+        (fold, str(part["n"]), *(spec.shown(spec.value(part)) for spec in specs))
+        for fold, part in (*by_fold, ("all", scores))
+    ]
+    print_table(("fold", "n", *(spec.label for spec in specs)), rows)
 
 
 @contextlib.contextmanager

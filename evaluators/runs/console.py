@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -61,6 +61,18 @@ def scores_table(title: str, names: str, numbers: Sequence[str]) -> "Table":
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose first column names its rows and is never folded."""
+    from rich.table import Table
+
+    table = Table()
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0)
+    for row in rows:
+        table.add_row(*map(cell, row))
+    console().print(table)
 
 
 def add_heading(table: "Table", title: str) -> None:

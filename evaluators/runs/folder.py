@@ -3,11 +3,9 @@
 All files are rewritten and moved into place after every task, so that a run that fails later loses nothing.
 """
 
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
@@ -72,20 +70,3 @@ def previous_results(folder: Path) -> Results | None:
         return read_results(folder)
     except DataError:
         return None
-
-
-def are_replaced(previous: Results, results: Results) -> bool:
-    """Whether previous results are of other tasks, settings or models than the new results, or of more tasks."""
-    known = _tasks(results)
-    return any(known.get(key) != task for key, task in _tasks(previous).items())
-
-
-def _tasks(results: Results) -> dict[Any, Any]:
-    """Model and settings of each task. Of a judge only the name, as its settings include costs and lost replies."""
-    tasks = {}
-    for task in results.tasks:
-        written = json.loads(task.model_dump_json(include={"model", "settings"}))
-        if isinstance(judge := written["settings"].get("judge"), dict):
-            written["settings"]["judge"] = judge.get("name")
-        tasks[task.task, task.dataset, task.split] = written
-    return tasks

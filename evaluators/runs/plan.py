@@ -89,7 +89,10 @@ def make_plan(
         wanted = [name for name in dict.fromkeys(datasets) if name in task.data.datasets] or datasets[:1]
         for name in wanted or with_folder or task.data.default_datasets:
             folder = folders.get(name, folders.get(""))
-            plan.append(plan_task(task, replace(request, dataset=name, data_dir=folder)))
+            dataset, split = task.choose_data(name, request.split, in_folder=folder is not None)
+            is_mini = request.is_mini and folder is None and task.data.path is None
+            data = replace(request, dataset=dataset, split=split, data_dir=folder, is_mini=is_mini)
+            plan.append(TaskRun(task, data))
     chosen = sorted({planned.dataset for planned in plan})
     if "" in folders and len(chosen) > 1:
         missing = "" if Path(folders[""]).exists() else "does not exist, and "
@@ -139,18 +142,6 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
             )
         folders[name] = path
     return folders
-
-
-def plan_task(task: Task, request: DataRequest = _EVERYTHING) -> TaskRun:
-    """One task on one dataset, the task's first dataset and split by default.
-
-    Raises:
-        UsageError: The task does not run on that dataset or split.
-    """
-    in_folder = request.data_dir is not None
-    dataset, split = task.choose_data(request.dataset, request.split, in_folder=in_folder)
-    is_mini = request.is_mini and not in_folder and task.data.path is None
-    return TaskRun(task, replace(request, dataset=dataset, split=split, is_mini=is_mini))
 
 
 def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:

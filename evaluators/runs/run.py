@@ -26,7 +26,7 @@ from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, TaskResult, collect
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.data import download_gb
-from eyechart.evaluators.runs.folder import are_replaced, make_folder, previous_results, write_run
+from eyechart.evaluators.runs.folder import make_folder, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
 from eyechart.evaluators.runs.progress import RunProgress
 from eyechart.evaluators.runs.screen import print_screen
@@ -104,9 +104,8 @@ def execute(
             progress.finish()
             results = with_averages(finished)
             if is_main:
-                collected = collect(results, failed, started, output.request)
-                write_run(folder, collected, results)
-    if previous is not None and are_replaced(previous, collected):
+                write_run(folder, collect(results, failed, started, output.request), results)
+    if previous is not None and (output.request is None or previous.request != output.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
         print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")

@@ -540,7 +540,7 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     first = write(tmp_path / "a", [choices("1100")])
     other = write(tmp_path / "b", [choices("1100", settings={"blind": True})])
     shown = call(first, other, code=1)
-    assert "not compared: q_bench/perception on llvisionqa (dev): blind is None in A and True in B" in shown
+    assert ": q_bench/perception on llvisionqa (dev): blind is None in A and True in B" in shown
     assert "--allow SETTING" in shown
     call(first, other, "--allow", "blind")
     styled = write(tmp_path / "styled", [choices("1100", settings={"prompt_id": "x", "max_new_tokens": 9})])

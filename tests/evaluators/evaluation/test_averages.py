@@ -5,7 +5,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import TaskResult, read_results
-from eyechart.evaluators.runs.plan import plan_task
+from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
@@ -117,8 +117,9 @@ def run_all(folder, **data_dirs):
     """All seven on a function that looks at no image."""
     numbers = np.random.default_rng(0)
     model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
-    task = get_task("q_bench/assessment")
-    plan = [plan_task(task, DataRequest(None, name, None, data_dirs.get(name), True, limit=12)) for name in DATABASES]
+    folders = [f"{name}={path}" for name, path in data_dirs.items()]
+    request = DataRequest(is_mini=True, limit=12)
+    plan = make_plan(["q_bench/assessment"], request, datasets=DATABASES, data_dirs=folders)
     done = execute(plan, lambda: model, RunOutput(folder))
     return done, read_results(folder).tasks
 

@@ -1,8 +1,5 @@
-import pytest
-
 from eyechart.evaluators.results.results_file import collect
-from eyechart.evaluators.runs.folder import are_replaced, write_run
-from tests.evaluators.finished_runs import evaluated
+from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.finished_task import evaluation
 
 
@@ -22,27 +19,3 @@ def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
     file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
     write()
     assert (tmp_path / "other.json").exists()
-
-
-OTHER = evaluated("aes_bench/empathy", "aesbench")
-
-
-@pytest.mark.parametrize(
-    ("previous", "new", "expected"),
-    [
-        ([evaluated()], [evaluated()], False),
-        ([evaluated()], [evaluated(), OTHER], False),
-        ([], [evaluated()], False),
-        ([evaluated(), OTHER], [evaluated()], True),
-        ([evaluated()], [OTHER], True),
-        ([evaluated()], [evaluated(settings={"limit": 4})], True),
-        ([evaluated(settings={"model": {"name": "a"}})], [evaluated(settings={"model": {"name": "b"}})], True),
-        (
-            [evaluated(settings={"judge": {"name": "j", "cost": 1.0}})],
-            [evaluated(settings={"judge": {"name": "j", "cost": 2.0}})],
-            False,
-        ),
-    ],
-)
-def test_results_are_replaced_by_those_of_other_tasks_settings_or_models(previous, new, expected):
-    assert are_replaced(collect(previous, [], "2026-01-01"), collect(new, [], "2026-01-02")) is expected
