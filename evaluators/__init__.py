@@ -1,9 +1,4 @@
-"""Evaluators: bind models to tasks.
-
-`evaluator("q_bench/perception").compute(model)` follows `evaluate.Evaluator.compute`. It runs on the official release;
-`data="mini"` uses synthetic demo data. Everything is loaded on first use, so that `eyechart --help` is fast. A `.py`
-task file imports `Task`, `TaskData`, `IMAGE` and the protocols from here.
-"""
+"""Evaluators bind models to tasks. Everything is imported on first use, so that `eyechart --help` is fast."""
 
 import importlib
 from collections.abc import Mapping

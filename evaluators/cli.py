@@ -1,8 +1,4 @@
-"""The command line: `eyechart run`, `score`, `export`, `tasks`, `store` and others, one file each in `commands/`.
-
-Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage. The file of a command is imported
-when it is used.
-"""
+"""The command line. Exit codes: 0 if every requested task finished, 1 if one failed, 2 for wrong usage."""
 
 import importlib
 import os

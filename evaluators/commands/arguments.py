@@ -67,13 +67,7 @@ class TaskOptions:
         *,
         is_mini: bool = False,
     ) -> "list[TaskRun]":
-        """The plan of these tasks, by default on synthetic demo data if `is_mini`.
-
-        `short` are settings that have an option of their own, by the option.
-
-        Raises:
-            UsageError: A name does not exist, or values are not allowed.
-        """
+        """The plan of these tasks; `short`: settings with an option of their own, as name and value, by option."""
         from eyechart.evaluators.runs.data import check_mini
         from eyechart.evaluators.runs.plan import make_plan
 
@@ -90,11 +84,7 @@ class TaskOptions:
         return plan
 
     def judge_options(self) -> "JudgeOptions | None":
-        """The judge; None if no judge is named.
-
-        Raises:
-            UsageError: An argument is given without a judge, or its value is not allowed.
-        """
+        """The judge; None if no judge is named."""
         if self.judge is None:
             if self.judge_arg:
                 raise UsageError(f"--judge-arg {self.judge_arg[0]} has no effect without --judge, the judge model")
@@ -107,11 +97,7 @@ class TaskOptions:
 
 
 def data_arguments(values: Sequence[str] | None) -> dict[str, Any]:
-    """The fields of a `DataRequest` that `--data-arg` sets.
-
-    Raises:
-        UsageError: A value has another form.
-    """
+    """The fields of a `DataRequest` that `--data-arg` sets."""
     options = parse_pairs("--data-arg", values)
     if "skip_missing" not in options:
         return {"options": options}
@@ -159,11 +145,7 @@ def meaning(owner: type, field: str) -> str:
 
 
 def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> dict[type, dict[str, Any]]:
-    """The fields that NAME=VALUE arguments set, by dataclass.
-
-    Raises:
-        UsageError: A name is unknown or given twice, or a value is not of the field's type.
-    """
+    """The fields that NAME=VALUE arguments set, by dataclass."""
     from pydantic import TypeAdapter, ValidationError
 
     parsed: dict[type, dict[str, Any]] = {owner: {} for owner, _ in known.values()}
@@ -182,16 +164,12 @@ def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> 
 
 
 def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
-    """Name to value of NAME=VALUE; a value that is not JSON is text.
-
-    Raises:
-        UsageError: A value has another form, or a name is given twice.
-    """
+    """Name to value of NAME=VALUE; a value that is not JSON is text."""
     return {name: _json_or_text(f"{option} {name}", text) for name, text in split_pairs(option, values).items()}
 
 
 def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VALUE") -> dict[str, str]:
-    """Name to text of NAME=VALUE; `UsageError` if a value has another form, or a name is given twice."""
+    """Name to text of NAME=VALUE."""
     texts: dict[str, str] = {}
     for value in values or ():
         name, equals, text = value.partition("=")

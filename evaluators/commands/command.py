@@ -23,22 +23,14 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose arguments and options take no empty value.
-
-    An empty value is nearly always a shell variable that is not set. It would be read as the current folder, OpenAI's
-    address or no model.
-    """
+    """A command that refuses empty values: unset shell variables, otherwise read as the current folder or no model."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The arguments and options, with readable placeholders on the help page."""
         return list(map(_readable, super().get_params(ctx)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an empty value, then parse.
-
-        Raises:
-            typer.BadParameter: A value is empty; the command ends with exit code 2.
-        """
+        """Refuse an empty value, then parse."""
         for before, word in zip(("", *args), args, strict=False):
             if word == "" or (word.startswith("--") and word.find("=") == len(word) - 1):
                 option = word.rstrip("=") or (before if before.startswith("-") else "an argument")

@@ -70,11 +70,7 @@ class RunCommand(Command):
     """`run`, which takes the options that are not given from the run that `--like` names."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments.
-
-        Raises:
-            typer.Exit: The run of `--like` cannot be read.
-        """
+        """Add the options of the run of `--like`, then parse."""
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
         if "like" in given:
             request = checked(lambda: _request_of(Path(given["like"])))
@@ -143,11 +139,7 @@ class ModelOptions:
         return [*self.model] if self.model else [None]
 
     def read(self, folder: Path) -> "tuple[Server | None, EndpointOptions | LoadOptions, ChatOptions]":
-        """The server to start, if any; how the model is asked on a server, or loaded here; and how it replies.
-
-        Raises:
-            UsageError: Options have no effect, exclude each other, or have values that are not allowed.
-        """
+        """The server to start, if any; how the model is asked on a server, or loaded here; and how it replies."""
         from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
 
         parsed = parse_arguments("--model-arg", self.model_arg, model_arguments())

@@ -71,11 +71,7 @@ def execute_plan(
     options: "TaskOptions",
     request: dict[str, Any] | None = None,
 ) -> None:
-    """Run a plan and end the command: exit code 0 if every task finished, 1 if one failed, 2 for wrong usage.
-
-    A task also fails if no reply of its judge was usable. Data, servers and the folder are checked before a model is
-    loaded. Several models run one after the other and are compared at the end.
-    """
+    """Run a plan on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.runs.data import check_data, check_inputs

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def server_for(command: str, models: Sequence[str | None], folder: Path) -> "Server":
-    """The server for a run with these models, not yet started, with its log in the folder.
-
-    Raises:
-        UsageError: The command cannot be used, or there are several models.
-    """
+    """The server for a run with these models, not yet started, with its log in the folder."""
     if len(models) > 1 or models[0] is None:
         raise UsageError("--serve needs --model, given once: the model to serve")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

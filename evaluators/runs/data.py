@@ -18,14 +18,10 @@ _UNPACKED = 2
 
 
 def check_inputs(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan if the data of a task cannot be used; all problems are raised as one error.
+    """Refuse a plan whose data cannot be used; one error lists all problems.
 
-    What this prepares is cached, so the run does not repeat the work; no image is decoded. Of a release that is not
-    downloaded yet, only the disk space is checked. Synthetic demo data are not checked.
-
-    Raises:
-        UsageError: All problems are wrong names or settings.
-        DataError: There are other problems: a missing folder or file, a missing column, a malformed row, a full disk.
+    Raises UsageError if all are wrong names or settings, otherwise DataError. What this prepares is cached for the run.
+    No image is decoded; of a release that is not downloaded yet, only the disk space is checked.
     """
     tasks: dict[str, list[str]] = {}
     kinds: set[type[EyechartError]] = set()
@@ -85,11 +81,7 @@ def _why_no_room(to_download: dict[str, float]) -> str:
 
 
 def check_mini(plan: Sequence[TaskRun]) -> None:
-    """Refuse `--mini` if it has no effect, because all data have a folder or are the user's own.
-
-    Raises:
-        UsageError: No task runs on synthetic demo data.
-    """
+    """Refuse `--mini` if it has no effect, because all data have a folder or are the user's own."""
     if not any(planned.data.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
         is_own = all(planned.task.data.path is not None for planned in plan)
@@ -98,12 +90,7 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
 
 
 def check_data(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan whose data are missing: datasets that cannot be downloaded, all listed at once, and own files.
-
-    Raises:
-        UsageError: Datasets are missing; the message says how to get each, and how to run without them.
-        MissingFileError: A file of the user's own data, or the folder of their images, is missing.
-    """
+    """Refuse a plan whose data are missing: own files, or datasets that cannot be downloaded, all listed at once."""
     missing: dict[tuple[str, str], str] = {}
     for planned in plan:
         task, request = planned.task, planned.data

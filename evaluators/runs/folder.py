@@ -1,7 +1,4 @@
-"""The folder of a run: `results.json`, `predictions.parquet` and the files of its tasks.
-
-All files are rewritten and moved into place after every task, so that a run that fails later loses nothing.
-"""
+"""The folder of a run; all files are written anew after every task, so that a later failure loses no results."""
 
 import tempfile
 from collections.abc import Sequence
@@ -17,12 +14,7 @@ _LEAST_ROOM = 4096
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a run, if it does not exist.
-
-    Raises:
-        UsageError: It cannot be written.
-        OutputError: The disk is full.
-    """
+    """Make the folder of a run, if it does not exist, and check that it can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # An existing folder may still refuse files: disk full, no permission, mounted read-only.
@@ -33,14 +25,9 @@ def make_folder(folder: Path) -> None:
 
 
 def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]) -> None:
-    """Write the results, the predictions and the tasks' own files. Each file is written completely or not at all.
+    """Write the results, the predictions and the tasks' own files, each completely or not at all.
 
-    A task's own files are in `<task>/<dataset>`. If the folder contains an earlier run, its task files that this run
-    does not overwrite are removed, so that no answer file of another model remains.
-
-    Raises:
-        UsageError: The folder cannot be written.
-        OutputError: The disk is full.
+    Task files of an earlier run that this run does not overwrite are removed, as they may be another model's.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

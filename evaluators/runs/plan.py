@@ -40,11 +40,7 @@ class TaskRun:
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
 
     def protocol(self) -> Protocol:
-        """The task's protocol with these options.
-
-        Raises:
-            UsageError: The protocol does not have a setting, or the paper fixes it.
-        """
+        """The task's protocol with these options."""
         return self.options.protocol(self.task)
 
 
@@ -56,20 +52,10 @@ def make_plan(
     datasets: Sequence[str] = (),
     data_dirs: Sequence[str] = (),
 ) -> list[TaskRun]:
-    """Make a plan from the options of the command line.
+    """Make a plan from the options of the command line; without names, of all tasks.
 
-    Args:
-        names: Tasks, papers, wildcards or task files; all tasks if empty. Of several tasks that one name means, those
-            run that have one of the datasets, and the split.
-        request: What to run on, without dataset and folder. Its options are only for tasks that run on one dataset;
-            tasks whose data has a folder do not run on synthetic demo data.
-        options: How to run. Each of the settings is passed to the tasks whose protocol has it.
-        datasets: Datasets to run on. Default: each task's own; if folders are given for some of these, only those.
-        data_dirs: `[DATASET=]PATH`, folders of releases.
-
-    Raises:
-        UsageError: A name does not exist, a folder could be of several datasets, no task has a setting, or the dataset
-            does not have an option.
+    Of several tasks that one name means, those run that have one of the datasets, and the split. Without `datasets`, a
+    task runs on those with a folder in `data_dirs` (`[DATASET=]PATH`), or else on its own default.
     """
     tasks: list[Task] = []
     for name in split_names(names) or ["all"]:
@@ -121,11 +107,7 @@ def _checked(planned: TaskRun, plan: Sequence[TaskRun]) -> TaskRun:
 
 
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "dataset") -> dict[str, str]:
-    """Dataset or configuration to folder; the key is "" for a folder without a name.
-
-    Raises:
-        UsageError: A name is unknown or given twice, or a path is empty.
-    """
+    """Dataset or configuration to folder, from `[NAME=]PATH`; the key is "" for a folder without a name."""
     folders: dict[str, str] = {}
     for value in values:
         name, equals, path = value.partition("=")
@@ -165,22 +147,14 @@ def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[T
 
 
 def check_blind(plan: Sequence[TaskRun]) -> None:
-    """Refuse to run tasks without images if they need them.
-
-    Raises:
-        UsageError: The plan has such tasks; the message names them.
-    """
+    """Refuse `--blind` if tasks need images."""
     names = [planned.task.name for planned in plan if "blind" not in setting_fields(type(planned.task.protocol))]
     if names:
         raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
 
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
-    """Refuse a judge that no task uses, and judge settings without a judge.
-
-    Raises:
-        UsageError: `--judge` or `rounds` has no effect, or a run as published needs a judge.
-    """
+    """Refuse a judge or `rounds` without effect, and a run as published without the judge that it needs."""
     judged = [planned for planned in plan if planned.protocol().is_judged]
     if is_judged and not judged:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
@@ -202,10 +176,7 @@ def _is_private(planned: TaskRun) -> bool:
 
 
 def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
-    """Sort the tasks so that each comes after those that its `after` names; otherwise keep their order.
-
-    AesBench's interpretation, for example, gives away the answer to its assessment, so it must be asked after it.
-    """
+    """Move each task behind those in its `after`, whose answers it gives away; otherwise keep the order."""
     last = {planned.task.name: index for index, planned in enumerate(plan)}
 
     def key(index: int) -> tuple[int, bool]:

@@ -14,13 +14,7 @@ _SECONDS = 60
 
 
 class RunProgress:
-    """Counts the answers of all tasks, which run one after the other.
-
-    Args:
-        messages: Where the line is shown.
-        expected: Expected number of answers of each task; None where it is not known yet.
-        clock: Seconds, for tests.
-    """
+    """Counts the answers of all tasks in turn; `expected` has those of each task, None where not known yet."""
 
     def __init__(
         self, messages: Console, expected: Sequence[int | None], clock: Callable[[], float] = time.monotonic

@@ -59,17 +59,10 @@ def execute(
     processes: Processes | None = None,
     judge: "EndpointJudge | None" = None,
 ) -> bool:
-    """Run tasks, write `results.json` and `predictions.parquet`, print the table.
+    """Run tasks, and write and print their results; one that fails does not stop the others.
 
-    A task that fails is reported and does not stop the others. Of several processes, only the first writes and prints.
-
-    Returns:
-        Whether every task finished, and each judge gave at least one usable reply.
-
-    Raises:
-        ModelError: The model cannot be loaded.
-        UsageError: The folder cannot be written.
-        OutputError: The disk is full.
+    Returns whether every task finished, each judge gave at least one usable reply and the disk had room for the report.
+    Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
     plan, folder = in_asking_order(plan), output.folder
     is_main = processes is None or processes.is_main
