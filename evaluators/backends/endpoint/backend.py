@@ -62,7 +62,8 @@ class OpenAIBackend(Backend):
         self._client = ChatClient(served_name or model, self._options)
         self._counts_before = Counter[str]()
         self._metadata: set[tuple[str, str]] = set()
-        self._prefills: dict[OutputType, Prefill] = {}
+        # Empty until the first test; shared by the backends that `for_data` makes.
+        self._prefills: list[Prefill] = []
         self._first_tokens: dict[tuple[str, str], str | None] = {}
 
     @property
@@ -123,14 +124,13 @@ class OpenAIBackend(Backend):
         try:
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
-            prefill, output_type = None, request.output_type
+            prefill = None
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
-                    if output_type not in self._prefills:
-                        top_logprobs = None if output_type is OutputType.TEXT else self._options.top_logprobs
-                        self._prefills[output_type] = await find_prefill(self._client, messages, top_logprobs)
-                prefill = self._prefills[output_type]
+                    if not self._prefills:
+                        self._prefills.append(await find_prefill(self._client, messages))
+                prefill = self._prefills[0]
             question = _Question(self._client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)

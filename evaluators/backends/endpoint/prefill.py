@@ -9,7 +9,6 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
-from eyechart.evaluators.backends.endpoint.completion import Choice
 from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
 
 
@@ -44,20 +43,14 @@ _BY_OWNER = {
 }
 """By the name with which servers sign the models that they list."""
 
-# A reply of one word cannot be cut in two; then this is asked about the same images.
+# If the reply is too short to be cut in two, this is asked about the same images.
 _LONGER = "Describe the quality, aesthetics and other low-level appearance of the image in details."
-_PROBE_TOKENS = 24
+_TEST_TOKENS = 24
 _WORDS_COMPARED = 3
-# In nats. Rounding and batching change log-probabilities by some tenths, another prompt changes them by more.
-_TOLERANCE = 0.5
 
 
-async def find_prefill(client: ChatClient, messages: Messages, top_logprobs: int | None) -> Prefill:
-    """Find out how the server continues a prefilled reply; raises `ModelError` if it does not, or cannot be tested.
-
-    A test compares the log-probabilities of tokens; without `top_logprobs` it compares words, and does not detect a new
-    reply that happens to equal the rest.
-    """
+async def find_prefill(client: ChatClient, messages: Messages) -> Prefill:
+    """Find out how the server continues a prefilled reply; raises `ModelError` if it does not, or cannot be tested."""
     try:
         models = await client.list_models()
     except EndpointError:
@@ -65,77 +58,45 @@ async def find_prefill(client: ChatClient, messages: Messages, top_logprobs: int
     owners = {models[client.model]} if client.model in models else set(models.values())
     known = _BY_OWNER.get(owners.pop()) if len(owners) == 1 else None
     if known is None:
-        return await _test(client, messages, top_logprobs)
+        return await _test(client, messages)
     if known.is_repeated and (await client.ask(messages, max_tokens=1)).choices[0].text.startswith(" "):
         return replace(known, lead=" ")
     return known
 
 
-async def _test(client: ChatClient, messages: Messages, top_logprobs: int | None) -> Prefill:
-    cut = await _find_cut(client, messages, top_logprobs)
+async def _test(client: ChatClient, messages: Messages) -> Prefill:
+    """Give the server the first half of its own reply; the rest must begin with the same words as the other half."""
+    words = await _reply_words(client, messages)
+    if len(words) <= _WORDS_COMPARED:
+        images = [part for part in messages[0]["content"] if part["type"] != "text"]
+        messages = [{"role": "user", "content": [*images, {"type": "text", "text": _LONGER}]}]
+        words = await _reply_words(client, messages)
+    if len(words) < 2:
+        raise ModelError(
+            f"model '{client.model}': cannot test whether {client.base_url} continues a prefilled reply, because its "
+            f"own reply cannot be cut in two: {' '.join(words)!r}. {READ_NUMBERS}."
+        )
+    half = len(words) // 2
+    head, expected = " ".join(words[:half]), words[half:][:_WORDS_COMPARED]
     failures = []
     for prefill in (_FIELDS, _LAST_MESSAGE):
-        asked = prefill.messages(cut.messages, cut.head)
         try:
-            answer = await client.ask(asked, max_tokens=_PROBE_TOKENS, top_logprobs=top_logprobs, extra=prefill.extra)
+            rest = await _reply_words(client, prefill.messages(messages, head), prefill.extra)
         except EndpointError as error:
             if error.status not in REFUSED:
                 raise
             failures.append(f"with {prefill.name}: {error}")
             continue
-        if cut.is_continued_by(answer.choices[0]):
+        if rest[: len(expected)] == expected:
             return prefill
-        failures.append(f"with {prefill.name}, it began a new reply: {answer.choices[0].content!r:.60}")
+        failures.append(f"with {prefill.name}, it began a new reply: {' '.join(rest)!r:.60}")
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
-        f"test, after {cut.head!r}, expected {cut.rest!r:.60}; {'; '.join(failures)}. Use a server that continues "
+        f"test, after {head!r}, expected {' '.join(expected)!r}; {'; '.join(failures)}. Use a server that continues "
         f"prefilled replies, for example vLLM, or evaluate the model with transformers. {READ_NUMBERS}."
     )
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A reply in two parts; `likeliest` are the log-probabilities at the first token of the rest, if requested."""
-
-    messages: Messages
-    head: str
-    rest: str
-    likeliest: Mapping[str, float]
-
-    def is_continued_by(self, reply: Choice) -> bool:
-        """Whether a reply is the rest of the one that was cut in two."""
-        if not self.likeliest:
-            expected = self.rest.split()[:_WORDS_COMPARED]
-            return (reply.content or "").split()[: len(expected)] == expected
-        given = reply.tokens[0].likeliest if reply.tokens else {}
-        shared = self.likeliest.keys() & given.keys()
-        if not shared or 2 * len(shared) < min(len(self.likeliest), len(given)):
-            return False
-        return sum(abs(self.likeliest[token] - given[token]) for token in shared) / len(shared) < _TOLERANCE
-
-
-async def _find_cut(client: ChatClient, messages: Messages, top_logprobs: int | None) -> _Cut:
-    """A reply of the server that can be cut in two, before its least certain token or in the middle of its words."""
-    images = [part for part in messages[0]["content"] if part["type"] != "text"]
-    longer = [{"role": "user", "content": [*images, {"type": "text", "text": _LONGER}]}]
-    replies = []
-    for asked in (messages, longer):
-        choice = (await client.ask(asked, max_tokens=_PROBE_TOKENS, top_logprobs=top_logprobs)).choices[0]
-        if top_logprobs is None:
-            words = choice.text.split()
-            half = len(words) // 2
-            if half:
-                return _Cut(asked, " ".join(words[:half]), " ".join(words[half:]), {})
-        tokens, text = choice.tokens or [], choice.text.strip()
-        texts = [token.token for token in tokens]
-        # There, a different prompt has the largest effect.
-        for index in sorted(range(1, len(tokens)), key=lambda index: tokens[index].logprob):
-            head = "".join(texts[:index]).strip()
-            # Not within a word, whose beginning alone could be split into other tokens.
-            if head and text.startswith(head) and not texts[index][:1].isalnum() and tokens[index].top_logprobs:
-                return _Cut(asked, head, text[len(head) :].strip(), tokens[index].likeliest)
-        replies.append(choice.content)
-    raise ModelError(
-        f"model '{client.model}': cannot test whether {client.base_url} continues a prefilled reply, because its own "
-        f"replies cannot be cut in two: {replies}."
-    )
+async def _reply_words(client: ChatClient, messages: Messages, extra: Mapping[str, Any] | None = None) -> list[str]:
+    completion = await client.ask(messages, max_tokens=_TEST_TOKENS, extra=extra)
+    return completion.choices[0].text.split()
