@@ -174,7 +174,7 @@ def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VAL
     for value in values or ():
         name, equals, text = value.partition("=")
         if not equals or name in texts:
-            raise UsageError(f"{option} {value!r} is not {form}, or gives a name twice")
+            raise UsageError(f"{option} {value!r} is not {form}, or gives NAME twice")
         texts[name] = text
     return texts
 

@@ -24,7 +24,7 @@ from eyechart.evaluators.commands.arguments import (
     parse_arguments,
 )
 from eyechart.evaluators.commands.command import Command, with_options
-from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
+from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
 from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.runs.console import checked, console, print_line
@@ -32,6 +32,7 @@ from eyechart.evaluators.runs.console import checked, console, print_line
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
     from eyechart.evaluators.backends.local.loading import LoadOptions
+    from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.requests.types import Backend
 
 _model = partial(cli_option, panel="Model")
@@ -212,6 +213,7 @@ def run(
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
     announce(asked.name or ", ".join(asked.model or [tiny_vlm.NAME]))
     from eyechart.evaluators.backends import resolve_backend
+    from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.runs.plan import check_blind
 
     style = prompt_style and prompt_style.value.replace("eyechart", "default")
@@ -239,10 +241,15 @@ def run(
 
         return OpenAIBackend(str(model), start(server, options), server)
 
-    # Nothing can be checked of a server that is not started yet.
-    to_check = options if server is None else None
+    def check(model: str | None, store: "ResponseStore | None") -> None:
+        if not isinstance(options, EndpointOptions):
+            check_model(str(tiny_vlm.folder() if model in (None, tiny_vlm.NAME) else model), options)
+        # Nothing can be checked of a server that is not started yet.
+        elif server is None:
+            check_server(str(model), options, store)
+
     runs = [
-        ModelRun(partial(make_backend, model), folder, model, to_check, asked.name)
+        ModelRun(partial(make_backend, model), folder, model, partial(check, model), asked.name)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     request = _given(ctx, is_mini=any(planned.data.is_mini for planned in plan))

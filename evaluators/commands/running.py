@@ -18,7 +18,6 @@ from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-    from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.backends.processes import Processes
     from eyechart.evaluators.commands.arguments import TaskOptions
     from eyechart.evaluators.judging import JudgeOptions
@@ -47,21 +46,10 @@ class ModelRun:
     """Folder for its results."""
     model: str | None = None
     """Its id, folder or name on a server; None is the bundled one."""
-    options: "EndpointOptions | LoadOptions | None" = None
-    """The running server that has it, or how it is loaded here; None if neither can be checked first."""
+    check: "Callable[[ResponseStore | None], None] | None" = None
+    """Refuses a model that cannot be used, before any is loaded; None if nothing can be checked."""
     name: str | None = None
     """Its name in the results; by default its id."""
-
-    def check(self, store: "ResponseStore | None") -> None:
-        """Refuse a model that cannot be used, before any is loaded."""
-        from eyechart.evaluators import tiny_vlm
-        from eyechart.evaluators.backends.local.loading import LoadOptions, check_model
-
-        if isinstance(self.options, LoadOptions):
-            is_bundled = self.model in (None, tiny_vlm.NAME)
-            check_model(str(tiny_vlm.folder() if is_bundled else self.model), self.options)
-        elif self.options is not None:
-            _check_server(str(self.model), self.options, store)
 
 
 def execute_plan(
@@ -81,9 +69,10 @@ def execute_plan(
 
     def check() -> None:
         for run in models:
-            run.check(store)
+            if run.check is not None:
+                run.check(store)
         if judge is not None:
-            _check_server(judge.model, judge.endpoint, store, judge.key())
+            check_server(judge.model, judge.endpoint, store, judge.key())
         check_inputs(plan)
         make_folder(models[0].folder)
 
@@ -163,7 +152,7 @@ def _compare(folders: Sequence[Path]) -> None:
         print_line(console(), f"The models cannot be compared: {error.explain()}")
 
 
-def _check_server(
+def check_server(
     model: str, endpoint: "EndpointOptions", store: "ResponseStore | None", key: str | None = None
 ) -> None:
     """Check that a server serves a model; one that cannot be used may still have stored answers."""

@@ -31,36 +31,30 @@ def submit(
     Incomplete runs, runs on part of the data and runs on synthetic demo data are refused. MMBench's server closed on
     31 March 2026. The test answers of MMBench 1.1 are public, so runs on them are scored here.
     """
-    for line in _collect(run, task or [], out):
-        say(line)
-
-
-def _collect(folder: Path, names: list[str], out: Path | None) -> list[str]:
     from eyechart.evaluators.results.finished_runs import read_runs
     from eyechart.evaluators.tasks import match_tasks
 
-    (run,) = read_runs([folder])
-    chosen = match_tasks(names, [key.task for key in run.tasks], "in this run")
-    keys = [key for key, result in run.tasks.items() if key.task in chosen and (names or result.files)]
+    (finished,) = read_runs([run])
+    chosen = match_tasks(task or [], [key.task for key in finished.tasks], "in this run")
+    keys = [key for key, result in finished.tasks.items() if key.task in chosen and (task or result.files)]
     if not keys:
         raise UsageError(
-            f"{folder} has no answer files: its reference answers are public, or its benchmarks have no answer "
+            f"{run} has no answer files: its reference answers are public, or its benchmarks have no answer "
             "files. Run a task with --split test whose answers are private"
         )
-    counts = {key: _checked_count(run, key) for key in keys}
-    lines = []
+    counts = {key: _checked_count(finished, key) for key in keys}
     for key, count in counts.items():
-        target = (out or run.folder / "answer_files") / key.task / key.dataset
-        files = [target / name for name in run.tasks[key].files]
+        target = (out or finished.folder / "answer_files") / key.task / key.dataset
+        files = [target / name for name in finished.tasks[key].files]
         try:
             target.mkdir(parents=True, exist_ok=True)
             for file in files:
-                write_whole(file, (run.folder / key.task / key.dataset / file.name).read_bytes())
+                write_whole(file, (finished.folder / key.task / key.dataset / file.name).read_bytes())
         except OSError as error:
             raise unwritable(f"--out {target}", error) from error
-        lines.append(f"{key.title}: {count:,} answers in {', '.join(map(str, files))}")
-        lines += [note for note in [find_dataset(key.dataset).answers_note] if note]
-    return lines
+        say(f"{key.title}: {count:,} answers in {', '.join(map(str, files))}")
+        if note := find_dataset(key.dataset).answers_note:
+            say(note)
 
 
 def _checked_count(run: "Run", key: "TaskKey") -> int:

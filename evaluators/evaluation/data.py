@@ -50,10 +50,6 @@ class LoadedData:
     sample: int | None = None
     """Only a random sample of N rows is asked."""
 
-    def with_dataset(self, dataset: datasets.Dataset) -> "LoadedData":
-        """The same with another `Dataset`."""
-        return replace(self, dataset=dataset)
-
     def describe(self) -> dict[str, Any]:
         """What a result records about its data."""
         about = {"source": self.source, "config": self.config, "options": self.options, "rows": len(self.dataset)}
@@ -89,15 +85,14 @@ def _load(task: Task, request: DataRequest) -> LoadedData:
     check_not_empty("data_dir", data_dir)
     if isinstance(data, datasets.Dataset):
         return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
-    data = str(data) if isinstance(data, Path) else data
-    if data is not None and not isinstance(data, str):
+    if not isinstance(data, str | Path | None):
         raise UsageError(
             f"data is of type {type(data).__name__}; expected a datasets.Dataset, the name of a dataset, or None."
         )
     check_not_empty("data", data)
-    is_mini = request.is_mini
-    if isinstance(data, str) and (data == _MINI or data.startswith(f"{_MINI}:")):
-        data, is_mini = data.removeprefix(_MINI).removeprefix(":") or None, True
+    data, is_mini = None if data is None else str(data), request.is_mini
+    if data is not None and data.partition(":")[0] == _MINI:
+        data, is_mini = data.partition(":")[2] or None, True
     is_own = task.data.path is not None
     if is_mini and is_own:
         raise UsageError(f"'mini' is not available for your own task {task.name}; leave it out")

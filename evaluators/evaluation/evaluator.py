@@ -247,7 +247,7 @@ class Evaluator(evaluate.Evaluator):
             if given and given != name:
                 if given not in loaded.dataset.column_names:
                     raise unknown_name("column", given, loaded.dataset.column_names)
-                loaded = loaded.with_dataset(loaded.dataset.rename_column(given, name))
+                loaded = replace(loaded, dataset=loaded.dataset.rename_column(given, name))
         return loaded
 
 

@@ -34,7 +34,7 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
                         to_download[planned.dataset] = size
                 elif not planned.data.is_mini:
                     loaded = load_data(planned.task, planned.data)
-                    protocol = replace(planned.protocol(), skip_bad=planned.options.skip_bad)
+                    protocol = replace(planned.options.protocol(planned.task), skip_bad=planned.options.skip_bad)
                     check_first_row(planned.task, protocol, loaded, needs_images=planned.data.images == "load")
             except EyechartError as error:
                 kinds.add(UsageError if isinstance(error, UsageError) else DataError)
@@ -84,9 +84,7 @@ def check_mini(plan: Sequence[TaskRun]) -> None:
     """Refuse `--mini` if it has no effect, because all data have a folder or are the user's own."""
     if not any(planned.data.is_mini for planned in plan):
         names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
-        is_own = all(planned.task.data.path is not None for planned in plan)
-        reason = f"{names} has no synthetic demo data" if is_own else f"--data-dir names a folder for {names}"
-        raise UsageError(f"--mini has no effect, as {reason}")
+        raise UsageError(f"--mini has no effect on {names}: --data-dir names a folder, or the data are your own")
 
 
 def check_data(plan: Sequence[TaskRun]) -> None:

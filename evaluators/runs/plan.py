@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.evaluation.repeats import check_repeats
-from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
+from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
 from eyechart.evaluators.tasks import find_tasks, split_names
 from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options
@@ -38,10 +38,6 @@ class TaskRun:
     def is_official(self) -> bool:
         """Whether it runs on the official release, which is downloaded if possible."""
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
-
-    def protocol(self) -> Protocol:
-        """The task's protocol with these options."""
-        return self.options.protocol(self.task)
 
 
 def make_plan(
@@ -100,7 +96,7 @@ def _checked(planned: TaskRun, plan: Sequence[TaskRun]) -> TaskRun:
         options_in_force(planned.dataset, task.data.config, options)
     elif options:
         raise UsageError(f"{task.name} runs on your own data, which have no settings; leave out data options")
-    check_repeats(planned.options.repeats, task.name, planned.protocol().output_type)
+    check_repeats(planned.options.repeats, task.name, planned.options.protocol(task).output_type)
     if planned.options.as_published:
         options = published_data_options(task, options)
     return replace(planned, data=replace(planned.data, options=options))
@@ -155,7 +151,7 @@ def check_blind(plan: Sequence[TaskRun]) -> None:
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
     """Refuse a judge or `rounds` without effect, and a run as published without the judge that it needs."""
-    judged = [planned for planned in plan if planned.protocol().is_judged]
+    judged = [planned for planned in plan if planned.options.protocol(planned.task).is_judged]
     if is_judged and not judged:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on tasks that use no judge: {names}; leave it out")
@@ -176,11 +172,7 @@ def _is_private(planned: TaskRun) -> bool:
 
 
 def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
-    """Move each task behind those in its `after`, whose answers it gives away; otherwise keep the order."""
-    last = {planned.task.name: index for index, planned in enumerate(plan)}
-
-    def key(index: int) -> tuple[int, bool]:
-        first_free = max([index, *(last[name] for name in plan[index].task.after if name in last)])
-        return first_free, first_free > index
-
-    return [plan[index] for index in sorted(range(len(plan)), key=key)]
+    """Move the tasks that precede one in their `after`, whose answers they give away, to the end."""
+    names = [planned.task.name for planned in plan]
+    late = [planned for index, planned in enumerate(plan) if {*planned.task.after} & {*names[index:]}]
+    return [*(planned for planned in plan if planned not in late), *late]

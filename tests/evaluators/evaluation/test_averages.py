@@ -7,7 +7,6 @@ from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
-from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.running import notes
 

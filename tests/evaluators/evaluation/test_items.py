@@ -2,6 +2,7 @@
 
 import functools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def judge(messages, n):
 @functools.cache
 def data(task):
     loaded = load_data(get_task(task), DataRequest(is_mini=True, images="skip"))
-    return loaded.with_dataset(loaded.dataset.select(range(min(40, len(loaded.dataset)))))
+    return replace(loaded, dataset=loaded.dataset.select(range(min(40, len(loaded.dataset)))))
 
 
 @functools.cache

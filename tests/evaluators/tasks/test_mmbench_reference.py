@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import datasets
 import pytest
@@ -211,7 +212,7 @@ def test_files_of_answers_hold_the_official_rows_and_are_scored_by_them(table, l
         lambda row: {"answer": "", "passes": [{**asked, "answer": ""} for asked in row["passes"]]},
         load_from_cache_file=False,
     )
-    done = evaluator(TASK).run(Rule(rule), loaded.with_dataset(private))
+    done = evaluator(TASK).run(Rule(rule), replace(loaded, dataset=private))
     assert done.scores is None
     ((name, content),) = done.contents.items()
     (tmp_path / name).write_bytes(content)

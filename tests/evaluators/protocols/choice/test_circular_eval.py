@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -278,7 +279,7 @@ def test_settings_say_how_it_was_asked(data):
 
 def test_a_blind_run_shows_and_needs_no_image(data):
     seen = []
-    none = data.with_dataset(data.dataset.remove_columns("images").add_column("images", [[], [], []]))
+    none = replace(data, dataset=data.dataset.remove_columns("images").add_column("images", [[], [], []]))
     done = run(lambda messages: seen.append(messages) or knows(messages), none, blind=True)
     (content,) = seen[2][0]["content"]
     assert (
