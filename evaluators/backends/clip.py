@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
-from eyechart.evaluators.backends.image_sizes import count_downscaled
+from eyechart.evaluators.backends.image_sizes import is_downscaled
 from eyechart.evaluators.backends.local.image_groups import (
     PreparedRequests,
     Preparer,
@@ -203,8 +203,7 @@ class _Renderer:
 
     def image(self, image: Image.Image) -> ImageInputs:
         inputs = self._image_processor(images=[image], return_tensors="pt")
-        reduced = count_downscaled([image], inputs, self._image_processor)
-        return ImageInputs(dict(inputs), tokens=0, downscaled=None if reduced is None else bool(reduced))
+        return ImageInputs(dict(inputs), tokens=0, downscaled=is_downscaled(image, inputs, self._image_processor))
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]

@@ -23,35 +23,29 @@ def size_settings(image_processor: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def count_downscaled(
-    images: list[Image.Image], inputs: "Mapping[str, torch.Tensor]", image_processor: Any
-) -> int | None:
-    """Count the images that the processor downscaled; None if its output and settings do not show it."""
+def is_downscaled(image: Image.Image, inputs: "Mapping[str, torch.Tensor]", image_processor: Any) -> bool | None:
+    """Whether the processor downscaled an image; None if its output and settings do not show it."""
     pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
     if grid is not None:
-        seen = grid.prod(dim=1) * image_processor.patch_size**2
-        return sum(int(area) < image.width * image.height for area, image in zip(seen, images, strict=True))
+        return int(grid.prod()) * image_processor.patch_size**2 < image.width * image.height
     if getattr(image_processor, "image_grid_pinpoints", None):
         from transformers.image_processing_utils import select_best_resolution
 
         # LLaVA-Next chooses for each image a grid of tiles.
-        sizes = [(image.height, image.width) for image in images]
-        grids = [select_best_resolution(size, image_processor.image_grid_pinpoints) for size in sizes]
-        return sum(size[0] > grid[0] or size[1] > grid[1] for size, grid in zip(sizes, grids, strict=True))
+        height, width = select_best_resolution((image.height, image.width), image_processor.image_grid_pinpoints)
+        return image.height > height or image.width > width
     if hasattr(image_processor, "do_image_splitting") and set(_plain(image_processor.size)) == {"longest_edge"}:
         # Idefics3: the tiles together show the image resized to `size`; without tiles it is resized to one tile.
         limits = image_processor.size if image_processor.do_image_splitting else image_processor.max_image_size
-        return sum(max(image.size) > limits["longest_edge"] for image in images)
-    if pixels is None or pixels.dim() != 4 or len(pixels) != len(images):
+        return max(image.size) > limits["longest_edge"]
+    if pixels is None or pixels.dim() != 4 or len(pixels) != 1:
         return None
     if not getattr(image_processor, "do_resize", False):
-        return 0
+        return False
     size = _plain(getattr(image_processor, "size", None)) or {}
     if size.get("height") and size.get("width"):
-        return sum(image.width > size["width"] or image.height > size["height"] for image in images)
-    if set(size) == {"shortest_edge"}:
-        return sum(min(image.size) > size["shortest_edge"] for image in images)
-    return None
+        return image.width > size["width"] or image.height > size["height"]
+    return min(image.size) > size["shortest_edge"] if set(size) == {"shortest_edge"} else None
 
 
 def _plain(value: Any) -> Any:

@@ -41,7 +41,7 @@ class RequestKeys:
         if unread:
             # In threads, as reading files and hashing release Python's lock.
             with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
-                for source, digest in zip(unread, thread_pool.map(_digest_or_none, unread), strict=True):
+                for source, digest in zip(unread, thread_pool.map(digest_or_none, unread), strict=True):
                     self._digests[id(source)] = (source, digest)
         return [self._key(request) for request in requests]
 
@@ -78,7 +78,8 @@ def image_digest(source: Any) -> str:
     return f"pixels {source.mode} {source.width}x{source.height} {palette} {pixels}"
 
 
-def _digest_or_none(source: Any) -> str | None:
+def digest_or_none(source: Any) -> str | None:
+    """The `image_digest`; None for an image that cannot be read, which is reported when it is prepared or sent."""
     try:
         return image_digest(source)
     except BadImageError:

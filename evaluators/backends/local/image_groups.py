@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError, DataError, Ey
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
-from eyechart.evaluators.requests.keys import image_digest
+from eyechart.evaluators.requests.keys import digest_or_none, image_digest
 from eyechart.evaluators.requests.types import OutputType, Request, Response
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
 
@@ -67,12 +67,14 @@ def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
     """Group requests by their first image, if they have one; groups of similar length are next to each other."""
     groups: dict[object, list[Request]] = {}
     # Requests about the same row have the same image object, which is read once.
-    keys: dict[int, object] = {}
+    digests: dict[int, str | None] = {}
     for request in requests:
-        source = id(request.images[0]) if request.images else id(request)
-        if source not in keys:
-            keys[source] = _first_image(request)
-        groups.setdefault(keys[source], []).append(request)
+        digest = None
+        for source in request.images[:1]:
+            if id(source) not in digests:
+                digests[id(source)] = digest_or_none(source)
+            digest = digests[id(source)]
+        groups.setdefault(digest or id(request), []).append(request)
     return sorted(groups.values(), key=lambda group: max(map(_length, group)))
 
 
@@ -171,16 +173,6 @@ def respond(prompt: RenderedPrompt, output: Any, window: PreparedRequests, words
 def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
     """Size of the pixels that are prepared and waiting."""
     return sum(future.result().nbytes for future in waiting if future.done() and not future.exception())
-
-
-def _first_image(request: Request) -> object:
-    if not request.images:
-        return id(request)
-    try:
-        return image_digest(request.images[0])
-    except BadImageError:
-        # The error occurs again when the image is prepared, and is reported then.
-        return id(request)
 
 
 def _length(request: Request) -> tuple[int, int, str]:

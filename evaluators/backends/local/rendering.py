@@ -14,7 +14,7 @@ from PIL import Image
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import distinct_words, joined, to_messages
 from eyechart.evaluators.backends.chat_options import ChatOptions
-from eyechart.evaluators.backends.image_sizes import count_downscaled
+from eyechart.evaluators.backends.image_sizes import is_downscaled
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:
@@ -95,11 +95,10 @@ class Renderer:
     def image(self, image: Image.Image) -> ImageInputs:
         """Preprocess one image, in RGB."""
         inputs = self._inputs(self.text_of(Request(id="", prompt=(IMAGE,), images=(image,))), [image])
-        reduced = count_downscaled([image], inputs, self._memory.inner)
         return ImageInputs(
             tensors={name: value for name, value in inputs.items() if name not in _TOKEN_INPUTS},
             tokens=int((inputs["input_ids"] == self._image_token_id).sum()),
-            downscaled=None if reduced is None else bool(reduced),
+            downscaled=is_downscaled(image, inputs, self._memory.inner),
         )
 
     def prompts(
