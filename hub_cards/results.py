@@ -6,20 +6,12 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import unconfirmed_names
-from eyechart.evaluators.tasks import headline_of
-from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec, value_at
-from eyechart.metrics.scores import specs_in, specs_of
-
-
-def table_scores(task: Task) -> list[ScoreSpec]:
-    """The scores of the printed table that the task's metric returns, the headline first."""
-    first = headline_of(task)
-    return [first, *(spec for spec in specs_of(task.metric) if spec.in_table and spec != first)]
+from eyechart.metrics.scores import specs_in
 
 
 def result_scores(result: TaskResult) -> list[ScoreSpec]:
-    """The same for a result, whose task may be in a task file that is not at hand; empty if it has no headline."""
+    """The scores of the printed table, the headline first; empty if the result has no headline."""
     first, specs = result.headline_spec(), specs_in(result.scores or {})
     return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]
 

@@ -23,7 +23,7 @@ def perception_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mappi
     from eyechart.datasets_scripts.llvisionqa.llvisionqa import CONCERNS
 
     questions = [_question(row, CONCERNS, _split_and_images(row)[1]) for row in rows]
-    return {"llvisionqa_responses.json": _json(_answered(questions, replies))}
+    return {"llvisionqa_responses.json": _json(questions, replies)}
 
 
 def pair_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
@@ -32,7 +32,7 @@ def pair_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str
 
     paths = ["llvisionqa_compare_{}\\{}.jpg".format(*_split_and_images(row)) for row in rows]
     questions = [_question(row, CONCERNS, path) for row, path in zip(rows, paths, strict=True)]
-    lines = [json.dumps(answer) + "\n" for answer in _answered(questions, replies)]
+    lines = [json.dumps({**row, "response": reply}) + "\n" for row, reply in zip(questions, replies, strict=True)]
     return {"q-bench2-a1_responses.jsonl": "".join(lines).encode()}
 
 
@@ -44,7 +44,7 @@ def description_answer_file(rows: Sequence[Row], replies: Sequence[str]) -> Mapp
         >>> json.loads(files["lldescribe_responses.json"])
         [{'img_path': '00001.jpg', 'response': 'A dark image.'}]
     """
-    return {"lldescribe_responses.json": _json(_answered([{"img_path": row["id"]} for row in rows], replies))}
+    return {"lldescribe_responses.json": _json([{"img_path": row["id"]} for row in rows], replies)}
 
 
 def aes_bench_answer_file(part: str, rows: Sequence[Row], replies: Sequence[str]) -> Mapping[str, bytes]:
@@ -77,12 +77,9 @@ def _question(row: Row, concerns: Sequence[str], img_path: str) -> dict[str, Any
     return {**codes, "question": row["question"], "img_path": img_path, "candidates": list(row["options"])}
 
 
-def _answered(rows: Sequence[dict[str, Any]], replies: Sequence[str]) -> list[dict[str, Any]]:
-    return [{**row, "response": reply} for row, reply in zip(rows, replies, strict=True)]
-
-
-def _json(rows: Sequence[dict[str, Any]]) -> bytes:
-    return (json.dumps(rows, indent=1) + "\n").encode()
+def _json(rows: Sequence[dict[str, Any]], replies: Sequence[str]) -> bytes:
+    answers = [{**row, "response": reply} for row, reply in zip(rows, replies, strict=True)]
+    return (json.dumps(answers, indent=1) + "\n").encode()
 
 
 def _split_and_images(row: Row) -> tuple[str, str]:

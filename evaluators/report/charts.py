@@ -137,9 +137,8 @@ def _choice_distribution(task: ReportedTask) -> Chart | None:
         return Row((label,), tuple(Cell(100 * number({letter: 0, **share}, letter), 2) for letter in letters))
 
     truths = [row(f"{run}: right answers", share["correct"]) for run, share in shares.items()]
-    if len({truth.cells for truth in truths}) == 1:
-        # Runs on the same questions have the same correct answers.
-        truths = [truths[0]._replace(labels=("right answers",))]
+    # Runs on the same questions have the same correct answers.
+    truths = _merged(truths, "right answers")
     over = " or ".join(texts_of(task.scored, "distribution_over"))
     return Chart(
         task.key.file_name("choices"),
@@ -194,11 +193,8 @@ def _convergence(task: ReportedTask) -> Chart | None:
         return Row((label,), tuple(Cell(value, 3) for value in values), is_model=is_model)
 
     def bounds(name: str, points_of: Callable[[Mapping[str, Any]], Sequence[Any]]) -> list[Row]:
-        """A bound for each run, or a single one if all are equal."""
         rows = [row(f"{label}: {name}", points_of(curve)) for label, curve in curves.items()]
-        rows = [bound for bound in rows if any(math.isfinite(cell.value) for cell in bound.cells)]
-        is_shared = len({tuple(cell.text for cell in bound.cells) for bound in rows}) == 1
-        return [rows[0]._replace(labels=(name,))] if is_shared else rows
+        return _merged([bound for bound in rows if any(math.isfinite(cell.value) for cell in bound.cells)], name)
 
     return Chart(
         task.key.file_name(name),
@@ -221,6 +217,12 @@ _MAKERS: tuple[Callable[[ReportedTask], Chart | None], ...] = (
     *(_headline_by_group, _scores_of_one_scale),
     *(_above_chance, _choice_distribution, _agreement_with_people, _convergence),
 )
+
+
+def _merged(rows: list[Row], label: str) -> list[Row]:
+    """The rows, or a single one with this label if all show the same."""
+    are_equal = len({tuple(cell.text for cell in row.cells) for row in rows}) == 1
+    return [rows[0]._replace(labels=(label,))] if are_equal else rows
 
 
 def _groups(task: ReportedTask, most: int) -> dict[str, list[str]]:

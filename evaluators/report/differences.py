@@ -1,7 +1,6 @@
 """Whether several runs differ: the tests of `eyechart compare` as the report shows them."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare_many
-from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p
+from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p, signed
 from eyechart.evaluators.comparison.verdicts import LEVEL, higher
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.tables import ScoreId
@@ -92,9 +91,6 @@ def _against_best(tests: Sequence[_Test]) -> tuple[dict[ScoreId, str], frozenset
             by_score.setdefault((test.key, test.difference.key), []).append(test)
     described, lower = {}, set()
     for (key, score), same in by_score.items():
-        if max(Counter((test.first, test.second) for test in same).values()) > 1:
-            # Results that a run has several times cannot be told apart by the tests.
-            continue
         values = {test.first: test.difference.first for test in same}
         values |= {test.second: test.difference.second for test in same}
         best = max(values, key=values.__getitem__)
@@ -108,16 +104,15 @@ def _against_best(tests: Sequence[_Test]) -> tuple[dict[ScoreId, str], frozenset
 
 def _row(test: _Test) -> tuple[str, ...]:
     difference, score = test.difference, spec(test.difference.key)
-    numbers = (difference.difference, *difference.difference_ci95)
-    gap, low, high = (f"{'+' if value >= 0 else ''}{score.shown(value)}" for value in numbers)
+    low, high = (signed(score.key, end).removesuffix(" points") for end in difference.difference_ci95)
     flips = (len(difference.only_first), len(difference.only_second))
     return (
         difference.score,
         f"{test.first} \N{MINUS SIGN} {test.second}",
         score.shown(difference.first),
         score.shown(difference.second),
-        gap,
-        f"{low.removesuffix(' %')} to {high}" if all(map(math.isfinite, difference.difference_ci95)) else "",
+        signed(score.key, difference.difference),
+        f"{low} to {high}" if all(map(math.isfinite, difference.difference_ci95)) else "",
         shown_p(difference.p_value),
         shown_p(difference.p_holm),
         f"{flips[0]:,} / {flips[1]:,}" if any(flips) else "",

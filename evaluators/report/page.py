@@ -18,7 +18,7 @@ from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import inline_svg
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.samples import STEPS, Samples
-from eyechart.evaluators.report.summary import TaskSummary, left_out_of, settings_of, side_by_side, summarise
+from eyechart.evaluators.report.summary import TaskSummary, left_out_of, side_by_side, summarise
 from eyechart.evaluators.report.table_formats import INDEX
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run
@@ -110,7 +110,11 @@ def render(
         samples=samples,
         samples_data=Markup(_as_script(data)),
         versions=side_by_side([run.results.environment for run in runs]),
-        all_settings=[(task.heading, settings_of(task, labels)) for task in tasks if task.results],
+        all_settings=[
+            (task.heading, side_by_side([result and result.settings for result in map(task.results.get, labels)]))
+            for task in tasks
+            if task.results
+        ],
         left_out=left_out_of(tasks, several=several),
         version=metadata.version("eyechart"),
         style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),

@@ -57,24 +57,19 @@ class Samples:
     """How many samples are shown, and which; "" if all are."""
     prompts: Sequence[Sequence[str | int]] = ()
     """Prompts in parts: texts, 0 for the question, and numbers of options; rows refer to them by index."""
-    judged: str = ""
-    """Who parsed or scored replies as a judge does, such as "scored by lexical"; "" if nobody did."""
+    judged: bool = False
+    """Whether a judge parsed or scored any reply."""
 
 
 def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: int) -> Samples:
     """Choose at most `limit` questions per task, each with the replies of all runs that have it, and their images."""
     album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
     prompts: dict[tuple[str | int, ...], int] = {}
-    shown, total, several = 0, 0, len(runs) > 1
-    unread = "incorrect and unparsed replies"
-    first = f"disagreements first, then {unread}" if several else f"{unread} first"
+    shown, total = 0, 0
     for number, task in enumerate(tasks):
         questions = _questions(task, runs) if limit else []
         chosen = sorted(questions, key=_rank)[:limit]
         shown, total = shown + len(chosen), total + len(questions)
-        if len(chosen) < len(questions):
-            count = f"{len(chosen):,} of {len(questions):,} samples shown"
-            notes.append(f"{task.heading}: {count}: {first}, then the rest, in dataset order.")
         # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += BUDGET // len(tasks)
         images, reason, ids = dict[str, list[int | None]](), "", list({replies[0][1]["id"]: None for replies in chosen})
@@ -106,18 +101,10 @@ def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: i
         )
     without = [run for run in runs if run.predictions is None]
     notes += [f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions." for run in without]
-    kind = "questions are here, disagreements" if several else "samples are here, incorrect ones"
-    part = f"{shown:,} of {total:,} {kind} first." if shown < total else ""
-    return Samples(rows, album.uris, notes, part, prompt_parts, _judged(tasks, rows))
-
-
-def _judged(tasks: Sequence[ReportedTask], rows: Sequence[Mapping[str, Any]]) -> str:
-    parsed = any(row["step"] == "judge" for row in rows)
-    scored = any(row["step"] == _TEXT or "judge_scores" in row for row in rows)
-    names = [(result.scores or {}).get("judge") for task in tasks for result in task.results.values()]
-    judges = " and ".join(dict.fromkeys(name for name in names if isinstance(name, str))) or "a judge"
-    verbs = " or ".join(verb for verb, is_used in (("parsed", parsed), ("scored", scored)) if is_used)
-    return verbs and f"{verbs} by {judges}"
+    first = "disagreements, then incorrect and unparsed replies" if len(runs) > 1 else "incorrect and unparsed replies"
+    part = f"{shown:,} of {total:,} samples shown, at most {limit:,} per task: {first} first." if shown < total else ""
+    judged = any(row["step"] in ("judge", _TEXT) or "judge_scores" in row for row in rows)
+    return Samples(rows, album.uris, notes, part, prompt_parts, judged)
 
 
 def _parts(sample: Mapping[str, Any]) -> tuple[str | int, ...]:

@@ -44,21 +44,14 @@ def summarise(task: ReportedTask, runs: Sequence[str]) -> TaskSummary:
     return TaskSummary(task, rows, *(_lines(make, task.results, len(runs)) for make in (_caveats, _notes)))
 
 
-def settings_of(task: ReportedTask, runs: Sequence[str]) -> list[SettingRow]:
-    """The settings of a task in all runs; a dash where a run does not have it."""
-    rows = side_by_side([result.settings for result in task.results.values()])
-    return [
-        (name, [values[[*task.results].index(run)] if run in task.results else UNDEFINED for run in runs], differs)
-        for name, values, differs in rows
-    ]
-
-
-def side_by_side(by_run: Sequence[Mapping[str, Any]]) -> list[SettingRow]:
-    """Settings with one row per name; "" where a run lacks it."""
-    flat = [dict(_flat(settings)) for settings in by_run]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    rows = ((name, [settings.get(name, "") for settings in flat]) for name in names)
-    return [(name, values, len(set(values)) > 1) for name, values in rows]
+def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
+    """Settings with one row per name; "" where a run lacks it, a dash where a run has None in place of settings."""
+    flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
+    rows = []
+    for name in dict.fromkeys(name for settings in flat for name in settings or ()):
+        values = [UNDEFINED if settings is None else settings.get(name, "") for settings in flat]
+        rows.append((name, values, len({*values} - {UNDEFINED}) > 1))
+    return rows
 
 
 def left_out_of(tasks: Sequence[ReportedTask], *, several: bool) -> list[tuple[str, list[LeftOut]]]:

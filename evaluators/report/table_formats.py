@@ -14,7 +14,6 @@ from eyechart.evaluators.comparison.verdicts import LEVEL
 from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Table
 from eyechart.evaluators.report.differences import RunDifferences
 from eyechart.evaluators.report.drawing import one_line
-from eyechart.metrics.scores import spec
 
 INDEX = re.compile(r"\b(score|P)\\?_(cc|rc|sa|\d)\b")
 """A symbol with an index, as the papers print it, in a head with or without escapes."""
@@ -160,12 +159,9 @@ def _remarks(table: Table, tests: RunDifferences | None) -> Iterator[str]:
     tested = [score for cell in cells if tests is not None and (score := cell.score) in tests.against_best]
     if tests is None or not tested:
         return
-    by_test: dict[str, dict[str, None]] = {}
-    for score in tested:
-        by_test.setdefault(tests.against_best[score], {})[spec(score.score).label] = None
     is_any_lower = not tests.lower.isdisjoint(tested)
     begin = "*: lower" if is_any_lower else "No score is significantly lower"
-    names = "; ".join(f"{', '.join(labels)} by {test}" for test, labels in by_test.items())
+    names = ", ".join(dict.fromkeys(tests.against_best[score] for score in tested))
     adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""
     level = f"p {'<' if is_any_lower else 'at least'} {LEVEL}"
-    yield f"{begin} than the best of the runs ({level}). Tested on all items: {names}{adjusted}."
+    yield f"{begin} than the best of the runs ({level}). Tested on all items by {names}{adjusted}."

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _LARGEST_SIDE, _SMALLEST_SIDE = 512, 112
 BUDGET = 1_200_000
 """Characters of all thumbnails together, so that a page of 10,000 samples stays below 5 MB."""
-NO_ROOM = -1
-"""Index of an image that was left out to keep the page small."""
 
 
 @dataclass
@@ -37,7 +35,7 @@ class Album:
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(self, encoded: Mapping[str, Any], share: int) -> int | None:
-        """The index of the thumbnail of `{"bytes", "path"}`; None if it cannot be read, `NO_ROOM` if the album is full.
+        """The index of the thumbnail of `{"bytes", "path"}`; None if it cannot be read or the album is full.
 
         A thumbnail of more than `share` characters is made smaller, down to the smallest side.
         """
@@ -50,7 +48,7 @@ class Album:
             return self._indices[key]
         if self.room <= 0:
             self.left_out += 1
-            return NO_ROOM
+            return None
         try:
             image = open_image(encoded)
         except DataError:

@@ -31,9 +31,8 @@ from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
-from eyechart.hub_cards.results import table_scores
 from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import DESCRIPTION, spec
+from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
 FREE = (
     *("seed", "judge", "early_stop", "grade_open_answers"),
@@ -161,7 +160,9 @@ class Board:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """All columns; the first is the ranking score, the breakdowns are last."""
-        scores = [score for score in table_scores(self.task) if score.key not in self.task.board.without]
+        first, without = headline_of(self.task), self.task.board.without
+        others = (score for score in specs_of(self.task.metric) if score.in_table and score.key not in without)
+        scores = [first, *(score for score in others if score != first)]
         return (*(Column(score, score.label[:1].upper() + score.label[1:]) for score in scores), *self.parts)
 
     @cached_property
@@ -247,22 +248,15 @@ def own_boards(files: Sequence[Path]) -> list[Board]:
         if file.suffix not in TASK_FILES:
             raise UsageError(f"--tasks {file} is not a task file; expected a file that ends in {', '.join(TASK_FILES)}")
         for task in find_tasks(str(file)):
-            _check_equal(*first.setdefault(task.name, (file, task)), file, task)
+            first_file, same = first.setdefault(task.name, (file, task))
+            here, there = _definition(same), _definition(task)
+            names = [name for name in here | there if here.get(name) != there.get(name)]
+            if changed := [f"{name} ({brief(here.get(name))} and {brief(there.get(name))})" for name in names]:
+                raise UsageError(
+                    f"--tasks {first_file} and {file} give the name {task.name!r} to different tasks; they differ in "
+                    f"{'; '.join(changed)}. Rename one of the tasks and repeat its runs, or name only one of the files"
+                )
     return [_own_board(file, task) for file, task in first.values()]
-
-
-def _check_equal(first: Path, task: Task, second: Path, other: Task) -> None:
-    here, there = _definition(task), _definition(other)
-    changed = [
-        f"{name} ({brief(here.get(name))} and {brief(there.get(name))})"
-        for name in here | there
-        if here.get(name) != there.get(name)
-    ]
-    if changed:
-        raise UsageError(
-            f"--tasks {first} and {second} give the name {task.name!r} to different tasks; they differ in "
-            f"{'; '.join(changed)}. Rename one of the tasks and repeat its runs, or name only one of the files"
-        )
 
 
 def _definition(task: Task) -> dict[str, Any]:
@@ -271,12 +265,9 @@ def _definition(task: Task) -> dict[str, Any]:
     definition["prefill"] = getattr(task.protocol, "prefill", "")
     definition["word_pairs"] = [pair.name for pair in getattr(task.protocol, "word_pairs", ())]
     path = data.path or ""
-    if is_file(path):
-        definition["data file"] = Path(path).name
-        if Path(path).is_file():
-            definition["contents of the data file"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]
-    else:
-        definition["data"] = Path(path).name if Path(path).exists() else path
+    definition["data"] = Path(path).name if is_file(path) or Path(path).exists() else path
+    if Path(path).is_file():
+        definition["contents of the data file"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     definition |= {"split": data.split, "config": data.config, "columns": dict(data.columns)}
     return {**definition, "groups": list(task.groups), "cluster": task.cluster, "headline": task.headline}
 

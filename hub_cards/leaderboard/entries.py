@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
-from eyechart.evaluators.backends.endpoint.failures import PROVIDER
-from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
@@ -97,16 +95,6 @@ class BoardRow:
     def settings(self, key: str) -> list[Any]:
         """A setting of the result, or of each result that it averages; a dot leads into nested settings."""
         return [value_at(result.settings, key) for result in self.entry.sources_of(self.result)]
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether predictions were read from a file."""
-        return FROM_FILE in self.settings("model.backend")
-
-    @property
-    def is_decoded_by_provider(self) -> bool:
-        """Whether the provider of the model or of its judge chose the decoding."""
-        return PROVIDER in (*self.settings("model.decoding"), *self.settings("judge.decoding"))
 
 
 def find_entries(folder: Path) -> list[Path]:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from eyechart.evaluators.backends.endpoint.failures import PROVIDER
+from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published_tables
 from eyechart.evaluators.published.rendering import render
@@ -135,9 +137,9 @@ def _row(row: BoardRow) -> dict[str, Any]:
         "values": [_score(column, row) for column in row.board.columns],
         "interval": _interval_note(row.board.main.score.key, scores),
         "judge": judge_of(row.result),
-        "precomputed": row.is_precomputed,
+        "precomputed": FROM_FILE in row.settings("model.backend"),
         "unparsed": bool(unparsed_note(scores, row.result.diagnostics)),
-        "decoded_by_provider": row.is_decoded_by_provider,
+        "decoded_by_provider": PROVIDER in (*row.settings("model.decoding"), *row.settings("judge.decoding")),
         "unchecked": row.check.unchecked,
         "release": row.check.release,
     }

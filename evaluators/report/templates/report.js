@@ -127,8 +127,8 @@
     opener.setAttribute("aria-haspopup", "dialog");
     (sample.images || []).forEach((place, number) => {
       const name = sample.images.length > 1 ? `image ${number + 1} of ${sample.images.length}` : "image";
-      if (place === null || place < 0) {
-        made.append(element("span", `${name}: ${place === null ? "cannot be read" : "left out"}`, "meta"));
+      if (place === null) {
+        made.append(element("span", `${name}: not shown`, "meta"));
         return;
       }
       const image = element("img");

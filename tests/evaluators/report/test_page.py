@@ -16,7 +16,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import REPORT_FILE, write_report
 from eyechart.evaluators.report.reported_task import reported_tasks
-from eyechart.evaluators.report.summary import settings_of
+from eyechart.evaluators.report.summary import side_by_side
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks import get_task
@@ -196,7 +196,7 @@ def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monk
     page = read_page(write_report([make_run(changed(items=predictions, settings=settings))], files=False))
     places = [place for sample in page.samples["samples"] for place in sample["images"]]
     shown = len(page.samples["images"])
-    assert 0 < shown < 40 and places == [*range(shown), *[-1] * (40 - shown)]
+    assert 0 < shown < 40 and places == [*range(shown), *[None] * (40 - shown)]
     assert page.holds(f"{40 - shown} images are left out to keep the page small")
 
 
@@ -273,18 +273,21 @@ def pairs(**settings):
 
 
 @pytest.fixture
-def side_by_side(make_run):
+def compared_settings(make_run):
     def make(*runs):
         folders = [make_run(*evaluations, name=f"run_{number}") for number, evaluations in enumerate(runs)]
         labels = [run.label for run in read_runs(folders)]
-        return {task.heading: settings_of(task, labels) for task in reported_tasks(read_runs(folders))}
+        return {
+            task.heading: side_by_side([result and result.settings for result in map(task.results.get, labels)])
+            for task in reported_tasks(read_runs(folders))
+        }
 
     return make
 
 
-def test_settings_are_compared_among_the_runs_that_have_the_task(side_by_side):
+def test_settings_are_compared_among_the_runs_that_have_the_task(compared_settings):
     second = pairs(seed=0, prompt_id="pairs/1")
-    assert side_by_side([single(seed=0, prompt_id="one/1"), second], [second]) == {
+    assert compared_settings([single(seed=0, prompt_id="one/1"), second], [second]) == {
         "Q-Bench A1 Perception (LLVisionQA, dev)": [
             ("seed", ["0", "\N{EN DASH}"], False),
             ("prompt_id", ["one/1", "\N{EN DASH}"], False),
@@ -294,7 +297,7 @@ def test_settings_are_compared_among_the_runs_that_have_the_task(side_by_side):
             ("prompt_id", ["pairs/1", "pairs/1"], False),
         ],
     }
-    (differing,) = side_by_side([single(seed=0, prefill="A")], [single(seed=1)]).values()
+    (differing,) = compared_settings([single(seed=0, prefill="A")], [single(seed=1)]).values()
     assert differing == [("seed", ["0", "1"], True), ("prefill", ["A", ""], True)]
 
 

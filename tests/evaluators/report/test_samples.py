@@ -49,11 +49,7 @@ def test_wrong_and_unmatched_ones_come_first_each_in_the_order_of_the_data(sampl
 def test_the_cap_is_for_each_task_and_noted(samples):
     shown = samples(PERCEPTION, limit=3)
     assert [row["id"] for row in shown.rows] == ["wrong", "unmatched", "right"]
-    assert shown.notes[0] == (
-        "Q-Bench A1 Perception (LLVisionQA, dev): 3 of 4 samples shown: incorrect and unparsed replies first, then the "
-        "rest, in dataset order."
-    )
-    assert shown.part == "3 of 4 samples are here, incorrect ones first."
+    assert shown.part == "3 of 4 samples shown, at most 3 per task: incorrect and unparsed replies first."
     assert samples(PERCEPTION, limit=0).rows == []
 
 
@@ -143,12 +139,12 @@ def test_prompts_are_whole_and_shared_by_samples_that_differ_in_question_and_opt
 @pytest.mark.parametrize(
     ("predictions", "judge", "judged"),
     [
-        ([choice("a", "A", choice="A")], "gpt-4", ""),
-        ([choice("a", "Hm", choice="A", step="judge")], "gpt-4", "parsed by gpt-4"),
-        ([plain(label="Blurry.", rounds=[[2]])], "lexical", "scored by lexical"),
+        ([choice("a", "A", choice="A")], "gpt-4", False),
+        ([choice("a", "Hm", choice="A", step="judge")], "gpt-4", True),
+        ([plain(label="Blurry.", rounds=[[2]])], "lexical", True),
     ],
 )
-def test_the_filter_names_who_judged(samples, predictions, judge, judged):
+def test_the_filter_is_for_judged_replies(samples, predictions, judge, judged):
     assert samples(replaced(changed(*predictions), scores={"judge": judge})).judged == judged
 
 

@@ -44,7 +44,7 @@ def test_tests_say_which_runs_differ(three):
     assert found.pairs == 3
     row = found.rows[1]
     assert row[2] == "good \N{MINUS SIGN} poor"
-    assert row[3:6] == ("90.00 %", "25.00 %", "+65.00 %") and row[-2:] == ("26 / 0", "40")
+    assert row[3:6] == ("90.00 %", "25.00 %", "+65.00 points") and row[-2:] == ("26 / 0", "40")
 
 
 def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best(three):
@@ -55,13 +55,13 @@ def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best
     assert r"25.00$^{*}$ \\ {\scriptsize {[}65.00, 85.00]}" in last["poor"]
     (caption,) = (line for line in lines if "caption" in line)
     assert r"In brackets: 95\,\% intervals. {*}: lower than the best of the runs (p \textless{} 0.05)." in caption
-    assert "Tested on all items: accuracy by McNemar's exact test; Holm-adjusted over 3 pairs of runs." in caption
+    assert "Tested on all items by McNemar's exact test; Holm-adjusted over 3 pairs of runs." in caption
 
 
 def test_latex_says_if_no_difference_is_significant(three):
     runs = read_runs(three[:2])
     latex = to_latex(paper_tables(runs)[0], compare_runs(runs, reported_tasks(runs)))
-    assert "No score is significantly lower than the best of the runs (p at least 0.05). Tested on all items:" in latex
+    assert "No score is significantly lower than the best of the runs (p at least 0.05). Tested on all items" in latex
     assert "^{*}" not in latex
     assert "significantly" not in to_latex(paper_tables(runs[:1])[0])
 
