@@ -195,16 +195,17 @@ def _published_row(layout: PublishedTable, columns: Sequence[TableColumn], row: 
 
 def _ranked(rows: Sequence[Row], columns: Sequence[TableColumn], is_comparable: bool) -> tuple[Row, ...]:
     """The rows with marks at the best and second-best numbers, as they are printed; a model alone has no rank."""
-    best: dict[tuple[int, bool], list[str]] = {}
+    marks: dict[tuple[int, bool], dict[str, str]] = {}
     for i, column in enumerate(columns):
         for is_published in (False, True) if column.spec and column.spec.higher_is_better else ():
             group = [row for row in rows if row.is_model and (is_comparable or row.is_published == is_published)]
             texts = [row.cells[i].text for row in group if math.isfinite(row.cells[i].value)]
             order = sorted(set(texts), key=float, reverse=True)
-            best[i, is_published] = order[:2] if len(texts) > 1 else []
+            marks[i, is_published] = dict(zip(order, (BEST, SECOND), strict=False)) if len(texts) > 1 else {}
 
-    def marked(row: Row, i: int, cell: Cell) -> Cell:
-        order = best.get((i, row.is_published), []) if row.is_model else []
-        return cell._replace(mark=(BEST, SECOND)[order.index(cell.text)]) if cell.text in order else cell
+    def marked(row: Row) -> Row:
+        of_cells = (marks.get((i, row.is_published), {}) for i in range(len(row.cells)))
+        cells = (cell._replace(mark=of.get(cell.text, "")) for cell, of in zip(row.cells, of_cells, strict=True))
+        return row._replace(cells=tuple(cells)) if row.is_model else row
 
-    return tuple(row._replace(cells=tuple(marked(row, *item) for item in enumerate(row.cells))) for row in rows)
+    return tuple(map(marked, rows))

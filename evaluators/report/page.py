@@ -111,7 +111,10 @@ def render(
         samples_data=Markup(_as_script(data)),
         versions=side_by_side([run.results.environment for run in runs]),
         all_settings=[
-            (task.heading, side_by_side([result and result.settings for result in map(task.results.get, labels)]))
+            (
+                task.heading,
+                side_by_side([result.settings if result else None for result in map(task.results.get, labels)]),
+            )
             for task in tasks
             if task.results
         ],

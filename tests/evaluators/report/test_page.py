@@ -278,7 +278,9 @@ def compared_settings(make_run):
         folders = [make_run(*evaluations, name=f"run_{number}") for number, evaluations in enumerate(runs)]
         labels = [run.label for run in read_runs(folders)]
         return {
-            task.heading: side_by_side([result and result.settings for result in map(task.results.get, labels)])
+            task.heading: side_by_side(
+                [result.settings if result else None for result in map(task.results.get, labels)]
+            )
             for task in reported_tasks(read_runs(folders))
         }
 
