@@ -72,7 +72,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         "the run used synthetic demo data; run without --mini": data["is_mini"],
         f"run used --sample; {again}": part.get("sample") is not None,
         f"run used --limit {part.get('limit')} of {data['rows']} items; {again}": part.get("limit") is not None,
-        "the run has no predictions for this task, or has the task several times": answers is None,
+        "the run has no predictions for this task": answers is None,
         f"{n_missing} answers are missing; repeat the run (it asks only for missing answers)": n_missing > 0,
     }
     for problem, is_so in problems.items():

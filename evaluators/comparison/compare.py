@@ -189,7 +189,7 @@ def _compare_pair(
     for key in tested:
         try:
             items, ids = comparable_items(key, runs, allowed, common=common)
-            tests += differences(key[:3], items, ids, seed)
+            tests += differences(key, items, ids, seed)
         except IncomparableError as error:
             refused.append(Refused(key.title, error.reasons, error.can_be_allowed))
     compared = [key for key in tested if key.title not in {task.title for task in refused}]
@@ -238,7 +238,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     labels = [run.label for run in runs]
     ranked = map(RankedRun, labels, scores.tolist(), places(scores, p_values))
     best_first = tuple(sorted(ranked, key=lambda run: (run.place, -run.score)))
-    return Ranking(*key[:3], headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
+    return Ranking(*key, headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:

@@ -86,8 +86,7 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
     """
     result, answers = run.tasks[key], run.answers(key)
     if answers is None:
-        several = "the run has this task several times" if key._replace(repeat=1) in run.tasks else "no predictions"
-        raise IncomparableError(f"{run.label}: {several}, so single items cannot be compared")
+        raise IncomparableError(f"{run.label}: no predictions, so single items cannot be compared")
     try:
         if only is not None:
             answers = answers.where([id in only for id in answers.column("id")])

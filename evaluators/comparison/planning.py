@@ -125,19 +125,18 @@ def plan_runs(
 def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str]) -> Plan:
     """The plan for a task; a DataError says why it cannot be planned."""
     headline, items, ids = _headline_items(key, runs, allowed)
-    data = key[:3]
     # Scores in percent are planned as fractions, as --difference is given.
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
     observed, ends = math.nan, (math.nan, math.nan)
     if len(items) == 2:
-        tests = differences(data, items, ids, goal.seed)
+        tests = differences(key, items, ids, goal.seed)
         test = next(test for test in tests if test.key == headline.key)
         observed, ends = test.difference / scale, (test.difference_ci95[0] / scale, test.difference_ci95[1] / scale)
     difference = observed if goal.difference is None else goal.difference
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     if headline.unit in (Unit.CORRELATION, Unit.POINTS):
-        units, design = _resampled_design(headline, items, ids, part_generator(goal.seed, "/".join(data)))
+        units, design = _resampled_design(headline, items, ids, part_generator(goal.seed, "/".join(key)))
     else:
         units, design = _share_design(headline, items, ids, difference)
     design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
@@ -150,7 +149,7 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
     farther, nearer = max(map(abs, ends)), 0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
     is_observed = goal.difference is None and math.isfinite(farther)
     return Plan(
-        *data,
+        *key,
         headline.key,
         headline.label,
         n=len(ids),

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
         id(group[-1]): _average(group)
         for group in groups.values()
         # A server's top tokens may give no scores.
-        if len({part.dataset for part in group}) > 1 and any(part.scores is not None for part in group)
+        if len(group) > 1 and any(part.scores is not None for part in group)
     }
     return [
         result
@@ -52,10 +51,8 @@ def _settings(evaluation: TaskResult) -> dict[str, Any]:
 
 def _average(group: Sequence[TaskResult]) -> TaskResult:
     first, databases = group[0], get_task(group[0].task).data.run_on
-    counts = Counter(part.dataset for part in group)
     scored = {part.dataset: part for part in group if part.scores is not None}
     missing = [name for name in databases if name not in scored]
-    repeated = [name for name in databases if counts[name] > 1]
     is_complete = all(part.complete for part in group)
     average = TaskResult(
         task=first.task,
@@ -74,8 +71,6 @@ def _average(group: Sequence[TaskResult]) -> TaskResult:
     )
     if missing:
         average.notes = [note("average_missing", of=len(databases), missing=missing)]
-    elif repeated:
-        average.notes = [note("average_repeated", of=len(databases), repeated=repeated)]
     else:
         average.notes = [] if is_complete else [note("average_incomplete")]
         average.scores = mean_scores({name: scored[name].scores or {} for name in databases})

@@ -83,7 +83,7 @@ def _card_score(task: ReportedTask) -> CardScore:
     chance = next((level for level in levels if isinstance(level, int | float)), None)
     # Comparing words is on another scale than a judge's scores.
     judged = {label: of_run.get("judge") != LEXICAL for label, of_run in scores.items()}
-    best = best_in_paper(*task.key[:3], spec) if any(judged.values()) else None
+    best = best_in_paper(*task.key, spec) if any(judged.values()) else None
     values = {label: value for label, of_run in scores.items() if isinstance(value := spec.value(of_run), int | float)}
     ends = {label: interval(scores[label], *spec.key.split(".")) for label in values}
     bottom, top = spec.limits(next(iter(scores.values())))

@@ -33,9 +33,8 @@ class ReportedTask:
 
     @property
     def data(self) -> str:
-        """Dataset and split, and a number if a run has several such results."""
-        repeat = f", no. {self.key.repeat + 1}" if self.key.repeat else ""
-        return data_title(self.key.task, self.key.dataset, f"{self.key.split}{repeat}")
+        """Dataset and split."""
+        return data_title(*self.key)
 
     @property
     def heading(self) -> str:

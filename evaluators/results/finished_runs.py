@@ -29,24 +29,20 @@ def result_title(task: str, dataset: str, split: str) -> str:
 
 
 class TaskKey(NamedTuple):
-    """Identifies a result within a run; results with equal keys are compared between runs."""
+    """Identifies a result within a run; the results of runs with the same key are compared."""
 
     task: str
     dataset: str
     split: str
-    repeat: int = 0
-    """Number of earlier results in the run with the same task, dataset and split."""
 
     @property
     def title(self) -> str:
         """The key for display."""
-        repeat = f", no. {self.repeat + 1}" if self.repeat else ""
-        return result_title(self.task, self.dataset, f"{self.split}{repeat}")
+        return result_title(*self)
 
     def file_name(self, what: str) -> str:
         """Name of a file about this result, without extension; untrusted texts cannot add a folder to it."""
-        words = [*self[:3], *([str(self.repeat + 1)] if self.repeat else []), what]
-        return "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") or "x" for word in words)
+        return "_".join(re.sub(r"[^A-Za-z0-9]+", "_", word).strip("_") or "x" for word in (*self, what))
 
 
 @dataclass(frozen=True)
@@ -103,17 +99,11 @@ class Run:
     @cached_property
     def tasks(self) -> Mapping[TaskKey, TaskResult]:
         """Results by key, in the order of the run."""
-        tasks: dict[TaskKey, TaskResult] = {}
-        for result in self.results.tasks:
-            key = TaskKey(result.task, result.dataset, result.split)
-            while key in tasks:
-                key = key._replace(repeat=key.repeat + 1)
-            tasks[key] = result
-        return tasks
+        return {TaskKey(result.task, result.dataset, result.split): result for result in self.results.tasks}
 
     def answers(self, key: TaskKey) -> Answers | None:
-        """The answers in a task's first repeat, which gave its scores; None if missing, or if results share them."""
-        if self.predictions is None or key._replace(repeat=1) in self.tasks:
+        """The answers in a task's first repeat, which gave its scores; None if missing."""
+        if self.predictions is None:
             return None
         import pyarrow.compute
 

@@ -174,7 +174,6 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "as_published": _as_published,
     "average_incomplete": "The average includes scores of incomplete evaluations.",
     "average_missing": "No average over the {of} databases: no scores on {missing}.",
-    "average_repeated": "No average over the {of} databases: more than one result on {repeated}.",
     "bitrates": "MM21 is scored against bitrates, as in the authors' label file, not against opinion scores; so are "
     "the averages that include MM21. For opinion scores, add LICQA's lists: --data-arg mm21_dir=FOLDER.",
     "blind": "The model was not shown the images.",

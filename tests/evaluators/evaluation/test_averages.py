@@ -76,7 +76,6 @@ def test_the_interval_of_an_average_is_about_what_those_of_its_parts_are(kind, e
     [
         *((seven()[:n], "average_missing", {"of": 7, "missing": list(DATABASES)[n:]}) for n in (2, 6)),
         ([*seven()[:6], evaluation("kadid10k", scores=None)], "average_missing", {"of": 7, "missing": ["kadid10k"]}),
-        ([*seven(), evaluation("spaq", 0.9)], "average_repeated", {"of": 7, "repeated": ["spaq"]}),
         ([*seven()[:6], evaluation("kadid10k", complete=False)], "average_incomplete", {}),
     ],
 )

@@ -192,12 +192,6 @@ def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
         assert 112 < thumbnail.width < 512 and len(album.uris[0]) <= share
 
 
-def test_results_that_share_their_answers_show_none(make_run):
-    run = read_runs([make_run(PERCEPTION, replaced(PERCEPTION, scores=None))])
-    assert [key.repeat for key in run[0].tasks] == [0, 1]
-    assert len(collect_samples(run, reported_tasks(run), 100).rows) == 0
-
-
 @pytest.mark.parametrize(
     ("finish_reason", "text", "step"),
     [
