@@ -10,8 +10,20 @@ from tests.evaluators.scripted_server import always, json_response
 Body = Mapping[str, Any]
 
 
-def openai_error(message, param, code):
-    return {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
+def message(text: str, **fields: Any) -> Any:
+    """A body with an error's message and its other fields."""
+    return {"error": {"message": text, **fields}}
+
+
+def unsupported(text: str, parameter: str, code: str = "unsupported_parameter") -> Any:
+    """A body of OpenAI's."""
+    return message(text, type="invalid_request_error", param=parameter, code=code)
+
+
+def bedrock(text: str) -> Any:
+    """A body of LiteLLM's about an error of Bedrock's."""
+    error = f'{{"message":"The model returned the following errors: {text}"}}'
+    return message(f"litellm.BadRequestError: BedrockException - {error}")
 
 
 @dataclass(frozen=True)
@@ -28,164 +40,97 @@ def names(*parameters: str) -> Callable[[Body], bool]:
     return lambda body: all(name in body for name in parameters)
 
 
+def _is_heated(body: Body) -> bool:
+    return body.get("temperature", 1) != 1
+
+
+_NOT_SUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
+_ONLY_1 = (
+    "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported."
+)
+_DEPRECATED = "`temperature` is deprecated for this model."
+_NO_SEED = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
+
 # https://github.com/griptape-ai/ComfyUI-Griptape/issues/312
 NO_MAX_TOKENS = Refusal(
     names("max_tokens"),
-    openai_error(
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        "max_tokens",
-        "unsupported_parameter",
-    ),
+    unsupported(f"{_NOT_SUPPORTED.format('max_tokens')} Use 'max_completion_tokens' instead.", "max_tokens"),
 )
 # https://github.com/sashabaranov/go-openai/pull/1061
-NO_LOGPROBS = Refusal(
-    names("logprobs"),
-    openai_error(
-        "Unsupported parameter: 'logprobs' is not supported with this model.", "logprobs", "unsupported_parameter"
-    ),
-)
+NO_LOGPROBS = Refusal(names("logprobs"), unsupported(_NOT_SUPPORTED.format("logprobs"), "logprobs"))
 # https://github.com/HIllya51/LunaTranslator/issues/1842
-NO_TOP_P = Refusal(
-    names("top_p"),
-    openai_error("Unsupported parameter: 'top_p' is not supported with this model.", "top_p", "unsupported_parameter"),
-)
+NO_TOP_P = Refusal(names("top_p"), unsupported(_NOT_SUPPORTED.format("top_p"), "top_p"))
 # https://github.com/gabrii/Cursor-Azure-GPT-5/issues/33
-ONLY_TEMPERATURE_1 = Refusal(
-    lambda body: body.get("temperature", 1) != 1,
-    openai_error(
-        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
-        "temperature",
-        "unsupported_value",
-    ),
-)
+ONLY_TEMPERATURE_1 = Refusal(_is_heated, unsupported(_ONLY_1, "temperature", "unsupported_value"))
 # https://github.com/BerriAI/litellm/issues/8192
-NO_TEMPERATURE = Refusal(
-    names("temperature"),
-    openai_error(
-        "Unsupported parameter: 'temperature' is not supported with this model.", "temperature", "unsupported_parameter"
-    ),
-)
-_DEPRECATED = "`temperature` is deprecated for this model."
+NO_TEMPERATURE = Refusal(names("temperature"), unsupported(_NOT_SUPPORTED.format("temperature"), "temperature"))
 # https://github.com/UKGovernmentBEIS/inspect_ai/issues/3721
 NO_TEMPERATURE_AT_ANTHROPIC = Refusal(
-    names("temperature"), {"type": "error", "error": {"type": "invalid_request_error", "message": _DEPRECATED}}
+    names("temperature"), {"type": "error", **message(_DEPRECATED, type="invalid_request_error")}
 )
 # https://github.com/RooCodeInc/Roo-Code/issues/12162
 NO_TEMPERATURE_AT_BEDROCK = Refusal(
     names("temperature"),
-    {
-        "error": {
-            "message": 'litellm.BadRequestError: BedrockException - {"message":"The model returned the following '
-            'errors: {\\"type\\":\\"error\\",'
-            '\\"request_id\\":\\"req_p2msrdcxdgpww2tqhgwewtvomrkhc2l2pe5xdananom42vw6tqja\\",'
-            '\\"error\\":{\\"type\\":\\"invalid_request_error\\",\\"message\\":'
-            '\\"`temperature` is deprecated for this model.\\"}}"}'
-        }
-    },
+    bedrock(
+        '{\\"type\\":\\"error\\",\\"request_id\\":\\"req_p2msrdcxdgpww2tqhgwewtvomrkhc2l2pe5xdananom42vw6tqja\\",'
+        f'\\"error\\":{{\\"type\\":\\"invalid_request_error\\",\\"message\\":\\"{_DEPRECATED}\\"}}}}'
+    ),
 )
 # https://github.com/skydiscover-ai/skydiscover/issues/15
 NOT_BOTH = Refusal(
     names("temperature", "top_p"),
-    {
-        "error": {
-            "message": 'litellm.BadRequestError: BedrockException - {"message":"The model returned the following '
-            'errors: `temperature` and `top_p` cannot both be specified for this model. Please use only one."}'
-        }
-    },
+    bedrock("`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
 )
 # https://github.com/opencyvis/opencyvis-phone/issues/12
 ONLY_TEMPERATURE_1_AT_MOONSHOT = Refusal(
-    lambda body: body.get("temperature", 1) != 1,
-    {"error": {"message": "invalid temperature: only 1 is allowed for this model", "type": "invalid_request_error"}},
+    _is_heated, message("invalid temperature: only 1 is allowed for this model", type="invalid_request_error")
 )
 # https://github.com/Vali-98/ChatterUI/issues/143
+_EXTRA = {
+    "type": "extra_forbidden",
+    "loc": ["body", "seed"],
+    "msg": "Extra inputs are not permitted",
+    "input": -1,
+}
 NO_SEED_AT_MISTRAL = Refusal(
     names("seed"),
-    {
-        "object": "error",
-        "message": {
-            "detail": [
-                {
-                    "type": "extra_forbidden",
-                    "loc": ["body", "seed"],
-                    "msg": "Extra inputs are not permitted",
-                    "input": -1,
-                }
-            ]
-        },
-        "type": "invalid_request_error",
-        "param": None,
-        "code": None,
-    },
+    {"object": "error", "message": {"detail": [_EXTRA]}, "type": "invalid_request_error", "param": None, "code": None},
     422,
 )
-_NO_SEED = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
 # https://github.com/Vali-98/ChatterUI/issues/227
-NO_SEED_AT_GOOGLE = Refusal(
-    names("seed"),
-    [
-        {
-            "error": {
-                "code": 400,
-                "message": _NO_SEED,
-                "status": "INVALID_ARGUMENT",
-                "details": [
-                    {
-                        "@type": "type.googleapis.com/google.rpc.BadRequest",
-                        "fieldViolations": [{"description": _NO_SEED}],
-                    }
-                ],
-            }
-        }
-    ],
-)
+_DETAIL = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{"description": _NO_SEED}]}
+NO_SEED_AT_GOOGLE = Refusal(names("seed"), [message(_NO_SEED, code=400, status="INVALID_ARGUMENT", details=[_DETAIL])])
 # https://github.com/mscraftsman/generative-ai/issues/135
 NO_LOGPROBS_AT_GOOGLE = Refusal(
     names("logprobs"),
-    {
-        "error": {
-            "code": 400,
-            "message": "Logprobs is not enabled for models/gemini-2.5-pro",
-            "status": "INVALID_ARGUMENT",
-        }
-    },
+    message("Logprobs is not enabled for models/gemini-2.5-pro", code=400, status="INVALID_ARGUMENT"),
 )
 # https://github.com/vllm-project/vllm-gaudi/pull/1098
 NO_LOGPROBS_ON_GAUDI = Refusal(
     names("logprobs"),
-    {
-        "error": {
-            "message": "Gaudi doesn't support logprobs. Please remove 'logprobs'/'top_logprobs' from your request to "
-            "receive a response.",
-            "type": "BadRequestError",
-            "param": None,
-            "code": 400,
-        }
-    },
+    message(
+        "Gaudi doesn't support logprobs. Please remove 'logprobs'/'top_logprobs' from your request to "
+        "receive a response.",
+        **{"type": "BadRequestError", "param": None, "code": 400},
+    ),
 )
 # https://github.com/SakanaAI/AI-Scientist/issues/177
 ONLY_ONE_AT_DEEPSEEK = Refusal(
     names("n"),
-    {
-        "error": {
-            "message": "Invalid n value (currently only n = 1 is supported)",
-            "type": "invalid_request_error",
-            "param": None,
-            "code": "invalid_request_error",
-        }
-    },
+    message(
+        "Invalid n value (currently only n = 1 is supported)",
+        **{"type": "invalid_request_error", "param": None, "code": "invalid_request_error"},
+    ),
 )
 # https://github.com/kaiko-ai/eva/issues/895
 NO_SEED_AT_LITELLM = Refusal(
     names("seed"),
-    {
-        "error": {
-            "message": "litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for "
-            "model=claude-3-7-sonnet-20250219. To drop these, set `litellm.drop_params=True` or for proxy:\n\n"
-            "`litellm_settings:\n drop_params: true`\n. \n If you want to use these params dynamically send "
-            "allowed_openai_params=['seed'] in your request."
-        }
-    },
+    message(
+        "litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for "
+        "model=claude-3-7-sonnet-20250219. To drop these, set `litellm.drop_params=True` or for proxy:\n\n"
+        "`litellm_settings:\n drop_params: true`\n. \n If you want to use these params dynamically send "
+        "allowed_openai_params=['seed'] in your request."
+    ),
 )
 
 GPT_5 = (NO_MAX_TOKENS, NO_LOGPROBS, NO_TOP_P, ONLY_TEMPERATURE_1)
