@@ -61,32 +61,18 @@ def questions() -> datasets.Dataset:
         "question_type": ["how", "what"] * 3,
         "concern": ["other"] * 6,
     }
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "images": datasets.Sequence(datasets.Image()),
-            "question": datasets.Value("string"),
-            "options": datasets.Sequence(datasets.Value("string")),
-            "answer": datasets.Value("string"),
-            "question_type": datasets.Value("string"),
-            "concern": datasets.Value("string"),
-        }
-    )
-    return datasets.Dataset.from_dict(rows, features=features)
+    return datasets.Dataset.from_dict(rows).cast_column("images", datasets.Sequence(datasets.Image()))
 
 
 @pytest.fixture
 def photographs() -> datasets.Dataset:
     """Forty pictures whose quality is their number."""
-    features = datasets.Features(
-        {"id": datasets.Value("string"), "image": datasets.Image(), "quality": datasets.Value("float64")}
-    )
     rows = {
         "id": [f"p{i}" for i in range(40)],
         "image": [picture(i) for i in range(40)],
         "quality": [float(i) for i in range(40)],
     }
-    return datasets.Dataset.from_dict(rows, features=features)
+    return datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
 
 
 @pytest.fixture

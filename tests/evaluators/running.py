@@ -34,6 +34,11 @@ def dataset(rows: Iterable[Mapping[str, Any]]) -> Dataset:
     return data
 
 
+def dataset_of(columns: Mapping[str, Iterable[Any]]) -> Dataset:
+    """The same from columns."""
+    return dataset(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
 def run(task: str, model: Any, data: Any, progress: Any = None, **given: Any) -> TaskResult:
     """Run a task; `given` are options of a run and settings of the task."""
     options = {name: given.pop(name) for name in _OPTIONS if name in given}

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 from tests.evaluators import running
+from tests.evaluators.command_line import invoke
 from tests.evaluators.conftest import picture
 from tests.evaluators.finished_runs import write
 from tests.evaluators.running import predictions, scores_again
@@ -72,8 +71,7 @@ def test_a_file_of_predictions_has_no_images_to_read(tmp_path: Path) -> None:
     loaded = load_data(get_task("aes_bench/perception"), DataRequest(is_mini=True)).dataset
     predictions(tmp_path, ({"id": id, "text": "A"} for id in loaded["id"]))
     options = ["--predictions", str(tmp_path / "answers.jsonl"), "--mini", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, ["score", "aes_bench/perception", "--verbose", *options])
-    assert done.exit_code == 0, done.output
+    done = invoke("score", "aes_bench/perception", "--verbose", *options, code=0)
     scores = read_results(tmp_path / "out").tasks[0].scores
     assert scores is not None
     assert scores["intervals"]["accuracy"] == {"kind": "wilson-unread", "units": len(loaded)}
@@ -126,7 +124,7 @@ RATINGS = "name: own\nprotocol: quality_assessment\ndata: {path: x.csv}\nprompt:
 )
 def test_a_column_that_is_not_there_or_not_needed_is_refused(own: Path, task: str, cluster: str, named: str) -> None:
     (own / "task.yaml").write_text(f"{task}cluster: {cluster}\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["run", str(own / "task.yaml"), "--out", str(own / "out")])
+    done = invoke("run", own / "task.yaml", "--out", own / "out")
     assert done.exit_code != 0 and named in " ".join(done.output.split())
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import datasets
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import (
@@ -19,12 +18,12 @@ from eyechart.datasets_scripts.common.errors import (
 )
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning
+from tests.evaluators.command_line import invoke
 from tests.evaluators.tasks.own_data import N_QUESTIONS, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -110,7 +109,7 @@ def test_what_own_data_lack_is_refused_in_the_words_of_a_run(own, file, subset, 
         compute(own / file, subset=subset, split=split)
     assert message in str(refused.value)
     options = [text for name, value in (("--dataset", subset), ("--split", split)) if value for text in (name, value)]
-    done = CliRunner().invoke(app, ["run", str(own / file), *options, "--out", str(own / "none")])
+    done = invoke("run", own / file, *options, "--out", own / "none")
     # Among several tasks, it says nothing of one of them.
     assert message.replace("'photos' of my_questions", "'photos'") in " ".join(done.output.split())
     assert done.exit_code != 0 and not (own / "none").exists()
@@ -135,11 +134,6 @@ def test_another_file_may_be_another_split(own):
         [str(own / "named.yaml")], DataRequest(split="test"), data_dirs=[str(own / "my_questions.tsv")]
     )
     assert planned.data.split == "test"
-
-
-def test_a_run_as_published_is_of_a_papers_task(own):
-    with pytest.raises(UsageError, match=r"as_published is only for tasks from papers; .* your own task my_questions"):
-        evaluator(str(own / "circular_tsv.yaml"), as_published=True)
 
 
 def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Path) -> None:

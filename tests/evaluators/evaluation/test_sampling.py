@@ -11,10 +11,8 @@ import pytest
 from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.sampling import correct_for_all, draw_sample, finite_scores, systematic_rows
 from eyechart.evaluators.results.finished_runs import read_runs
@@ -25,6 +23,7 @@ from eyechart.metrics.scores import value_at
 from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.repeats import repeat_scores
 from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
+from tests.evaluators.command_line import invoke
 from tests.evaluators.running import scores_again
 
 
@@ -129,8 +128,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("run")
     tasks = ["q_bench/perception", "mmbench/en", "ql_bench/single"]
     command = ["run", *tasks, "--mini", "--sample", "20", "--out", str(out)]
-    done = CliRunner().invoke(app, command, env={"COLUMNS": "220"})
-    assert done.exit_code == 0, done.output
+    done = invoke(*command, columns=220, code=0)
     (out / "printed.txt").write_text(done.output)
     return out
 
@@ -166,6 +164,6 @@ def test_its_scores_are_computed_again_and_never_the_benchmarks_result(sampled: 
 
 def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:
     command = ["run", "q_bench/perception", "--mini", "--sample", "100000", "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, command).exit_code == 0
+    assert invoke(*command).exit_code == 0
     (task,) = json.loads((tmp_path / "results.json").read_text())["tasks"]
     assert "sample" not in task["settings"] and task["scores"]["n"] == task["settings"]["data"]["rows"]

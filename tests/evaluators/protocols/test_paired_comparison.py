@@ -3,7 +3,6 @@
 import re
 from functools import partial
 
-import datasets
 import numpy as np
 import pytest
 from PIL import Image
@@ -23,26 +22,18 @@ run = partial(running.run, "two_afc/coarse")
 RINGS = [(one, (one + step) % 6) for step in (1, 2, 3) for one in range(6)]
 
 
-def make(pairs, *, pools=None, rounds=None, **changed):
+def make(pairs, **changed):
     """Pairs of single-coloured pictures, whose red is their number."""
-    numbers = [number for pair in pairs for number in pair]
-    pictures = {number: Image.new("RGB", (8, 8), (number, 0, 0)) for number in numbers}
-    text, number = datasets.Value("string"), datasets.Value("float64")
+    pictures = {number: Image.new("RGB", (8, 8), (number, 0, 0)) for pair in pairs for number in pair}
     columns = {
-        "id": (text, [f"pair {row}" for row in range(len(pairs))]),
-        "images": (datasets.Sequence(datasets.Image()), [[pictures[one], pictures[other]] for one, other in pairs]),
-        "first_id": (text, [f"i{one}" for one, _ in pairs]),
-        "second_id": (text, [f"i{other}" for _, other in pairs]),
-        "first_quality": (number, [QUALITY[one] for one, _ in pairs]),
-        "second_quality": (number, [QUALITY[other] for _, other in pairs]),
+        "id": [f"pair {row}" for row in range(len(pairs))],
+        "images": [[pictures[one], pictures[other]] for one, other in pairs],
+        "first_id": [f"i{one}" for one, _ in pairs],
+        "second_id": [f"i{other}" for _, other in pairs],
+        "first_quality": [QUALITY[one] for one, _ in pairs],
+        "second_quality": [QUALITY[other] for _, other in pairs],
     }
-    if pools is not None:
-        columns["pool"] = (text, pools)
-    if rounds is not None:
-        columns["round"] = (datasets.Value("int32"), rounds)
-    columns |= {name: (columns[name][0], values) for name, values in changed.items()}
-    features = datasets.Features({name: feature for name, (feature, _) in columns.items()})
-    return datasets.Dataset.from_dict({name: values for name, (_, values) in columns.items()}, features=features)
+    return running.dataset_of(columns | changed)
 
 
 class Judge:
@@ -129,7 +120,7 @@ def test_every_aggregator_scores_the_same_answers():
 @pytest.mark.filterwarnings("default::eyechart.metrics.scoring.errors.ScoringWarning")
 def test_maximum_likelihood_without_an_optimum_is_said_once():
     with pytest.warns(UndefinedScoreWarning) as caught:
-        result = run(Judge(by_quality), make(RINGS, rounds=[row // 6 for row in range(18)]))
+        result = run(Judge(by_quality), make(RINGS, round=[row // 6 for row in range(18)]))
     assert np.isnan(result.variants["mle"]["srcc"]) and np.isfinite(result.variants["perron"]["srcc"])
     assert all(np.isnan(score) for score in result.variants["mle"]["scores"].values())
     assert result.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(result.variants["mle_ridge=0.01"]["srcc"])
@@ -147,7 +138,7 @@ def test_what_all_variants_share_is_not_said_of_each():
 
 def test_images_are_ranked_within_pools():
     pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
-    result = run(Judge(by_quality), make(pairs, pools=["low"] * 3 + ["high"] * 3))
+    result = run(Judge(by_quality), make(pairs, pool=["low"] * 3 + ["high"] * 3))
     assert {pool: list(scores) for pool, scores in result.scores["scores"].items()} == {
         "low": ["i0", "i1", "i2"],
         "high": ["i3", "i4", "i5"],
@@ -164,14 +155,14 @@ def test_images_are_ranked_within_pools():
 def test_the_mixed_pool_is_a_variant():
     pairs = [(0, 1), (1, 2), (3, 5), (0, 5), (1, 3)]
     pools = ["kadis700k", "kadis700k", "SQAD", "mixed", "mixed"]
-    result = run(Judge(by_quality), make(pairs, pools=pools))
+    result = run(Judge(by_quality), make(pairs, pool=pools))
     assert result.scores["n_pairs"] == 3 and set(result.scores["by_pool"]) == {"kadis700k", "SQAD"}
     assert result.variants["mixed"]["n_pairs"] == 2 and list(result.variants["mixed"]["by_pool"]) == ["mixed"]
     assert result.diagnostics["table"]["mixed"]["n_pairs"] == 2
     assert [average["over"] for average in result.diagnostics["averages"]] == [["kadis700k", "SQAD", "mixed"]]
     # The images of `mixed` are in other pools too, so its pairs have no verdicts unless they stand alone.
     assert {item.pool for item in result.items if item.consistent is not None} == {"kadis700k", "SQAD"}
-    alone = run(Judge(by_quality), make(pairs[3:], pools=pools[3:]))
+    alone = run(Judge(by_quality), make(pairs[3:], pool=pools[3:]))
     assert alone.scores["n_pairs"] == 2 and "mixed" not in alone.variants
     assert [item.consistent for item in alone.items] == [True, None] * 2
     assert len(result.items) == 10
@@ -179,9 +170,7 @@ def test_the_mixed_pool_is_a_variant():
 
 def test_convergence_needs_rounds_and_ends_at_the_score():
     assert "convergence" not in run(Judge(by_quality), make(RINGS)).diagnostics
-    result = run(
-        Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, rounds=sorted([3, 4, 7] * 6))
-    )
+    result = run(Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, round=sorted([3, 4, 7] * 6)))
     curve, bound = result.diagnostics["convergence"]["curve"], result.diagnostics["convergence"]["upper_bound"]
     assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [
         (1, 6, 6),
@@ -211,7 +200,7 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
     ],
 )
 def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
-    dataset = make([(0, 1), (1, 2)], pools=["sea", "sea"], **changed)
+    dataset = make([(0, 1), (1, 2)], **{"pool": ["sea", "sea"]} | changed)
     judge = Judge(by_quality)
     with pytest.raises(DataError, match=reason):
         run(judge, dataset)
@@ -259,7 +248,7 @@ def test_scores_of_images_answer_pairs(tmp_path):
     file = tmp_path / "niqe.csv"
     scores = dict(enumerate(QUALITY)) | {17: 3}
     file.write_text("image,score\n" + "".join(f"i{image},{score}\n" for image, score in scores.items()))
-    result = run(PredictionsFileBackend(file), make(RINGS, rounds=[0] * 18))
+    result = run(PredictionsFileBackend(file), make(RINGS, round=[0] * 18))
     # Images 3 and 4 are equally good, so that both orders of their one pair are a draw.
     assert result.scores["consistency"] == pytest.approx(17 / 18)
     assert result.scores["accuracy_all"] == 1 and result.scores["unmatched"] == 1
@@ -277,7 +266,7 @@ def test_scores_of_images_answer_pairs(tmp_path):
 
 def test_of_some_scores_lower_is_better(tmp_path):
     file = image_scores(tmp_path, dict(enumerate(QUALITY)), lower_is_better=True)
-    result = run(file, make(RINGS, rounds=[0] * 18))
+    result = run(file, make(RINGS, round=[0] * 18))
     assert result.scores["accuracy_all"] == 0 and result.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(
         -1
     )

@@ -8,14 +8,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import datasets
-import numpy as np
 import pytest
-from PIL import Image
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.published.rendering import Table
 from eyechart.evaluators.report.charts import Chart, charts_of
 from eyechart.evaluators.report.reported_task import reported_tasks
@@ -25,6 +21,7 @@ from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult, collect
 from eyechart.evaluators.runs.folder import write_run
 from tests.evaluators.finished_runs import item
+from tests.evaluators.protocols.choice.test_circular_eval import QUESTIONS, make_data
 
 NONE = "\N{EN DASH}"
 """Stands where a run has no score."""
@@ -191,32 +188,14 @@ def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[
     return {name: {"accuracy": value / 100, "random_guess": guess / 100, "n": 9} for name, value, guess in found}
 
 
-QUESTIONS = {
-    "q2": (["Yes it is", "No it is not"], "B", "OCR"),
-    "q3": (["Red", "Green", "Blue"], "A", "OCR"),
-    "q4": (["Cat", "Dog", "Cow", "Hen"], "C", "image style"),
-}
 L2 = {"OCR": "fine-grained perception (single-instance)", "image style": "coarse perception"}
 
 
 @pytest.fixture(scope="module")
 def three_questions():
-    options, answers, categories = zip(*QUESTIONS.values(), strict=True)
-    image = Image.fromarray(np.zeros((8, 8, 3), dtype=np.uint8))
-    rows = {
-        "id": list(QUESTIONS),
-        "images": [[image]] * 3,
-        "question": [f"What is {id}?" for id in QUESTIONS],
-        "hint": [""] * 3,
-        "options": list(options),
-        "answer": list(answers),
-        "category": list(categories),
-        "l2_category": [L2[category] for category in categories],
-    }
-    texts = {name: datasets.Value("string") for name in rows}
-    features = {**texts, "images": datasets.Sequence(datasets.Image()), "options": datasets.Sequence(texts["id"])}
-    dataset = datasets.Dataset.from_dict(rows, datasets.Features(features))
-    return LoadedData(dataset=dataset, name="mmbench", config="en", split="dev", source="given")
+    levels = [L2[category] for _, _, category in QUESTIONS.values()]
+    data = make_data(hint=[""] * 3, l2_category=levels)
+    return dataclasses.replace(data, name="mmbench", config="en", split="dev")
 
 
 def run_mmbench(model, data, judge=None, **options):

@@ -4,11 +4,9 @@ import json
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.results.finished_runs import read_runs
@@ -16,6 +14,7 @@ from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import note_lines, score_table
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import paper_tables
 from tests.evaluators.running import notes
@@ -44,10 +43,6 @@ PROMPTS = {
     **dict.fromkeys(("aes_bench/perception", "aes_bench/empathy"), f"{AES} without explanation."),
     "aes_bench/assessment": f"{AES}.",
 }
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize(
@@ -92,8 +87,7 @@ def make_data(**changes):
         "answer": ANSWERS,
         **changes,
     }
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return running.loaded(running.dataset(rows))
+    return running.loaded(running.dataset_of(columns))
 
 
 @pytest.fixture(scope="module")
@@ -254,8 +248,7 @@ def test_the_flag_sets_it_for_all_multiple_choice(tmp_path):
     tasks = ("q_bench/perception", "ql_bench/single", "mmbench/en", "aes_bench/assessment")
     blind_run, out = tmp_path / "blind", tmp_path / "out"
     for options in (("--blind", "--out", blind_run), ("--set", f"blind_run={blind_run}", "--no-store", "--out", out)):
-        done = invoke("run", *tasks, "--limit", 8, *options)
-        assert done.exit_code == 0, done.output
+        invoke("run", *tasks, "--limit", 8, *options, code=0)
     for blind, seeing in zip(read_results(blind_run).tasks, read_results(out).tasks, strict=True):
         result = seeing.diagnostics["multimodal_gain"]
         of = 0.01 if result["score"] == "score_cc" else 1
@@ -273,11 +266,10 @@ def test_a_blind_run_of_mmbench_is_in_the_table_of_appendix_b(data, tmp_path):
 
 
 def test_the_flag_names_tasks_that_need_images(tmp_path):
-    done = invoke("run", "aes_bench", "--blind", "--out", tmp_path / "out")
-    assert done.exit_code == 2
+    done = invoke("run", "aes_bench", "--blind", "--out", tmp_path / "out", code=2)
     assert "--blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
-    done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out")
-    assert done.exit_code == 2 and "--blind and --set blind are both given" in done.output
+    done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out", code=2)
+    assert "--blind and --set blind are both given" in done.output
 
 
 def own_task(folder, blind_prompt=""):

@@ -43,8 +43,7 @@ def make_data(**changes):
         "category": [category for _, _, category in QUESTIONS.values()],
         **changes,
     }
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return running.loaded(running.dataset(rows))
+    return running.loaded(running.dataset_of(columns))
 
 
 @pytest.fixture(scope="module")
@@ -266,15 +265,6 @@ def test_private_answers_are_asked_in_all_passes():
     assert len(server.asked) == 9 and done.scores is None and done.files == []
     assert {(item.label, item.correct) for item in done.items} == {(None, None)}
     assert run(lambda messages: "A", make_data(answer=["", "A", "C"])).scores["n_questions"] == 2
-
-
-def test_settings_say_how_it_was_asked(data):
-    done = run(knows, data, fallback="random", max_new_tokens=64, seed=3)
-    expected = {"prompt_id": "mmbench/2", "blind": False, "early_stop": False, "fallback": "random", "seed": 3}
-    expected |= {"missing": "error", "max_new_tokens": 64, "exclude_blind_solved": None, "human_labels": None}
-    assert expected.items() <= done.settings.items()
-    with pytest.raises(UsageError, match="unknown setting 'shuffle_seed' of mmbench/en"):
-        evaluator("mmbench/en", settings=dict(shuffle_seed=1))
 
 
 def test_a_blind_run_shows_and_needs_no_image(data):

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.protocols.quality.assessment import VARIANT_RESAMPLES
 from eyechart.evaluators.report.samples import read_samples
-from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning
 from tests.evaluators import running
+from tests.evaluators.evaluation.test_reply_lengths import Ending
 from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import summaries
 from tests.evaluators.running import notes, predictions, scores_again
@@ -42,6 +42,11 @@ def says(answers):
     """A model that gives one answer after the other."""
     left = iter(answers)
     return FunctionBackend(lambda messages, word_pair=None: next(left))
+
+
+def ending(written):
+    """A model that gives one text after the other, each with its end."""
+    return Ending({f"p{row}": answer for row, answer in enumerate(written)})
 
 
 def file_of(tmp_path, answers):
@@ -93,14 +98,6 @@ def test_an_average_says_it_of_its_parts_unless_its_interval_is_narrow():
         ({**kinds[2], **wide, "plcc_ci95": [0.93, 0.96]}, []),
     ):
         assert [note.code for note in score_notes(scores)] == expected
-
-
-@pytest.mark.parametrize("answer", ["good", {"good": 1.0}, None], ids=repr)
-def test_a_function_that_returns_no_logits_is_refused(photographs, answer):
-    with pytest.raises(ModelError, match="item 'p0'; expected a dict"):
-        run(lambda messages, words: answer, photographs)
-    with pytest.raises(ModelError, match=r"the task needs a function\(messages, words\) that returns a dict from word"):
-        run(lambda messages: answer, photographs)
 
 
 def softmax(logits, positive, negative, temperature=100.0):
@@ -227,22 +224,6 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
     assert result.variants == {} and result.complete and result.notes == []
 
 
-class Ending(Backend):
-    """Answers with one text after the other, which end as given."""
-
-    name = "ending"
-
-    def __init__(self, written):
-        self.written = written
-
-    def settings(self):
-        return {}
-
-    def answer(self, requests):
-        for request, (text, ended) in zip(requests, self.written, strict=True):
-            yield Response(request, text=text, finish_reason=ended)
-
-
 UNREAD = {
     "cut_off": ("The image is", "length"),
     "unfinished_reasoning": ("<think>A 4, or", "length"),
@@ -253,7 +234,7 @@ UNREAD = {
 
 def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_report(photographs, tmp_path):
     written = [UNREAD["cut_off"], *UNREAD.values(), *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
-    result = run(Ending(written), photographs, prompt="numerical", max_new_tokens=32)
+    result = run(ending(written), photographs, prompt="numerical", max_new_tokens=32)
     shares = {"cut_off": 0.05, "unfinished_reasoning": 0.025, "refused": 0.025, "unparseable": 0.025}
     assert result.scores["unread"] == shares and result.scores["n"] == 35
     assert (result.diagnostics["unread"], result.diagnostics["replies"], len(result.items)) == (5, 40, 40)
@@ -291,11 +272,11 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_table_and_repo
 def test_shares_of_replies_without_a_number_are_of_those_with_an_opinion_score(photographs):
     private = photographs.map(lambda row, index: {"quality": None if index < 4 else row["quality"]}, with_indices=True)
     written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
-    result = run(Ending(written), private, prompt="numerical", max_new_tokens=32)
+    result = run(ending(written), private, prompt="numerical", max_new_tokens=32)
     assert result.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
     # Where no end is known, there are no shares.
     written = [("It is fine.", None), *((f"{1 + index % 5}", None) for index in range(1, 40))]
-    assert "unread" not in run(Ending(written), photographs, prompt="numerical").scores
+    assert "unread" not in run(ending(written), photographs, prompt="numerical").scores
 
 
 def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
