@@ -5,29 +5,22 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import TASKS
+from tests.evaluators.command_line import invoke
 
 
 def eyechart(*arguments, folder=None):
     """Run the command as a user does: in a process of its own."""
     command = [sys.executable, "-m", "eyechart.evaluators.cli", *map(str, arguments)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800, check=False)
-
-
-def invoke(*arguments):
-    """Run the command in this process, which saves loading torch again."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_version():
@@ -56,7 +49,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
         words = next(line.split() for line in lines if line.startswith(name))
         assert (words[1], words[-1]) == (score, n)
     assert "Synthetic demo data: not comparable with papers" in done.stdout
-    assert run.name in done.stdout
+    assert run.name in done.stdout and run.name.startswith("20")
     # Nothing animated where there is no terminal.
     assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr
 
@@ -114,8 +107,7 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
         "--out",
         tmp_path / "out",
     )
-    done = invoke("score", task, *given)
-    assert done.exit_code == 0, done.output
+    invoke("score", task, *given, code=0)
     (scored,) = read_results(tmp_path / "out").tasks
     # A file has no images, so it cannot say that no two of these questions share one.
     assert without_kinds(scored.scores) == without_kinds(result.scores)
@@ -149,25 +141,15 @@ def without_kinds(scores):
     return {key: without_kinds(value) for key, value in scores.items() if key != "intervals"}
 
 
-def assess(folder, out, *options):
-    return invoke("run", "q_bench/assessment", "--dataset", "kadis700k", "--data-dir", folder, "--out", out, *options)
-
-
-def _bomb(path):
-    """A PNG whose header announces 200 megapixels."""
-    data = bytearray(path.read_bytes())
-    data[16:24] = (20_000).to_bytes(4, "big") + (10_000).to_bytes(4, "big")
-    import zlib
-
-    data[29:33] = zlib.crc32(bytes(data[12:29])).to_bytes(4, "big")
-    path.write_bytes(bytes(data))
+def assess(folder, out, *options, code):
+    data = ("--dataset", "kadis700k", "--data-dir", folder)
+    return invoke("run", "q_bench/assessment", *data, "--out", out, *options, code=code)
 
 
 DAMAGES = {
     "zero bytes": (lambda path: path.write_bytes(b""), "empty"),
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:-300]), "truncated"),
     "no image": (lambda path: path.write_bytes(b"hello"), "not an image"),
-    "200 megapixels": (_bomb, "200000000 pixels"),
 }
 
 
@@ -176,13 +158,11 @@ def test_a_bad_image_is_named_or_left_out_listed_and_counted(photographs_folder,
     folder, names = photographs_folder
     make, reason = DAMAGES[damage]
     make(folder / names[2])
-    done = assess(folder, tmp_path / "out")
-    assert done.exit_code == 1
+    done = assess(folder, tmp_path / "out", code=1)
     assert names[2] in done.output and reason in done.output and "--skip-bad" in done.output
     assert read_results(tmp_path / "out").failed[0].task == "q_bench/assessment"
 
-    done = assess(folder, tmp_path / "out", "--skip-bad")
-    assert done.exit_code == 0, done.output
+    done = assess(folder, tmp_path / "out", "--skip-bad", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert task.scores["n"] == 7
     assert [item.id for item in task.left_out] == [names[2]]
@@ -196,39 +176,23 @@ def test_a_bad_row_is_named_or_left_out(photographs_folder, tmp_path, line, reas
     lines = (folder / "mos.csv").read_text().splitlines()
     lines[3] = line.format(name=names[2])
     (folder / "mos.csv").write_text("\n".join(lines) + "\n")
-    done = assess(folder, tmp_path / "out")
-    assert done.exit_code == 1
+    done = assess(folder, tmp_path / "out", code=1)
     assert "mos.csv, row 4" in done.output.replace("\n", "") and reason in done.output
-    done = assess(folder, tmp_path / "out", "--skip-bad")
-    assert done.exit_code == 0, done.output
+    done = assess(folder, tmp_path / "out", "--skip-bad", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], len(task.left_out)) == (7, 1)
-
-
-def test_a_csv_without_the_column_and_json_that_is_no_list_are_named(photographs_folder, tmp_path):
-    folder, _ = photographs_folder
-    (folder / "mos.csv").write_text("image,score\na.png,1\n")
-    done = assess(folder, tmp_path / "out")
-    assert done.exit_code == 1
-    assert "mos.csv" in done.output and "'mos'" in done.output and "score" in done.output
-    (tmp_path / "llvisionqa_dev.json").write_text('{"question": "?"}')
-    done = invoke("run", "q_bench/perception", "--data-dir", tmp_path, "--out", tmp_path / "out")
-    assert done.exit_code == 1
-    assert "llvisionqa_dev.json" in done.output and "list" in done.output
 
 
 def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
     folder, names = photographs_folder
     (folder / names[0]).unlink()
-    done = assess(folder, tmp_path / "out")
-    assert done.exit_code == 1
+    done = assess(folder, tmp_path / "out", code=1)
     assert (
         "no image file found for 1 item" in done.output
         and names[0] in done.output
         and "--data-arg skip_missing=true" in done.output
     )
-    done = assess(folder, tmp_path / "out", "--data-arg", "skip_missing=true")
-    assert done.exit_code == 0
+    done = assess(folder, tmp_path / "out", "--data-arg", "skip_missing=true", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], [item.id for item in task.left_out]) == (7, [names[0]])
 
@@ -240,8 +204,7 @@ def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path
         raise ZeroDivisionError("surprise")
 
     monkeypatch.setattr(QualityAssessment, "score", fail)
-    done = invoke("run", "q_bench/assessment", "q_bench/perception", "--limit", "12", "--out", tmp_path)
-    assert done.exit_code == 1
+    done = invoke("run", "q_bench/assessment", "q_bench/perception", "--limit", "12", "--out", tmp_path, code=1)
     assert "Traceback" in done.output and "ZeroDivisionError: surprise" in done.output
     results = read_results(tmp_path)
     assert [task.task for task in results.tasks] == ["q_bench/perception"]
@@ -251,12 +214,11 @@ def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path
 def test_export_writes_what_plain_datasets_reads(tmp_path):
     import datasets
 
-    done = invoke("export", "kadis700k", "--mini", "--out", tmp_path / "parquet")
-    assert done.exit_code == 0, done.output
+    done = invoke("export", "kadis700k", "--mini", "--out", tmp_path / "parquet", code=0)
     data = datasets.load_dataset(str(tmp_path / "parquet"), split="test", cache_dir=str(tmp_path / "cache"))
     assert data.num_rows == 200 and data[0]["image"].size == (64, 64)
-    done = invoke("export", "kadis700", "--out", tmp_path / "other")
-    assert done.exit_code == 2 and "did you mean 'kadis700k'?" in done.output
+    done = invoke("export", "kadis700", "--out", tmp_path / "other", code=2)
+    assert "did you mean 'kadis700k'?" in done.output
 
 
 def test_a_split_selects_the_tasks_that_have_it():
@@ -285,23 +247,10 @@ def test_of_a_paper_the_tasks_run_that_have_the_split_or_data_set(paper, chosen,
 def test_a_run_of_failed_tasks_alone_has_results_and_no_report(photographs_folder, tmp_path):
     folder, names = photographs_folder
     (folder / names[0]).write_bytes(b"")
-    done = assess(folder, tmp_path / "out")
-    assert done.exit_code == 1
+    done = assess(folder, tmp_path / "out", code=1)
     assert done.stdout == f"No task finished. The errors are also in {tmp_path / 'out' / 'results.json'}\n"
-    assert not (tmp_path / "out" / "report.html").exists()
+    assert not (tmp_path / "out" / "report.html").exists() and done.output.count("the image is empty") == 1
     assert len(read_results(tmp_path / "out").failed) == 1
-
-
-def test_one_failing_task_does_not_stop_the_others(photographs_folder, tmp_path):
-    folder, names = photographs_folder
-    (folder / names[0]).write_bytes(b"")
-    data = ("--data-dir", f"kadis700k={folder}", "--limit", "12", "--out", tmp_path / "out")
-    done = invoke("run", "q_bench/assessment", "q_bench/description", *data)
-    assert done.exit_code == 1
-    results = read_results(tmp_path / "out")
-    assert [task.task for task in results.tasks] == ["q_bench/description"]
-    assert [task.task for task in results.failed] == ["q_bench/assessment"]
-    assert "failed, see above" in done.stdout and done.output.count("the image is empty") == 1
 
 
 def test_a_run_says_if_it_replaces_the_results_of_another_run(tmp_path):
@@ -311,21 +260,12 @@ def test_a_run_says_if_it_replaces_the_results_of_another_run(tmp_path):
 
 
 def test_warnings_are_in_the_results_and_printed_if_asked_for(tmp_path):
-    done = invoke("run", "two_afc/fine_mos", "--out", tmp_path)
-    assert done.exit_code == 0 and "with n=6 images" not in done.output
+    done = invoke("run", "two_afc/fine_mos", "--out", tmp_path, code=0)
+    assert "with n=6 images" not in done.output
     assert any(text.startswith("variant mle: 4 of 4 pools") for text in read_results(tmp_path).tasks[0].warnings)
     verbose = invoke("run", "two_afc/fine_mos", "--verbose", "--out", tmp_path).stdout
     assert "two_afc/fine_mos: warning: 4 of 4 pools: with n=6 images" in verbose
     assert "first-position preference" in verbose and "alternative scorings (mle, " in verbose
-
-
-def test_private_answers_give_a_statement_and_predictions_but_no_score(tmp_path):
-    done = invoke("run", "q_bench/perception", "--split", "test", "--limit", "6", "--out", tmp_path)
-    assert done.exit_code == 0
-    assert "private" in done.output
-    (task,) = read_results(tmp_path).tasks
-    assert task.scores is None and "private" in " ".join(task.caveats)
-    assert pyarrow.parquet.read_table(tmp_path / "predictions.parquet").num_rows == 6
 
 
 def test_limit_seed_and_batch_size_reach_the_run(tmp_path):
@@ -357,18 +297,11 @@ def test_help_loads_no_heavy_library(words):
 
 def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
-    done = invoke("run", "--limit", "2", "--out", tmp_path / "file")
-    assert done.exit_code == 2
+    done = invoke("run", "--limit", "2", "--out", tmp_path / "file", code=2)
     assert "file cannot be written" in done.output
 
 
 def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):
     folder, _ = photographs_folder
     odd = folder.rename(folder.with_name("a=b"))
-    done = assess(odd, tmp_path / "out")
-    assert done.exit_code == 0, done.output
-
-
-def test_the_default_folder_is_named_after_the_time(main_job):
-    assert Path(main_job[1]).parent.name == "eyechart_runs"
-    assert main_job[1].name[:2] == "20"
+    assess(odd, tmp_path / "out", code=0)

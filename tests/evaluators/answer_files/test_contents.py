@@ -82,16 +82,6 @@ def test_every_reply_in_json_is_read_back_as_it_was(write, reply):
     assert reply in answer.values()
 
 
-@pytest.mark.parametrize("part", ["AesP", "AesE", "AesA1", "AesI"])
-def test_each_part_of_aesbench_has_a_file_and_a_key(part):
-    ((name, content),) = aes_bench_answer_file(part, AES_ROWS, ["B) No", "选 C\n"]).items()
-    assert name == f"test_{part}.json"
-    assert json.loads(content.decode("utf-8")) == {
-        "baid_1.jpg": {f"{part}_response": "B) No"},
-        "春 2.png": {f"{part}_response": "选 C\n"},
-    }
-
-
 @pytest.mark.parametrize(("rows", "replies", "images"), [(AES_ROWS, "A", 2), ([AES_ROWS[0]] * 2, "AB", 1)])
 def test_each_image_of_aesbench_has_one_reply(rows, replies, images):
     with pytest.raises(UsageError, match=f"{len(replies)} replies to 2 rows about {images} images"):

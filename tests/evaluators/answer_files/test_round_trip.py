@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 
 # The mini release's file with answers, and that of the private split, which is made of it.
 FILES = {
@@ -103,9 +102,7 @@ def write(folder: Path, result: TaskResult) -> Path:
 
 
 def call(*arguments: Any, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == code, done.output
-    return " ".join(done.output.split())
+    return " ".join(invoke(*arguments, code=code).output.split())
 
 
 def score(task: str, release: Path, out: Path, file: Path) -> TaskResult:

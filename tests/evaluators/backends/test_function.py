@@ -18,10 +18,13 @@ def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
     assert answer(TEXT, "dark \U0001f600\x00\x1b[2J").text == "dark \U0001f600\x00\x1b[2J"
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "high", None])
-def test_logits_that_are_no_finite_numbers_are_refused(value):
-    with pytest.raises(ModelError, match="expected a dict with finite logits of good, poor"):
-        answer(LOGITS, {"good": 1.0, "poor": value})
+@pytest.mark.parametrize(
+    "returned",
+    ["good", None, {"good": 1.0}, *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high"))],
+)
+def test_what_is_no_dict_of_finite_logits_is_refused(returned):
+    with pytest.raises(ModelError, match="item 'q1'; expected a dict with finite logits of good, poor"):
+        answer(LOGITS, returned)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
 from eyechart.evaluators.backends.processes import DistributedBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Backend, Request, Response
 from tests.evaluators.backends.threads import in_processes
+from tests.evaluators.command_line import invoke
 
 RUN = ["run", "q_bench/perception", "--limit", "21", "--no-store"]
 
@@ -27,8 +26,7 @@ def outcome(folder: Path) -> tuple[dict, list]:
 @pytest.mark.slow
 def test_two_processes_give_the_results_of_one(tmp_path):
     """Of 21 rows one gets fewer."""
-    alone = CliRunner().invoke(app, [*RUN, "--out", str(tmp_path / "1")])
-    assert alone.exit_code == 0, alone.output
+    invoke(*RUN, "--out", tmp_path / "1", code=0)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     done = subprocess.run(
         [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")],

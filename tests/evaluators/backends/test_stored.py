@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError, StoreError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -140,21 +140,6 @@ def test_a_model_that_fails_loses_none_of_its_answers(store):
     again = Scripted(lambda request: Response(request, text=request.id))
     assert {r.text for r in StoredBackend(again, store).answer(requests)} == {f"{i}" for i in range(60)}
     assert [r.id for r in again.asked] == [f"{i}" for i in range(30, 60)]
-
-
-def test_a_store_that_fails_in_the_middle_loses_none_of_its_answers(store):
-    requests = make_requests(200)
-    store._connection.execute("PRAGMA max_page_count = 8")
-    got = []
-    with pytest.raises(StoreError, match=r"full.*Stored answers are kept.*--no-store"):
-        for response in StoredBackend(LoggingModel(IDENTITY), store).answer(requests):
-            got.append(response.request.id)
-    assert len(got) > 10
-    store._connection.execute("PRAGMA max_page_count = 1000")
-    again = LoggingModel(IDENTITY)
-    responses = list(StoredBackend(again, store).answer(requests))
-    assert not set(got) & {r.id for r in again.asked}
-    assert plain(responses) == plain(LoggingModel(IDENTITY).answer(requests))
 
 
 def test_two_questions_of_one_id_are_refused(store):

@@ -13,6 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
+from tests.evaluators.command_line import invoke
 
 EYECHART = [sys.executable, "-m", "eyechart.evaluators"]
 
@@ -25,27 +26,27 @@ def commands(group, names=()):
 
 @pytest.mark.parametrize("names", list(commands(typer.main.get_command(app))), ids=" ".join)
 def test_help_shows_no_python_types(names):
-    shown = CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": "200"}).output
+    shown = invoke(*names, "--help", columns=200).output
     assert "--help" in shown and not re.search(r"<(?!time>|out>)[\w|\[\] ]+>", shown), shown
 
 
 @pytest.mark.parametrize("names", [["compare"], ["plan"], ["submit"], ["publish"], []], ids=" ".join)
 def test_paragraphs_of_help_are_folded_to_the_terminal(names):
     """Not where a line of the docstring ends."""
-    shown = CliRunner().invoke(app, [*names, "--help"], env={"COLUMNS": "80"}).output
+    shown = invoke(*names, "--help", columns=80).output
     lines = [line.strip() for line in shown.partition("╭")[0].splitlines()]
     for line, after in itertools.pairwise(lines):
         assert not (line and after) or len(f"{line} {after.split()[0]}") > 78, line
 
 
 def test_help_lists_the_values_of_an_option():
-    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    shown = invoke("run", "--help", columns=200).output
     for values in ("eyechart|vlmevalkit|lmms-eval", "on|off|N"):
         assert values in shown
 
 
 def test_help_groups_the_options_of_a_run():
-    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200"}).output
+    shown = invoke("run", "--help", columns=200).output
     panels = {text.split(" ─")[0]: text for text in shown.split("╭─ ")[1:]}
     for panel, option in {
         "Model": "--model-arg",

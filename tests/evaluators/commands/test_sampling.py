@@ -23,16 +23,6 @@ def test_what_has_no_effect_or_cannot_be_is_refused(given, said, tmp_path):
     assert said in done.output and not (tmp_path / "out").exists()
 
 
-def test_repeats_that_would_be_equal_end_before_anything_is_loaded(tmp_path):
-    for task, options, said in (
-        ("q_bench/perception", ["--repeats", "3"], "--repeats 3 needs a --temperature above 0"),
-        ("q_bench/assessment", ["--repeats", "3", "--temperature", "1"], "not allowed for q_bench/assessment: it asks"),
-    ):
-        done = invoke("run", task, "--model", tmp_path / "nowhere", "--mini", *options, code=2)
-        assert said in " ".join(done.output.replace("│", " ").split())
-    invoke("score", "q_bench/perception", "--predictions", "x", "--repeats", "2", code=2)
-
-
 def test_the_bundled_model_is_repeated_resumed_and_scored_again(tmp_path, monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     asked = ("run", "q_bench/perception", "--mini", "--limit", "12", "--temperature", "2")

@@ -68,18 +68,6 @@ def test_prune_removes_nothing_that_is_not_named(options, message):
         assert sum(model.answers for model in store.models()) == 301
 
 
-def test_a_damaged_store_stops_a_run_before_it_begins_and_can_be_cleared(tmp_path):
-    fill()
-    path = responses.default_path()
-    path.write_bytes(path.read_bytes()[:8192] + bytes(50_000))
-    done = invoke("store", "info", code=1)
-    assert "eyechart store prune --all" in done.output
-    done = invoke("store", "prune", "--model", "c", code=1)
-    assert "eyechart store prune --all" in done.output
-    invoke("store", "prune", "--all", code=0)
-    assert "0 answers" in invoke("store", "info").output
-
-
 def test_a_store_that_cannot_be_used_stops_a_run_before_the_model_is_loaded(tmp_path):
     fill()
     other = sqlite3.connect(responses.default_path())

@@ -4,14 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.tasks import TASKS
 from eyechart.metrics.scores import spec
+from tests.evaluators.command_line import invoke
 from tests.terminal import in_a_terminal
 
 RUN = ["run", "q_bench/perception_pairs", "mmbench/cc", "two_afc/fine_types", "q_bench/description", "--limit", "12"]
@@ -22,8 +21,7 @@ WIDTHS = (80, 100, 120, 140)
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folders = [tmp_path_factory.mktemp("runs") / name for name in ("a", "b")]
     for folder, more in zip(folders, ([], ["--set", "shuffle_seed=5"]), strict=True):
-        done = CliRunner().invoke(app, ["run", "q_bench/perception", *more, "--limit", "40", "--out", str(folder)])
-        assert done.exit_code == 0, done.output
+        invoke("run", "q_bench/perception", *more, "--limit", "40", "--out", folder, code=0)
     return folders
 
 

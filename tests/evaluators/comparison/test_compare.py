@@ -15,12 +15,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 from scipy import stats
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.items import Item
@@ -31,6 +29,7 @@ from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, descriptio
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
 from tests.evaluators import running
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import evaluated, item, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
@@ -158,13 +157,12 @@ def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tm
     """One cluster, two, or one that holds most of the items: only the test and the interval are impossible."""
     runs = [choices(right, clusters, model=name) for name, right in (("a", "1" * 20), ("b", "1" * 5 + "0" * 15))]
     folders = [str(write(tmp_path / str(place), [run])) for place, run in enumerate(runs)]
-    done = CliRunner().invoke(app, ["compare", *folders], env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.output
+    done = invoke("compare", *folders, columns=200, code=0)
     assert "undefined" not in done.output and "nan" not in done.output
     shown = ("100.00 %", "25.00 %", "+75.00 points", "15 / 0", "a test over clusters needs at least 3 of about equal")
     assert all(words in done.output for words in shown)
     third = str(write(tmp_path / "third", [choices("1" * 9 + "0" * 11, clusters, model="c")]))
-    done = CliRunner().invoke(app, ["compare", *folders, third], env={"COLUMNS": "200"})
+    done = invoke("compare", *folders, third, columns=200)
     assert "not ranked: q_bench/perception" in done.output and "two runs cannot be tested: a test over" in done.output
 
 
@@ -477,9 +475,7 @@ def test_hostile_texts_do_not_reach_the_terminal(tmp_path: Path) -> None:
 
 
 def call(*arguments: Any, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["compare", *map(str, arguments)])
-    assert done.exit_code == code, done.output
-    return done.output
+    return invoke("compare", *arguments, code=code).output
 
 
 @pytest.mark.parametrize("scored", [0, 1])

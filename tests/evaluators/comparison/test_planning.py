@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.comparison.planning import Goal, plan_runs
 from eyechart.metrics.scoring.statistics.power import PairedDesign, mcnemar_power
 from eyechart.metrics.scoring.statistics.significance import holm
+from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import choices, descriptions, noisy, qualities
 from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
@@ -72,7 +71,7 @@ def test_items_needed_for_an_observed_difference_have_an_interval(tmp_path: Path
     close = folders(tmp_path / "close", choices(FIRST), choices("1" * 88 + "01" * 6))
     (plan,) = plan_runs(close).plans
     assert plan.needed_ci95 is not None and plan.needed_ci95[1] is None
-    shown = CliRunner().invoke(app, ["plan", *map(str, close)], env={"COLUMNS": "140"}).output
+    shown = invoke("plan", *close, columns=140).output
     assert "to over 10,000,000" in shown and "to plan a study, set --difference" in shown
 
 
@@ -111,7 +110,7 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
     sizes = [40, *[6] * 10]
     (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), goal=Goal(0.1)).plans
     assert plan.units == 11 and plan.effective_units == pytest.approx(5.59, abs=0.01)
-    done = CliRunner().invoke(app, ["plan", str(tmp_path / "0"), str(tmp_path / "1")], env={"COLUMNS": "200"})
+    done = invoke("plan", tmp_path / "0", tmp_path / "1", columns=200)
     assert "the 100 items are about 11 images or clusters (effective number: 6); the plan assumes" in done.output
     (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], goal=Goal(0.1, 50)).plans
     assert few.power == 0, "fewer than three clusters have no test"
@@ -173,8 +172,7 @@ def test_what_is_supposed_is_said(tmp_path: Path) -> None:
     one, alike, other = map(str, folders(tmp_path, choices(FIRST), choices(FIRST), choices(SECOND)))
 
     def say(*arguments: str) -> str:
-        done = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "300"})
-        assert done.exit_code == 0, done.output
+        done = invoke("plan", *arguments, columns=300, code=0)
         return done.output
 
     depends, one_way = "for percentages, 'detectable' depends on it", "always in favour of the same model"
@@ -206,8 +204,8 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
         ("q_bench/assessment on average (test)", "it is an average over datasets, which are planned separately"),
         ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
     ]
-    done = CliRunner().invoke(app, ["plan", str(first), str(second)], env={"COLUMNS": "300"})
-    assert done.exit_code == 0 and done.output.count("not planned: ") == 3
+    done = invoke("plan", first, second, columns=300, code=0)
+    assert done.output.count("not planned: ") == 3
 
 
 def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> None:

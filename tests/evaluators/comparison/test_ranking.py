@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare, compare_many
 from eyechart.evaluators.comparison.item_scores import ItemScores
 from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
+from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import call, choices, noisy
 from tests.evaluators.finished_runs import evaluated, item, write
 
@@ -199,8 +198,7 @@ def test_pools_without_a_ranking_count_as_the_results_count_them(
 
 def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "found.json"
-    done = CliRunner().invoke(app, ["compare", *map(str, three), "--out", str(out)], env={"COLUMNS": "200"})
-    assert done.exit_code == 0, done.output
+    done = invoke("compare", *three, "--out", out, columns=200, code=0)
     lines = done.output.splitlines()
     assert any("1=" in line and "good" in line and "90.00 %" in line for line in lines)
     assert any(line.split()[:2] == ["3", "poor"] for line in lines)
@@ -213,7 +211,7 @@ def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path
 def test_bad_input(three: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only one run is given; name two or more"):
         compare_many(three[:1])
-    done = CliRunner().invoke(app, ["compare", *map(str, three), "--out", str(tmp_path / "found.csv")])
-    assert done.exit_code == 2 and "use .json for more" in done.output.replace("\n", " ")
+    done = invoke("compare", *three, "--out", tmp_path / "found.csv", code=2)
+    assert "use .json for more" in done.output.replace("\n", " ")
     with pytest.raises(UsageError, match="given twice"):
         compare_many([*three, three[0]])

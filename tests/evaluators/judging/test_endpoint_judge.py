@@ -3,7 +3,6 @@
 import json
 import time
 
-import numpy as np
 import pytest
 from werkzeug import Response
 
@@ -212,22 +211,6 @@ def test_a_text_of_50_kilobytes_is_sent_whole(script, judge):
     scores = metric.compute(predictions=[text], references=["It is dark."], judge=judge(), rounds=2)
     assert scores["sum"] == 6 and scores["judge"] == "judge"
     assert all(text in body["messages"][-1]["content"] for body in script.bodies) and len(script.bodies) == 3
-
-
-def test_metrics_ask_together_and_store(script, judge, store):
-    script.say(always("Score: 1"))
-    arguments = {"predictions": ["dark", "noisy"], "references": ["It is dark.", "It is noisy."]}
-    metric = metrics.load("judge_description")
-    scores = metric.compute(**arguments, judge=judge(store))
-    assert scores["sum"] == 3 and scores["failed_rounds"] == 0 and len(script.bodies) == 6
-    np.testing.assert_equal(metric.compute(**arguments, judge=judge(store)), scores)
-    assert len(script.bodies) == 6
-    script.say(always("B"))
-    accuracy = metrics.load("choice_accuracy")
-    arguments = {"predictions": ["hard to say"] * 3, "references": ["B"] * 3, "choices": [["Bright", "Dark"]] * 3}
-    questions = ["How is it?", "What is it?", "How is it?"]
-    scores = accuracy.compute(**arguments, questions=questions, judge=judge(store))
-    assert scores["accuracy"] == 1 and scores["judge_asked"] == 3 and len(script.bodies) == 8
 
 
 def test_the_judge_has_a_key_of_its_own(script, judge, monkeypatch):

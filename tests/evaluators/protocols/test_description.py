@@ -2,8 +2,7 @@
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.runs.table import note_lines, score_table
+from eyechart.evaluators.runs.table import score_table
 from tests.evaluators import running
 from tests.evaluators.running import notes
 from tests.evaluators.table_rows import table_rows
@@ -48,12 +47,6 @@ def test_judged_scores_go_to_the_rows_that_they_are_of(described):
     )
 
 
-def test_without_any_golden_text_there_are_predictions_and_a_note(described):
-    result = run(described.map(lambda row: {"description": ""}))
-    assert result.scores is None and "private" in notes(result)
-    assert len(result.items) == 4 and result.left_out == []
-
-
 def test_texts_that_a_judge_could_not_score_are_told(described):
     replies = iter(["nonsense"])
     result = run(described, judge=lambda messages, n: [next(replies, "Score: 1")] * n)
@@ -61,14 +54,6 @@ def test_texts_that_a_judge_could_not_score_are_told(described):
     failed = notes(result)["judge_failed"]
     assert [failed[key] for key in ("failed", "rounds", "without_score", "asked")] == [5, 45, 1, None]
     assert not result.complete
-
-
-def test_without_a_judge_lexical_is_named_in_scores_settings_and_below_the_table(described):
-    result = run(described)
-    assert result.scores["judge"] == "lexical" and result.settings["judge"] == {"name": "lexical"}
-    assert any("word overlap" in line for line in note_lines([result]))
-    judged = run(described, judge=lambda messages, n: ["Score: 1"] * n)
-    assert not any("word overlap" in line for line in note_lines([judged]))
 
 
 def test_rounds_reach_the_judge_and_the_table_shows_sum_and_dimensions(described):
@@ -86,15 +71,3 @@ def test_rounds_reach_the_judge_and_the_table_shows_sum_and_dimensions(described
     rows = {row["score"]: (row["value"], row["n"]) for row in table_rows(score_table([result]))}
     assert rows["sum (0 to 6)"] == ("3.000", "3")
     assert rows["  completeness"] == rows["  preciseness"] == rows["  relevance"] == ("1.000", "3")
-
-
-def test_settings_name_prompt_length_and_judge(described):
-    settings = run(described, max_new_tokens=64).settings
-    assert (settings["prompt_id"], settings["max_new_tokens"]) == ("q_bench_a2/2", 64)
-    assert run(described).settings["max_new_tokens"] == 512
-
-
-def test_a_description_that_is_no_text_names_the_row(described):
-    numbers = described.remove_columns("description").add_column("description", [1, 2, 3, 4])
-    with pytest.raises(DataError, match=r"'d0'.*column 'description' is 1; expected a string"):
-        run(numbers)

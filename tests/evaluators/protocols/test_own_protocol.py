@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 from pydantic.dataclasses import dataclass
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators import IMAGE, Task, TaskData
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
@@ -24,6 +22,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import MAIN, Item, by_row
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import find_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.conftest import picture
 from tests.evaluators.finished_runs import write
 
@@ -97,9 +96,7 @@ def knows(numbers: Collection[int]) -> FunctionBackend:
 
 
 def call(*arguments: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
-    assert done.exit_code == code, done.output
-    return done.output
+    return invoke(*arguments, columns=200, code=code).output
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The page, its folder, and what stands side by side in it."""
 
 import hashlib
-import json
 import math
 import re
 from base64 import b64decode, b64encode
@@ -9,10 +8,8 @@ from base64 import b64decode, b64encode
 import pyarrow
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import REPORT_FILE, write_report
 from eyechart.evaluators.report.reported_task import reported_tasks
@@ -20,7 +17,9 @@ from eyechart.evaluators.report.summary import side_by_side
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
+from tests.evaluators.tasks.doors import scored
 
 
 def changed(**changes):
@@ -162,18 +161,9 @@ def test_wrong_use_is_refused(make_run, tmp_path):
 
 def test_the_command_says_where_the_report_is(make_run):
     folder = make_run(PERCEPTION)
-    done = CliRunner().invoke(app, ["report", str(folder), "--no-files", "--samples", "1"])
-    assert done.exit_code == 0, done.output
+    done = invoke("report", folder, "--no-files", "--samples", "1", code=0)
     assert done.output == f"The report is in {folder / 'report.html'}\n"
     assert not (folder / "report_files").exists()
-
-
-def test_ten_thousand_answers_of_one_task_stay_a_small_page(make_run, read_page):
-    predictions = [choice(f"{i:05}", "A" * 200, choice="A") for i in range(10_000)]
-    folder = make_run(changed(items=predictions))
-    page = read_page(write_report([folder], samples=10_000, files=False))
-    assert len(page.samples["samples"]) == 10_000
-    assert len(page.text) < 5e6
 
 
 def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
@@ -198,17 +188,6 @@ def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monk
     shown = len(page.samples["images"])
     assert 0 < shown < 40 and places == [*range(shown), *[None] * (40 - shown)]
     assert page.holds(f"{40 - shown} images are left out to keep the page small")
-
-
-def test_a_result_of_many_scores_is_a_small_page(make_run, read_page):
-    scores = ",".join(f'"{image:0160}.png": {image / 700}' for image in range(60_000))
-    folder = make_run(PERCEPTION)
-    file = folder / "results.json"
-    file.write_text(file.read_text().replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))
-    assert file.stat().st_size > 10e6
-    page = read_page(write_report([folder], files=False))
-    assert page.holds("75.00 %")
-    assert len(page.text) < 1e6
 
 
 def test_images_of_the_data_are_shown_small(make_run, read_page, tmp_path):
@@ -238,7 +217,7 @@ def test_a_report_of_several_runs_leaves_the_page_of_each_as_it_is(make_run, tmp
     first, second = make_run(PERCEPTION), make_run(PERCEPTION, name="second")
     alone = write_report([first]).read_text()
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["report", str(first), str(second), "--no-files"])
+    done = invoke("report", first, second, "--no-files")
     assert done.output == "The report is in eyechart_report/report.html\n"
     assert (tmp_path / "eyechart_report" / "report.html").exists()
     assert (first / "report.html").read_text() == alone
@@ -303,24 +282,14 @@ def test_settings_are_compared_among_the_runs_that_have_the_task(compared_settin
     assert differing == [("seed", ["0", "1"], True), ("prefill", ["A", ""], True)]
 
 
-@pytest.fixture
-def score(tmp_path):
-    """Scores answers to three questions, of which the last is wrong."""
+def test_a_run_has_its_report_with_images(tmp_path, read_page):
     rows = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True)).dataset.select(range(3))
     wrong = "B" if rows["answer"][2] == "A" else "A"
     answers = zip(rows["id"], [*rows["answer"][:2], wrong], strict=True)
-    file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in answers))
-    command = ["score", "q_bench/perception", "--mini", "--predictions", str(file), "--limit", "3"]
-    return lambda out: CliRunner().invoke(app, [*command, "--out", str(out)])
-
-
-def test_a_run_has_its_report_with_images(score, tmp_path, read_page):
-    done = score(tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert f"Report:  {tmp_path / 'out' / REPORT_FILE}" in done.output
-    page = read_page(tmp_path / "out" / REPORT_FILE)
-    verdicts = [sample["correct"] for sample in page.samples["samples"]]
-    assert verdicts == [False, True, True]
+    lines = [{"id": id, "text": text} for id, text in answers]
+    _, output = scored(tmp_path, "q_bench/perception", lines, "--mini", "--limit", 3)
+    assert f"Report:  {tmp_path / 'scored' / REPORT_FILE}" in output
+    page = read_page(tmp_path / "scored" / REPORT_FILE)
+    assert [sample["correct"] for sample in page.samples["samples"]] == [False, True, True]
     assert len(page.samples["images"]) == 3
-    assert not (tmp_path / "out" / "report_files").exists()
+    assert not (tmp_path / "scored" / "report_files").exists()

@@ -1,10 +1,8 @@
 """Reports of several runs: names, tests between them, and their answers side by side."""
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.differences import compare_runs
 from eyechart.evaluators.report.reported_task import reported_tasks
@@ -12,6 +10,7 @@ from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.report.table_formats import to_latex
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
+from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import PERCEPTION, choice, paper_tables, replaced, summaries
 
 
@@ -126,14 +125,11 @@ def test_options_in_another_order_are_the_same_choice(make_run):
 
 
 def test_runs_are_called_by_the_names_that_are_given(three, read_page, tmp_path):
-    done = CliRunner().invoke(
-        app,
-        [
-            *("report", *map(str, three), "--out", str(tmp_path / "out"), "--no-files"),
-            *("--name", "A <b>", "--name", "B", "--name", "C"),
-        ],
+    invoke(
+        *("report", *map(str, three), "--out", str(tmp_path / "out"), "--no-files"),
+        *("--name", "A <b>", "--name", "B", "--name", "C"),
+        code=0,
     )
-    assert done.exit_code == 0, done.output
     page = read_page(tmp_path / "out" / "report.html")
     assert page.samples["runs"] == ["A <b>", "B", "C"]
     assert page.holds("A <b> scored higher than C (p < 0.0001)") and not page.holds("good")

@@ -7,12 +7,11 @@ import shutil
 import subprocess
 
 import pytest
-from typer.testing import CliRunner
 
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Head, Row, Table
 from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
 from eyechart.evaluators.results.finished_runs import read_runs
+from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import paper_tables
 
 DOCUMENT = r"""\documentclass[10pt,twocolumn]{article}
@@ -135,6 +134,5 @@ def test_every_table_compiles(count, all_tasks, tmp_path):
 def all_tasks(tmp_path_factory):
     """A run of all tasks on a few items each."""
     folder = tmp_path_factory.mktemp("latex") / "run"
-    done = CliRunner().invoke(app, ["run", "--limit", "4", "--out", str(folder)])
-    assert done.exit_code == 0, done.output
+    invoke("run", "--limit", "4", "--out", folder, code=0)
     return read_runs([folder])[0]

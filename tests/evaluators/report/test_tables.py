@@ -265,37 +265,6 @@ def test_the_tables_of_a_real_run_are_those_of_scipy(tables):
     assert eleventh[5][14:16] == cells("kadid10k", ["good", "high", "fine"], ["poor", "low", "bad"])
 
 
-def released(path):
-    """The authors' file of logits, which separates its objects by nothing, as a predictions file's lines."""
-    for line in path.read_text().replace("}{", "}\n{").splitlines():
-        row = json.loads(line)
-        logits = {name.removeprefix("logit_"): value for name, value in row.items() if name.startswith("logit_")}
-        yield json.dumps({"id": row["img_path"], "logits": logits})
-
-
-def test_the_published_cells_of_t5_come_out_of_its_released_logits(tables, reference, tmp_path):
-    found = []
-    for file, database in (("livec", "live_itw"), ("agi", "agiqa3k")):
-        data = load_data(
-            get_task("q_bench/assessment"),
-            DataRequest(dataset=database, data_dir=reference / "q-bench-a3", images="skip"),
-        )
-        answers = tmp_path / f"{file}.jsonl"
-        answers.write_text("\n".join(released(reference / "q-bench-a3-logits" / "instructblip_t5" / f"{file}.json")))
-        options = {"word_pair": "high/low", "ties": "paper-code"}
-        found.append(evaluator("q_bench/assessment", settings=options).run(PredictionsFileBackend(answers), data))
-    fourth, _, tenth, eleventh = map(shown, tables(*with_averages(found)))
-    assert fourth[0][1:] == (*[NONE] * 6, "0.113", "0.113", *[NONE] * 2, "0.378", "0.400", *[NONE] * 4)
-    assert [row[1:] for row in tenth] == [
-        ("good↔poor", *[NONE] * 6, "0.017", "0.020", "0.264", "0.281", *[NONE] * 2),
-        ("high↔low", *[NONE] * 6, "0.113", "0.113", "0.378", "0.400", *[NONE] * 2),
-    ]
-    # The release has no logits of fine and bad.
-    assert {row[1] for row in eleventh if set(row[2:]) == {NONE}} == {
-        *("fine↔bad", "good+fine↔poor+bad", "good+high+fine↔poor+low+bad"),
-    }
-
-
 # MMBench
 
 NO_REASONS = dict.fromkeys(("cut_off", "unfinished_reasoning", "refused", "unparseable"), 0.0)

@@ -6,24 +6,18 @@ import shutil
 
 import pytest
 
-from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import write
-from tests.evaluators.report.conftest import paper_tables
 from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran, scored
-from tests.evaluators.tasks.doors import rows_of as predictions
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
@@ -67,23 +61,6 @@ def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
     assert set(scores["by_level"]) == {"high", "medium", "low"}
 
 
-def test_a_file_of_groups_fills_the_columns_of_the_papers_table(tmp_path):
-    release = shutil.copytree(mini.release("aesbench"), tmp_path / "release")
-    names = sorted(json.loads((release / "AesBench_evaluation.json").read_text(encoding="utf-8")))
-    dimensions = ("technical quality", "color and light", "composition", "content")
-    rows = [f"{name},AesP,{dimensions[index % 4]},artistic,why\n" for index, name in enumerate(names)]
-    (release / "AesBench_groups.csv").write_text("image,task,dimension,source,type\n" + "".join(rows))
-    data = load_data(get_task("aes_bench/perception"), DataRequest(data_dir=release))
-    result = running.run("aes_bench/perception", lambda messages: "A", data)
-    assert {name: part["n"] for name, part in result.scores["by_dimension"].items()} == dict.fromkeys(dimensions, 18)
-    assert set(result.scores["by_image_source"]) == {"artistic"} and set(result.scores["by_question_type"]) == {"why"}
-    (printed, *_) = paper_tables(read_runs([write(tmp_path / "run", [result])]))
-    assert printed.rows[1].labels == (result.model,)
-    cells = {head.text: cell.text for head, cell in zip(printed.heads, printed.rows[1].cells, strict=True)}
-    names = ("Tec. Qua.", "Col. Lig.", "Comp.", "Content", "AIs", "Why")
-    assert "\N{EN DASH}" not in [cells[f"{name} (%)"] for name in names]
-
-
 class Votes:
     """Finds every answer right, or wrong."""
 
@@ -125,27 +102,6 @@ def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
     seen = judge.asked[0][-1]["content"]
     assert "It is rather lovely." in seen and right[3] in seen and "aesthetic quality" in seen
     assert ask(Votes(0))["accuracy"] == pytest.approx(2 / 6)
-
-
-@pytest.mark.parametrize(
-    ("reply", "explicit"),
-    [
-        ("", 0),
-        ("C", 6),
-        ("C) Low", 6),
-        ("C " * 10_000, 6),
-        ("\x00\x1b[31m\x7f", 0),
-        ("Die Qualität ist mittelmäßig.", 0),
-        ('{"answer": "C"}', 6),
-        ("A) Low", 0),
-    ],
-)
-def test_bad_answers_have_a_defined_outcome(reply, explicit):
-    dataset = rows_of(ASSESSMENT, 6)
-    scores = run(ASSESSMENT, lambda messages: reply, dataset).scores
-    assert scores["extraction"]["exact"] == explicit / 6
-    assert scores["accuracy"] == pytest.approx(dataset["answer"].count("C") / 6 if explicit else 0.0)
-    assert sum(part["n"] for part in scores["by_response"].values()) == 6
 
 
 @pytest.mark.parametrize("column", ["question", "hint", "options"])
@@ -192,58 +148,12 @@ def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
 
 
-def test_even_asked_together_on_shared_images_an_assessment_sees_and_says_the_same():
-    backend = resolve_backend(None)
-    asked = {}
-    for name in (INTERPRETATION, ASSESSMENT):
-        rows = undecoded_rows(rows_of(name), 6)
-        asked[name] = [request for row in rows for request in evaluator(name).protocol.requests(row)]
-    alone = {response.request.id: response for response in backend.answer(asked[ASSESSMENT])}
-    mixed = [*asked[INTERPRETATION], *asked[ASSESSMENT]]
-    for response in backend.answer(mixed):
-        rendered = response.rendered_prompt
-        if response.request in asked[ASSESSMENT]:
-            assert not LEVEL.search(rendered) and rendered.count("USER") == 1
-            assert (response.text, rendered) == (
-                alone[response.request.id].text,
-                alone[response.request.id].rendered_prompt,
-            )
-        else:
-            assert LEVEL.search(rendered) and "Choose one" not in rendered
-
-
 def test_a_server_gets_every_question_in_a_conversation_of_its_own(http, script, tmp_path):
     script.say(completion("B"))
     server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
     invoke("run", INTERPRETATION, ASSESSMENT, *server, "--mini", "--limit", 4, code=0)
     assert [len(body["messages"]) for body in script.bodies] == [1] * 8
     assert [bool(LEVEL.search(json.dumps(body))) for body in script.bodies] == [False] * 4 + [True] * 4
-
-
-@pytest.fixture
-def private(tmp_path):
-    """The mini release without any answer, in the form of the public one."""
-    folder = tmp_path / "release"
-    shutil.copytree(mini.release("aesbench"), folder)
-    file = folder / "AesBench_evaluation.json"
-    entries = json.loads(file.read_text("utf-8"))
-    for entry in entries.values():
-        for part in list(entry):
-            content = entry.pop(part)
-            content.pop("Answer", None)
-            entry[f"{part}_data"] = content
-    file.write_text(json.dumps(entries), "utf-8")
-    return folder
-
-
-def test_a_release_without_answers_gives_answer_files_and_no_score(private, tmp_path):
-    out = tmp_path / "out"
-    results, _ = ran(out, *CHOICES, INTERPRETATION, "--data-dir", private, "--limit", 3)
-    assert all(result.scores is None and "private" in " ".join(result.caveats) for result in results)
-    for name, part in zip((*CHOICES, INTERPRETATION), ("AesP", "AesE", "AesA1", "AesI"), strict=True):
-        file = out / name / "aesbench" / f"test_{part}.json"
-        replies = {row["id"]: {f"{part}_response": row["text"]} for row in predictions(out) if row["task"] == name}
-        assert json.loads(file.read_text("utf-8")) == replies and len(replies) == 3
 
 
 def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):

@@ -17,7 +17,7 @@ from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators import running
 from tests.evaluators.finished_runs import evaluated, item, write
-from tests.evaluators.scripted_server import always, completion
+from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran, scored
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
@@ -66,15 +66,6 @@ def test_each_configuration_is_a_task(config):
     assert result.settings["data"]["config"] == config
     # Splits are those with answers or a server.
     assert get_task(f"mmbench/{config}").data.splits == (("dev",) if config == "cc" else ("dev", "test"))
-
-
-def test_chinese_questions_stand_in_the_english_frame():
-    seen = []
-    evaluate("cn", lambda messages: seen.append(messages[0]["content"][-1]["text"]) or "A", limit=12)
-    assert seen[0].startswith("Question: 这幅图是什么风格")
-    assert "\nOptions:\nA. " in seen[0]
-    assert all(text.endswith("\nPlease select the correct answer from the options above. \n") for text in seen)
-    assert sum(text.startswith("Hint: ") for text in seen) > 0
 
 
 def test_the_tiny_model_answers_what_it_knows():
@@ -153,19 +144,6 @@ def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
     assert result.variants[WITHOUT_BLIND]["n_questions"] == 30
 
 
-def test_servers_are_asked_with_early_stop(http, script, tmp_path):
-    script.say(always("A"))
-    server = ("--mini", "--model", "m", "--base-url", http.url_for("/v1"), "--limit", 10)
-    (result,), _ = ran(tmp_path, "mmbench/en", *server)
-    assert result.settings["early_stop"] is True
-    asked = len(script.bodies)
-    assert result.scores["n_passes"] == asked == 10 + round(10 * result.scores["vanilla_accuracy"])
-    (complete,), _ = ran(tmp_path, "mmbench/en", *server, "--set", "early_stop=false")
-    assert complete.scores["n_passes"] > asked
-    for key in ("circular_accuracy", "vanilla_accuracy"):
-        assert complete.scores[key] == result.scores[key]
-
-
 def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, script, tmp_path):
     def respond(request):
         body = json.loads(request.data)
@@ -183,16 +161,6 @@ def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, script,
     assert (result.scores["judge_asked"], result.complete) == (passes, True)
     ran(tmp_path, "mmbench/en", *server, *judge)
     assert len(script.bodies) == 2 * passes
-
-
-def test_the_test_split_gives_the_file_for_the_server(tmp_path):
-    result = evaluate("en", lambda messages: "=B\x07", split="test")
-    assert result.scores is None and list(result.contents) == ["mmbench_en_test.xlsx"]
-    rows = answer_file(tmp_path, result)
-    assert {row["index"] for row in rows} == {
-        int(row["index"]) for row in release_rows(mini.release("mmbench") / TEST_EN)
-    }
-    assert {row["prediction"] for row in rows} == {"=B "}
 
 
 @pytest.mark.parametrize(

@@ -192,12 +192,6 @@ def test_winners_of_pairs_give_accuracy_but_no_correlation(folder, form, suffix)
     invoke("compare", folder / "scored", folder / "again", "--out", folder / "c.json", code=0)
 
 
-def test_the_bundled_model_compares_pairs_with_winners(folder):
-    rows = [{"a": "0.png", "b": "5.png", "winner": "a"}, {"a": "4.png", "b": "1.png", "winner": "b"}]
-    result, rows = run(folder, write_task(folder, PAIRS, rows, {"images": ["a", "b"]}, ".csv"))
-    assert result.scores["n_pairs"] == 2 and len(rows) == 4
-
-
 def with_base(base):
     return {"answer": {"column": "answer"} if base is None else {"column": "answer", "base": base}}
 

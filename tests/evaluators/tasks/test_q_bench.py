@@ -49,14 +49,6 @@ def test_closed_set_inference_and_the_answer_mark_run_from_the_command_line(tmp_
     assert marked.scores["accuracy"] > marked.scores["random_guess"] + 0.2
 
 
-def test_the_tiny_model_answers_about_pairs(tmp_path):
-    (result,), _ = ran(tmp_path, "q_bench/perception_pairs", "--limit", 96)
-    scores = result.scores
-    assert result.dataset == "llvisionqa_pairs" and scores["n"] == 96
-    assert scores["accuracy_ci95"][0] > scores["random_guess"]
-    assert set(scores["by_question_type"]) == {"yes-or-no", "what", "how"} and len(scores["by_concern"]) == 4
-
-
 def test_the_tiny_model_describes(tmp_path):
     (result,), output = ran(tmp_path, "q_bench/description", "--limit", 20)
     assert result.scores["n"] == 18 and len(result.left_out) == 2
@@ -98,25 +90,6 @@ def test_a_judge_on_a_server_is_asked_for_all_rounds_at_once(http, script, tmp_p
     result, output = scored(tmp_path, name, lines, "--mini", "--limit", 4, *options)
     assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
     assert [body["n"] for body in script.bodies] == [3] * asked * 4 and "lexical" not in output
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "form"),
-    [
-        ("q_bench/perception", "answer", "{}"),
-        ("q_bench/perception_pairs", "answer", "{}"),
-        ("q_bench/description", "description", "{}"),
-        ("aes_bench/empathy", "answer", "{})"),
-    ],
-)
-def test_precomputed_predictions_are_scored(tmp_path, name, column, form):
-    lines = [{"id": row["id"], "text": form.format(row[column])} for row in mini_rows(name, 9)]
-    result, _ = scored(tmp_path, name, lines, "--mini", "--limit", 9)
-    assert result.scores["n"] == 9
-    if column == "description":
-        assert result.scores["completeness"]["score"] == result.scores["preciseness"]["score"] == 2
-    else:
-        assert result.scores["accuracy"] == 1 and result.scores.get("by_response", {}).keys() <= {"explicit"}
 
 
 def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path):

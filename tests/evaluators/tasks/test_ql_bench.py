@@ -56,16 +56,6 @@ def test_a_server_is_asked_again_only_where_it_refused(http, script, task, image
         assert REFUSAL not in json.dumps(body)
 
 
-def test_precomputed_predictions_are_scored(tmp_path):
-    rows = load_data(get_task("ql_bench/single"), DataRequest(is_mini=True, images="skip")).dataset.select(range(6))
-    lines = [{"id": row["id"], "text": row["answer"]} for row in rows]
-    lines[0]["text"] = REFUSAL
-    lines.append({"id": rows[0]["id"], "pass": "forced", "text": "nothing that is asked"})
-    result, _ = scored(tmp_path, "ql_bench/single", lines, "--mini", "--limit", 6)
-    assert result.scores["score_cc"] == pytest.approx(500 / 6) and result.scores["forced_unmatched"] == 1
-    assert result.settings["data"]["config"] == "single"
-
-
 def test_the_test_split_keeps_both_passes_and_gives_no_score():
     task = get_task("ql_bench/single")
     loaded = load_data(task, DataRequest(split="test", data_dir=mini.release("llsavisionqa"), limit=3))

@@ -109,8 +109,8 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
         done = invoke("run", path, "--out", tmp_path / str(number), *split, code=0)
         (result,) = read_results(tmp_path / str(number)).tasks
         assert result.split == "train" and result.scores["n"] == 4
-    done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran")
-    assert done.exit_code == 2 and "did you mean 'train'?" in done.output
+    done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran", code=2)
+    assert "did you mean 'train'?" in done.output
     assert "splits: the only split, or else test" in invoke("tasks", path).output
 
 
@@ -131,17 +131,17 @@ def test_public_names_are_all_there():
 
 def test_run_report_compare_and_resume_take_an_own_task(examples, tmp_path):
     run_folder, other = tmp_path / "one", tmp_path / "other"
-    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", run_folder)
-    assert done.exit_code == 0 and "CircularEval" in done.output, done.output
-    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again")
-    assert done.exit_code == 0 and "of them from the store" in done.output
+    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", run_folder, code=0)
+    assert "CircularEval" in done.output, done.output
+    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again", code=0)
+    assert "of them from the store" in done.output
     (first,), (second,) = read_results(run_folder).tasks, read_results(other).tasks
     assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
     assert first.scores["circular_accuracy_ci95"] != [0.0, 0.0]
-    done = invoke("compare", run_folder, other)
-    assert done.exit_code == 0 and "CircularEval" in done.output
-    done = invoke("report", run_folder, other, "--out", tmp_path / "report")
-    assert done.exit_code == 0 and (tmp_path / "report" / "report.html").is_file()
+    done = invoke("compare", run_folder, other, code=0)
+    assert "CircularEval" in done.output
+    done = invoke("report", run_folder, other, "--out", tmp_path / "report", code=0)
+    assert (tmp_path / "report" / "report.html").is_file()
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
 
@@ -157,8 +157,7 @@ def test_a_report_made_in_another_folder_finds_the_images(examples, tmp_path, mo
 
 
 def test_tasks_prints_an_own_task_in_full(examples):
-    shown = invoke("tasks", examples / "circular_tsv.yaml")
-    assert shown.exit_code == 0, shown.output
+    shown = invoke("tasks", examples / "circular_tsv.yaml", code=0)
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
     # It has no prompt for open answers; without images it asks in the words of its own prompt.
@@ -253,8 +252,8 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, writt
     with pytest.raises(UsageError, match=message) as caught:
         run(path, lambda messages: pytest.fail("asked"))
     assert "skip" not in caught.value.explain()
-    done = invoke("run", path, "--out", examples / "none")
-    assert done.exit_code == 2 and "Traceback" not in done.output and not (examples / "none").exists()
+    done = invoke("run", path, "--out", examples / "none", code=2)
+    assert "Traceback" not in done.output and not (examples / "none").exists()
 
 
 @pytest.mark.parametrize(
@@ -321,16 +320,6 @@ def test_malformed_files_are_refused(tmp_path, changes, message):
     with pytest.raises(UsageError, match=r"task\.yaml") as caught:
         find_tasks(str(path))
     assert message in str(caught.value)
-
-
-def test_a_column_that_the_template_alone_names_is_no_fault_of_a_row(examples, tmp_path):
-    shutil.copy(examples / "my_questions.tsv", tmp_path)
-    path = write_task(tmp_path, prompt="{images} {qestion} {options}")
-    with pytest.raises(
-        UsageError, match=r"^the prompt of my_questions: missing column 'qestion'; did you mean 'question'\? found: "
-    ) as caught:
-        run(path, lambda messages: pytest.fail("asked"))
-    assert "skip" not in caught.value.explain()
 
 
 def test_a_missing_column_is_named_before_a_model_is_asked(examples, tmp_path):

@@ -152,11 +152,6 @@ def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, referen
     assert len(pools) == (1 if task == "two_afc/fine_mos" else 4)
 
 
-def test_a_pools_name_tells_its_part():
-    assert get_task("two_afc/fine_levels").protocol.part_of_pool("butter_flower.jpeg2000") == "jpeg2000"
-    assert get_task("two_afc/fine_types").protocol.part_of_pool("st.peter.3") == "level 3"
-
-
 @SMALL
 def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     # As NIQE does, it names files alone, and lower is better.
@@ -173,17 +168,6 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     for line in ("spaq: pair accuracy", "average of 2, CSIQ to spaq:", "first-position preference"):
         assert line in done.output
     assert task.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(1)
-
-
-@SMALL
-@pytest.mark.parametrize("given", [{}, {"pairing": "released", "rounds": 3}])
-def test_settings_tell_how_pairs_were_drawn(given, reference, tmp_path):
-    scores = {name: index for index, name in enumerate(sorted(qualities_of("fine_mos", reference)))}
-    result = score("two_afc/fine_mos", reference, write_scores(tmp_path / "order.csv", scores), **given)
-    options = result.settings["data"]["options"]
-    expected = {"pairing": "random", "rounds": 12, "seed": 0, "databases": (), **given}
-    assert {name: options[name] for name in expected} == expected
-    assert result.scores["n_pairs"] == 48 * options["rounds"] == len(result.items) // 2
 
 
 @pytest.fixture(scope="module")

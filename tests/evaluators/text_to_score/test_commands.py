@@ -3,22 +3,21 @@ import dataclasses
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.items import write_predictions as write_items
 from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
 from eyechart.evaluators.runs.folder import write_run
 from eyechart.evaluators.text_to_score.files import read_pairs, write_scores
 from eyechart.evaluators.text_to_score.regressor import TextToScore
+from tests.evaluators import command_line
 
 DESCRIPTION_TASKS = ("aes_bench/interpretation", "q_bench/description")
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["text-to-score", *(str(argument) for argument in arguments)])
+def invoke(*arguments, code=None):
+    return command_line.invoke("text-to-score", *arguments, code=code)
 
 
 def options(settings, *, epochs=None):
@@ -59,8 +58,7 @@ def same(scores):
 
 
 def test_train_apply_and_the_same_from_python_agree(pairs_file, descriptions, settings, regressor, tmp_path):
-    done = invoke("train", pairs_file, "--out", tmp_path / "regressor", *options(settings))
-    assert done.exit_code == 0, done.output
+    done = invoke("train", pairs_file, "--out", tmp_path / "regressor", *options(settings), code=0)
     assert done.output == f"Trained on 72 descriptions; the regressor is in {tmp_path / 'regressor'}\n"
     done = invoke("apply", tmp_path / "regressor", pairs_file, "--out", tmp_path / "new" / "scores.csv", "--cpu-only")
     assert (done.exit_code, done.output) == (0, f"72 scores are in {tmp_path / 'new' / 'scores.csv'}\n")
@@ -79,18 +77,17 @@ def test_apply_takes_one_task_of_a_run_and_leaves_out_empty_texts_on_request(reg
     write_predictions(tmp_path / "predictions.parquet", rows)
     out = tmp_path / "scores.csv"
     apply = ["apply", tmp_path / "regressor", tmp_path, "--out", out, "--cpu-only"]
-    done = invoke(*apply)
-    assert done.exit_code == 2 and f"answers to {aesthetics} and {quality}; choose one" in done.output
-    done = invoke(*apply, "--task", quality)
-    assert done.exit_code == 1 and "2 texts are empty, the first with id 'b'; --skip-bad leaves them out" in done.output
+    done = invoke(*apply, code=2)
+    assert f"answers to {aesthetics} and {quality}; choose one" in done.output
+    done = invoke(*apply, "--task", quality, code=1)
+    assert "2 texts are empty, the first with id 'b'; --skip-bad leaves them out" in done.output
     assert not out.exists()
-    done = invoke(*apply, "--task", quality, "--skip-bad")
-    assert done.exit_code == 0, done.output
+    done = invoke(*apply, "--task", quality, "--skip-bad", code=0)
     assert "left out: id 'b'" in done.output and "left out: id 'c'" in done.output
     expected = regressor.predict(["It is poor.", "It is good."])
     assert read_scores(out) == same(dict(zip("ad", expected, strict=True)))
-    done = invoke(*apply, "--task", aesthetics)
-    assert done.exit_code == 0 and "do not measure what the model saw" in done.output
+    done = invoke(*apply, "--task", aesthetics, code=0)
+    assert "do not measure what the model saw" in done.output
     assert list(read_scores(out)) == ["a"]
 
 
@@ -101,8 +98,7 @@ def test_apply_reads_the_predictions_that_a_run_writes(regressor, tmp_path):
     result = TaskResult(task=DESCRIPTION_TASKS[1], dataset="lldescribe", split="test", model="m", items=items)
     write_run(tmp_path / "run", collect([result], [], "2026-01-01T00:00:00+00:00"), [result])
     out = tmp_path / "scores.csv"
-    done = invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only")
-    assert done.exit_code == 0, done.output
+    invoke("apply", tmp_path / "regressor", tmp_path / "run", "--out", out, "--cpu-only", code=0)
     assert read_scores(out) == same({"a.png": regressor.predict(["It is good."])[0]})
 
 
@@ -113,8 +109,7 @@ def test_validate_prints_every_fold_and_writes_every_prediction(descriptions, se
     ]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "validation.json"
-    done = invoke("validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings))
-    assert done.exit_code == 0, done.output
+    done = invoke("validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings), code=0)
     contents = json.loads(out.read_text())
     table = [line.split("│")[1:-1] for line in done.output.splitlines() if "│" in line]
     expected = [*sorted(contents["scores"]["by_fold"].items()), ("all", contents["scores"])]
@@ -132,8 +127,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
     rows = [("a", "good", 1.0), ("b", "good", 2.0), ("c", "good", 3.0)]
     file = write_csv(tmp_path / "pairs.csv", ["id", "description", "score"], rows)
     out = tmp_path / "validation.json"
-    done = invoke("validate", file, "--folds", "3", "--out", out, *options(settings, epochs=1))
-    assert done.exit_code == 0, done.output
+    done = invoke("validate", file, "--folds", "3", "--out", out, *options(settings, epochs=1), code=0)
     assert "warning: fold=1: nan for srcc" in done.output
     assert json.loads(out.read_text())["scores"]["by_fold"]["1"]["srcc"] is None
 
@@ -160,8 +154,8 @@ def test_bad_files_of_pairs_are_refused(settings, tmp_path, name, text, code, me
 
 
 def test_a_setting_out_of_its_range_is_wrong_usage(pairs_file, tmp_path):
-    done = invoke("train", pairs_file, "--out", tmp_path / "out", "--epochs", 0)
-    assert done.exit_code == 2 and "epochs=0 is not allowed; expected a whole number, at least 1" in done.output
+    done = invoke("train", pairs_file, "--out", tmp_path / "out", "--epochs", 0, code=2)
+    assert "epochs=0 is not allowed; expected a whole number, at least 1" in done.output
 
 
 def test_bad_files_of_texts_are_refused(regressor, tmp_path):
@@ -182,10 +176,10 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
     assert "cannot be read as predictions" in refused(tmp_path / "p.parquet")
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
     assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
-    done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv")
-    assert done.exit_code == 1 and "is not a regressor: missing text_to_score.json" in done.output
-    done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path)
-    assert done.exit_code == 2 and "is a folder" in done.output
+    done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv", code=1)
+    assert "is not a regressor: missing text_to_score.json" in done.output
+    done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path, code=2)
+    assert "is a folder" in done.output
 
 
 def test_an_image_may_have_several_descriptions(tmp_path):
@@ -199,7 +193,6 @@ def test_score_reads_the_scores_that_apply_writes(tmp_path):
     qualities = dict(zip(images["id"], images["quality"], strict=True))
     write_scores(tmp_path / "scores.csv", list(qualities), [quality / 3 - 0.1 for quality in qualities.values()])
     arguments = ["score", "q_bench/assessment", "--predictions", tmp_path / "scores.csv", "--out", tmp_path / "out"]
-    done = CliRunner().invoke(app, [str(argument) for argument in [*arguments, "--mini", "--dataset", "kadis700k"]])
-    assert done.exit_code == 0, done.output
+    command_line.invoke(*arguments, "--mini", "--dataset", "kadis700k", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], task.scores["srcc"]) == (len(qualities), pytest.approx(1.0))

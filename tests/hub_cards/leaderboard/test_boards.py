@@ -62,13 +62,6 @@ def test_the_average_is_of_the_tasks_own_databases():
     assert board.items == sum(find_board("q_bench/assessment", n, "test").items for n in board.settings["databases"][0])
 
 
-def test_settings_that_change_a_score_are_in_force():
-    two_afc = find_board("two_afc/coarse", "two_afc", "test").settings
-    assert two_afc["data.options.rounds"] == (12,) and two_afc["data.options.seed"] == (0,)
-    assert two_afc["orders"] == (["main", "reversed"],)
-    assert find_board("ql_bench/single", "llsavisionqa", "dev").settings["data.options.refusal_position"] == ("last",)
-
-
 @pytest.mark.parametrize("config", ["coarse", "fine_levels", "fine_types", "fine_mos"])
 def test_pairs_are_as_many_as_the_authors_lists_give(config, reference):
     data = load_dataset("two_afc", config, split="test", data_dir=reference / "two-afc", images="skip")

@@ -10,13 +10,13 @@ from importlib import resources
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.suites import list_suites
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.entries import Links
+from tests.evaluators.command_line import invoke
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 PAGE = (resources.files("eyechart.hub_cards") / "leaderboard" / "page" / "index.html").read_text(encoding="utf-8")
@@ -56,8 +56,8 @@ def test_the_second_command_checks_what_the_first_wrote_and_the_third_shows_it(t
     path.with_name("links.json").write_text(links.replace("\N{HORIZONTAL ELLIPSIS}", "example.org/"))
     assert set(json.loads(links)) == set(Links.model_fields)
     assert BUILD[0] == "eyechart"
-    done = CliRunner().invoke(app, BUILD[1:])
-    assert done.exit_code == 0 and "1 accepted" in done.output, done.output
+    done = invoke(*BUILD[1:], code=0)
+    assert "1 accepted" in done.output, done.output
     assert SERVE[:2] == ["python", "-m"] and (tmp_path / SERVE[SERVE.index("--directory") + 1] / "index.html").is_file()
     # The server's own parser takes the arguments; --help ends it before it serves.
     subprocess.run([sys.executable, *SERVE[1:], "--help"], check=True, capture_output=True)

@@ -3,13 +3,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import DATASETS, mini
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.tasks import TASKS
 from eyechart.hub_cards.model_card.benchmark import benchmark, task_id
+from tests.evaluators.command_line import invoke
 
 
 @pytest.mark.parametrize("subset", DATASETS)
@@ -48,8 +47,7 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     # In the layout of the real release, and not in the folder of mini releases.
     release = shutil.copytree(mini.release("llvisionqa"), tmp_path / "release")
     command = ["export", "llvisionqa", "--data-dir", str(release), "--benchmark", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0, done.output
+    invoke(*command, code=0)
     contents = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
     assert contents["name"] == "LLVisionQA (Q-Bench)" and contents["evaluation_framework"] == "eyechart"
     assert contents["tasks"] == [{"id": "q_bench_perception", "config": "default", "split": "dev"}]
@@ -58,6 +56,6 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_mini_release_is_no_benchmark(tmp_path: Path, folder: bool) -> None:
     given = ["--data-dir", str(mini.release("llvisionqa"))] if folder else ["--mini"]
-    done = CliRunner().invoke(app, ["export", "llvisionqa", "--benchmark", *given, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 2 and "--benchmark is not for synthetic demo data" in done.output
+    done = invoke("export", "llvisionqa", "--benchmark", *given, "--out", tmp_path / "out", code=2)
+    assert "--benchmark is not for synthetic demo data" in done.output
     assert not (tmp_path / "out").exists()

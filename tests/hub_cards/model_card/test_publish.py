@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, parse_eval_result_entries
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.results.notes import note
@@ -26,6 +24,7 @@ from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.model_card.publication import ENTRIES
 from eyechart.hub_cards.model_card.section import markdown
+from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, MODEL, evaluated, item, write
 from tests.hub_stand_in import TOKEN, StandIn
 
@@ -77,8 +76,7 @@ def databases(missing: int = 0) -> list[Any]:
 
 
 def call(*arguments: Any, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["publish", *map(str, arguments)])
-    assert done.exit_code == code, done.output
+    done = invoke("publish", *arguments, code=code)
     assert TOKEN not in done.output
     return done.output
 

@@ -15,17 +15,16 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import TASKS
+from tests.evaluators.command_line import invoke
 
 HELLO = [{"role": "user", "content": "How are you?"}]
 _KILLED_AFTER = 40
@@ -37,8 +36,7 @@ Rows = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 def run(*arguments: object, out: Path) -> Rows:
     """Evaluate demo data."""
     command = ["run", "--mini", "--out", out, *arguments]
-    done = CliRunner().invoke(app, [str(argument) for argument in command])
-    assert done.exit_code == 0, done.output
+    invoke(*command, code=0)
     rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
     return {(row["task"], row["dataset"], row["id"], row["pass"]): row for row in rows}
 
@@ -126,8 +124,7 @@ def kill_and_resume(
     os.kill(server(process.pid, _text(log)), signal.SIGKILL)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1 and ending in errors and str(log) in errors
-    done = CliRunner().invoke(app, [*command, "--out", str(folder / "second")])
-    assert done.exit_code == 0, done.output
+    invoke(*command, "--out", folder / "second", code=0)
     (task,) = read_results(folder / "second").tasks
     count = pyarrow.parquet.read_metadata(folder / "second" / "predictions.parquet").num_rows
     stored = task.timings["answers_from_store"]

@@ -163,11 +163,6 @@ def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model
     assert response.usage == {}
 
 
-def test_words_of_one_first_token_are_refused_and_the_token_is_named(model_server, backend, make_picture):
-    with pytest.raises(ModelError, match="'blurry' and 'blurred' begin with the same token ' blur'"):
-        list(backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("blurry", "blurred"))]))
-
-
 def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_picture, tmp_path):
     buffer = io.BytesIO()
     make_picture(1, 64).save(buffer, "JPEG", quality=71)

@@ -16,8 +16,9 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     url = http.url_for("/v1")
     server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
     server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
-    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    done = invoke(
+        "run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out", code=0
+    )
     perception, assessment = read_results(tmp_path / "out").tasks
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
     assert assessment.scores["srcc"] > 0.5
@@ -40,8 +41,8 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     )
     asked = len(model_server.asked)
     tasks = ("q_bench/perception", "q_bench/assessment")
-    again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again")
-    assert again.exit_code == 0 and len(model_server.asked) == asked, "answers are stored"
+    again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again", code=0)
+    assert len(model_server.asked) == asked, "answers are stored"
     for task, stored in zip((perception, assessment), read_results(tmp_path / "again").tasks, strict=True):
         assert stored.scores == task.scores
         first, second = ({**t.settings["model"], "asked": None} for t in (task, stored))
@@ -55,8 +56,7 @@ def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_th
     bounds = []
     for count in (2, 1280):
         out = tmp_path / str(count)
-        done = invoke("run", "q_bench/assessment", *server, "--model-arg", f"top_logprobs={count}", "--out", out)
-        assert done.exit_code == 0, done.output
+        invoke("run", "q_bench/assessment", *server, "--model-arg", f"top_logprobs={count}", "--out", out, code=0)
         (task,) = read_results(out).tasks
         assert task.settings["model"]["top_logprobs"] == count and task.timings["answers_from_store"] == 0
         assert {asked["top_logprobs"] for asked in model_server.asked if "top_logprobs" in asked} == {count}
@@ -68,8 +68,7 @@ def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_th
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
 def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(http, model_server, tmp_path):
     server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
-    done = invoke("run", "q_bench/assessment", *server, "--set", "inference=top-token", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
+    invoke("run", "q_bench/assessment", *server, "--set", "inference=top-token", "--out", tmp_path, code=0)
     sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
     assert [body["max_tokens"] for body in sent] == [1] * 6
     (task,) = read_results(tmp_path).tasks
@@ -79,8 +78,7 @@ def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(http, model
 def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
     model_server.serves = "tiny-f32.gguf"
     server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)
-    done = invoke("run", "q_bench/perception", *server, "--out", tmp_path / "doubtful")
-    assert done.exit_code == 0, done.output
+    done = invoke("run", "q_bench/perception", *server, "--out", tmp_path / "doubtful", code=0)
     (task,) = read_results(tmp_path / "doubtful").tasks
     assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
     (caveat,) = [line for line in task.caveats if "--model-arg served_name" in line]
@@ -88,8 +86,8 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
     assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
     asked = len(model_server.asked)
     confirmed = ("--model-arg", "served_name=tiny-f32.gguf")
-    done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed")
-    assert done.exit_code == 0 and len(model_server.asked) == asked, "nothing is asked anew"
+    done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed", code=0)
+    assert len(model_server.asked) == asked, "nothing is asked anew"
     (again,) = read_results(tmp_path / "confirmed").tasks
     assert again.settings["model"]["served_name"] == "tiny-f32.gguf" and again.scores == task.scores
     assert again.caveats == [line for line in task.caveats if line != caveat]
@@ -98,8 +96,7 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
 def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
     model_server.returns_logprobs = False
     server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
-    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path)
-    assert done.exit_code == 1
+    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path, code=1)
     assert "returned no log-probabilities" in done.output
     assert [task.task for task in read_results(tmp_path).tasks] == ["q_bench/perception"]
     assert {failed.task for failed in read_results(tmp_path).failed} == {"q_bench/assessment"}
@@ -121,6 +118,5 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):
-    done = invoke("run", "--mini", *arguments, "--out", tmp_path)
-    assert done.exit_code == 2
+    done = invoke("run", "--mini", *arguments, "--out", tmp_path, code=2)
     assert message in done.output

@@ -7,13 +7,11 @@ import os
 import subprocess
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.backends.endpoint.llama_cpp_model import write_gguf_files, write_transformers_folder
@@ -24,6 +22,7 @@ from tests.evaluators.backends.endpoint.real_servers import (
     kill_and_resume,
     run,
 )
+from tests.evaluators.command_line import invoke
 
 pytestmark = pytest.mark.servers
 
@@ -76,18 +75,9 @@ def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options, 
 
 
 def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
-    command = [
-        "run",
-        "q_bench/perception",
-        "--mini",
-        "--set",
-        "inference=closed-set",
-        "--out",
-        tmp_path,
-        *there(options),
-    ]
-    done = CliRunner().invoke(app, [str(argument) for argument in command])
-    assert done.exit_code == 1 and "returns no prompt_logprobs" in done.output
+    task = ("q_bench/perception", "--mini", "--set", "inference=closed-set")
+    done = invoke("run", *task, *there(options), "--out", tmp_path, code=1)
+    assert "returns no prompt_logprobs" in done.output
 
 
 def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots(options):

@@ -3,7 +3,7 @@ import weakref
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.local.recovery import each_alone, fitting
 
 FULL = "CUDA out of memory. Tried to allocate 1 GiB"
@@ -49,25 +49,6 @@ def test_a_batch_is_halved_until_it_fits(start, fits, tried):
 def test_other_errors_do_not_make_smaller_batches():
     with pytest.raises(ZeroDivisionError):
         fitting(lambda size: size / 0, 8)
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        fitting(lambda size: next(_raising(RuntimeError("shapes do not match"))), 8)
-
-
-def _raising(error):
-    raise error
-    yield
-
-
-def test_items_are_run_together():
-    runs = []
-
-    def run(items):
-        runs.append(list(items))
-        return [(1, "second"), (0, "first")]
-
-    assert dict(each_alone(["a", "b"], run)) == {"a": "first", "b": "second"}
-    assert runs == [["a", "b"]]
-    assert list(each_alone([], run)) == []
 
 
 def test_a_bad_item_does_not_take_the_others_along_and_what_its_run_held_is_freed():
@@ -84,8 +65,3 @@ def test_a_bad_item_does_not_take_the_others_along_and_what_its_run_held_is_free
     results = dict(each_alone(["a", "bad", "c"], run))
     assert (results["a"], results["c"], len(held)) == ("A", "C", 4)
     assert isinstance(results["bad"], DataError) and str(results["bad"]) == FAILED
-
-
-def test_what_concerns_all_items_is_raised():
-    with pytest.raises(ModelError, match="not this model"):
-        list(each_alone(["a", "b"], lambda items: next(_raising(ModelError("not this model")))))

@@ -3,23 +3,17 @@
 import random
 
 import pytest
-from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.backends.predictions.files import WRITERS, right_letter, vlmevalkit_row, write_jsonl, write_xlsx
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.evaluators.command_line import invoke
 
 
 def score(path, *arguments, task="q_bench/perception"):
     """The one task's result, on the mini release."""
     out = path.parent / "out"
-    done = invoke("score", task, "--mini", "--predictions", path, "--out", out, *arguments)
-    assert done.exit_code == 0, done.output
+    invoke("score", task, "--mini", "--predictions", path, "--out", out, *arguments, code=0)
     (task,) = read_results(out).tasks
     return task
 
@@ -100,8 +94,6 @@ def test_scores_of_any_quality_measure(tmp_path):
 
 def test_lower_is_better_is_about_scores(tmp_path):
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": "A"}])
-    done = invoke(
-        "score", "q_bench/perception", "--mini", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out"
-    )
-    assert done.exit_code == 2
+    options = ("--mini", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out")
+    done = invoke("score", "q_bench/perception", *options, code=2)
     assert "lower_is_better=True needs scores" in done.output

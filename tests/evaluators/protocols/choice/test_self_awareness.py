@@ -188,13 +188,6 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
     assert (scores["n_refused"], scores["forced_unmatched"], scores["score_rc"]) == (2, 2, 0.0)
 
 
-@ALL_REFUSED
-def test_private_answers_give_no_score_but_both_passes(refusable):
-    result = run(Model(REFUSAL, "Good"), refusable.map(lambda row: {"answer": ""}))
-    assert result.scores is None and "private" in notes(result)
-    assert [line.pass_name for line in result.items] == ["main", "forced"] * 6
-
-
 @pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])
 def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_row(refusable, refusal):
     broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
