@@ -253,7 +253,7 @@ def said(*tokens):
 
 
 # What shows that a server goes on: a reply, and its rest.
-GOES_ON = (said(("A", -0.1), (" blur", -0.2)), said((" blur", -0.2)))
+GOES_ON = (said(("A blurry", -0.1), (" dark picture", -0.2)), said((" dark picture", -0.2)))
 BEFORE = ((1, -1.0), (2, -2.0))
 
 
