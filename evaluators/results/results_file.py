@@ -225,10 +225,12 @@ def read_results(path: str | Path) -> Results:
         results = Results.model_validate(without_nan(raw) if _NOT_FINITE.search(content) else raw)
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
-    keys = [(task.task, task.dataset, task.split) for task in results.tasks]
+    keys: set[tuple[str, str, str]] = set()
     for number, task in enumerate(results.tasks):
-        if keys[number] in keys[:number]:
+        key = (task.task, task.dataset, task.split)
+        if key in keys:
             raise _bad(file, f"tasks[{number}] repeats the task, dataset and split of an earlier result")
+        keys.add(key)
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:
             raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")
