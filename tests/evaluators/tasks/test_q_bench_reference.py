@@ -5,6 +5,7 @@ import json
 import datasets
 import pytest
 
+from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -13,7 +14,7 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.tasks.doors import write_lines
+from tests.evaluators.tasks.doors import scored, write_lines
 from tests.real_pairs import released_dev_rows
 
 ASSESSMENT = "q_bench/assessment"
@@ -166,3 +167,22 @@ def test_every_row_can_be_refused(rows, release, tmp_path):
     assert scores["score_rc"] == scores["score_sa"] == pytest.approx(99.8)
     right = score("ql_bench/pair", release, tmp_path, [row["correct_ans"] for row in rows])
     assert (right["n"], right["score_cc"]) == (1000, 100.0)
+
+
+def test_the_random_guess_of_real_questions_is_that_of_table_7_in_each_type_and_concern(reference, tmp_path):
+    """Table 7's levels, which the paper truncates, are the means of those of type by concern."""
+    folder = reference / "llvisionqa"
+    rows = load_dataset("llvisionqa", split="dev", data_dir=folder, images="skip")
+    lines = [{"id": row["id"], "text": "I cannot tell"} for row in rows]
+    result, _ = scored(tmp_path, "q_bench/perception", lines, "--data-dir", folder)
+    assert (result.diagnostics["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
+    cells = result.scores["by_question_type_by_concern"]
+    assert len(cells) == 12 and sum(cell["n"] for cell in cells.values()) == 1495
+    levels = {"distortion": 37.89, "other": 38.48, "in-context distortion": 38.28, "in-context other": 35.82}
+    for concern, percent in levels.items():
+        parts = [cell for name, cell in cells.items() if name.partition(", ")[2] == concern]
+        level = sum(part["n"] * part["random_guess"] for part in parts) / sum(part["n"] for part in parts)
+        assert 100 * level == pytest.approx(percent, abs=0.02)
+    yes_no = result.scores["yes_no"]
+    types = [row["question_type"] for row in rows]
+    assert yes_no["n_yes"] + yes_no["n_no"] == types.count("yes-or-no") - 4 + 3
