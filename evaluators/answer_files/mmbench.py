@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
+from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
 from eyechart.evaluators.requests.types import Row
 
 COLUMNS = (*("index", "question", "hint", "A", "B", "C", "D"), *("prediction", "category", "l2-category", "split"))
-CELL_LIMIT = 32_767
-"""Maximum number of characters in an XLSX cell."""
 _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 

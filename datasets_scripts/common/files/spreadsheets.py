@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
+CELL_LIMIT = 32_767
+"""Maximum number of characters of a cell; tools truncate longer replies or leave them out."""
 MAX_BYTES = 512 * 2**20
 """The most bytes that a workbook may unpack to; the benchmarks' workbooks have up to 4 MiB, predictions have more."""
 

@@ -27,8 +27,6 @@ from eyechart.evaluators.requests.values import brief, is_unicode
 
 MAIN = "main"
 XLSX = ".xlsx"
-CELL_LIMIT = 32_767
-"""Maximum number of characters of an XLSX cell; tools truncate longer replies or leave them out."""
 Fields = Mapping[str, Any]
 """A row of a file."""
 # VLMEvalKit's note if a server gave no reply.

@@ -10,14 +10,14 @@ import pytest
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.choice.passes import passes_of
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT, read_xlsx_rows
 from eyechart.evaluators.answer_files.json_files import (
     aes_bench_answer_file,
     description_answer_file,
     pair_answer_file,
     perception_answer_file,
 )
-from eyechart.evaluators.answer_files.mmbench import CELL_LIMIT, COLUMNS, mmbench_answer_file
+from eyechart.evaluators.answer_files.mmbench import COLUMNS, mmbench_answer_file
 
 AES_ROWS = [{"id": "baid_1.jpg"}, {"id": "春 2.png"}]
 JSON = [perception_answer_file, pair_answer_file, description_answer_file, partial(aes_bench_answer_file, "AesP")]
