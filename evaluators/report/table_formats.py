@@ -3,12 +3,9 @@
 Spreadsheets read a text as a formula if it begins with =, +, - or @; in CSV, such a text gets a leading apostrophe.
 """
 
-import csv
-import io
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from eyechart.evaluators.comparison.verdicts import LEVEL
 from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Table
@@ -52,12 +49,11 @@ _LAST_LATIN = "\u017f"
 
 def to_csv(table: Table) -> str:
     """Comma-separated values (RFC 4180) with a header row, without the title."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(map(_no_formula, table.columns))
+    from pandas import DataFrame
+
     labels = len(table.corner)
-    writer.writerows([*map(_no_formula, row[:labels]), *row[labels:]] for row in table.texts)
-    return written.getvalue()
+    rows = [[*map(_no_formula, row[:labels]), *row[labels:]] for row in table.texts]
+    return DataFrame(rows, columns=list(map(_no_formula, table.columns))).to_csv(index=False, lineterminator="\n")
 
 
 def to_markdown(table: Table) -> str:
@@ -71,10 +67,21 @@ def to_markdown(table: Table) -> str:
 
 def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
     """A floating table with caption and label; the best values are bold, the second best underlined."""
-    caption = [f"{table.caption}.", table.note, *_remarks(table, tests), table.source]
+    from pandas import DataFrame, MultiIndex
+
+    heads = [("", _escaped(head)) for head in table.corner]
+    heads += [(_escaped(head.group), _broken(head.text)) for head in table.heads]
+    rows = [[*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)] for row in table.rows]
+    runs = sum(not row.is_published for row in table.rows)
+    if 0 < runs < len(rows):
+        rows[runs][0] = f"\\midrule\n{rows[runs][0]}"
     published = sum(head.is_published for head in table.heads)
     layout = "l" * len(table.corner) + "c" * (len(table.heads) - published)
     layout += rf"@{{\hspace{{2em}}}}{'c' * published}" if published else ""
+    has_groups = any(group for group, _ in heads)
+    frame = DataFrame(rows, columns=MultiIndex.from_tuples(heads) if has_groups else [head for _, head in heads])
+    tabular = frame.to_latex(index=False, escape=False, column_format=layout, multicolumn_format="c")
+    caption = [f"{table.caption}.", table.note, *_remarks(table, tests), table.source]
     environment = "table*" if _is_wide(table) else "table"
     text = "\n".join(
         [
@@ -83,9 +90,7 @@ def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
             rf"\caption{{{' '.join(map(_escaped, filter(None, caption)))}}}",
             rf"\label{{tab:{table.key}}}",
             _FIT,
-            rf"\begin{{tabular}}{{{layout}}}",
-            *_lines(table, tests),
-            r"\end{tabular}}",
+            f"{tabular.rstrip()}}}",
             rf"\end{{{environment}}}",
         ]
     )
@@ -93,20 +98,6 @@ def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
     if any(letter > _LAST_LATIN for letter in text):
         comment += "% pdfLaTeX may lack some characters of this table; compile with XeLaTeX or LuaLaTeX.\n"
     return f"{comment}{text}\n"
-
-
-def _lines(table: Table, tests: RunDifferences | None) -> Iterator[str]:
-    """The lines of heads and rows, each part with a rule above it."""
-    parts = [[[*map(_escaped, table.corner), *(_broken(head.text) for head in table.heads)]]]
-    if any(head.group for head in table.heads):
-        groups = [rf"\multicolumn{{{len(heads)}}}{{c}}{{{_escaped(group)}}}" for group, heads in table.groups]
-        parts[0].insert(0, [*("" for _ in table.corner), *groups])
-    for _, rows in groupby(table.rows, lambda row: row.is_published):
-        parts.append([[*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)] for row in rows])
-    for number, part in enumerate(parts):
-        yield r"\midrule" if number else r"\toprule"
-        yield from (rf"{' & '.join(texts)} \\" for texts in part)
-    yield r"\bottomrule"
 
 
 def _no_formula(text: str) -> str:
