@@ -39,6 +39,7 @@ class Commands(Group):
             return None
         module = importlib.import_module(f"eyechart.evaluators.commands.{cmd_name.replace('-', '_')}")
         command: Any = typer.main.get_command(module.app)
+        command.name = cmd_name
         for part in (command, *getattr(command, "commands", {}).values()):
             part.help = unfolded(part.help)
         return command
