@@ -163,7 +163,7 @@ def _release_differences(result: TaskResult, items: Sequence[Any], rows: Sequenc
     """Where predictions differ from the release: ids, options, correct answers and opinion scores."""
     by_id = {row["id"]: row for row in rows}
     missing = by_id.keys() - {item.id for item in items} - {item.id for item in result.left_out}
-    yield from (f"item {brief(name)} of the release has no prediction" for name in sorted(missing)[:_SHOWN])
+    yield from (f"item {brief(name)} of the release has no prediction" for name in sorted(missing))
     for item in items:
         row = by_id.get(item.id)
         reason = "is not in the release" if row is None else _mismatch(item, row)

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
+from eyechart.datasets_scripts.common.errors import EyechartError, ModelError
 from eyechart.evaluators.backends.local.image_groups import group_by_image
 from eyechart.evaluators.backends.stored import BackendWrapper
 from eyechart.evaluators.requests.types import Backend, Request, Response
@@ -99,17 +99,17 @@ class DistributedBackend(BackendWrapper):
         for start in range(0, max(map(len, parts)), _REQUESTS_PER_ROUND):
             part = parts[self._processes.rank][start : start + _REQUESTS_PER_ROUND]
             responses = self._processes.together(partial(self._answer, part))
-            # Images are not sent between processes; errors are sent as text, because not every error can be pickled.
+            # Images are not sent; errors are sent as class and text, because not every error can be pickled.
             sent = [
                 (
                     indices[id(response.request)],
                     replace(response, request=_UNSENT, error=None),
-                    None if response.error is None else str(response.error),
+                    None if response.error is None else (type(response.error), str(response.error)),
                 )
                 for response in responses
             ]
-            for index, response, reason in chain.from_iterable(self._processes.gather(sent)):
-                error = None if reason is None else DataError(reason)
+            for index, response, failure in chain.from_iterable(self._processes.gather(sent)):
+                error = None if failure is None else failure[0](failure[1])
                 yield replace(response, request=requests[index], error=error)
 
     def _answer(self, requests: Sequence[Request]) -> list[Response]:

@@ -123,7 +123,7 @@ def compare_many(
     """Compare several runs in pairs, item by item, and rank them by the headline of each task that all have.
 
     With `common`, runs with different items are compared on those that both have; the settings in `allowed` may differ.
-    Raises `UsageError` for fewer than two runs, an unknown task or setting, or two runs without a common task, and
+    Raises `UsageError` for fewer than two runs, an unknown task or setting, or if no two runs have a common task, and
     `DataError` for a run that cannot be read.
     """
     if len(folders) < 2:
@@ -132,6 +132,9 @@ def compare_many(
     names = chosen_tasks(runs, tasks)
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
     pairs = [_compare_pair(pair, names, common, allowed, seed) for pair in combinations(runs, 2)]
+    if not any(pair.differences or pair.refused for pair in pairs):
+        names = " and ".join(str(run.folder) for run in runs)
+        raise UsageError(f"{names} have no task on the same data in common; nothing to compare")
     adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
     rankings, unranked = [], []
@@ -180,10 +183,6 @@ def _compare_pair(
     chosen = [key for key in merged_keys(runs) if key.task in tasks]
     shared = [key for key in chosen if all(key in run.tasks for run in runs)]
     tested = [key for key in shared if key.dataset != AVERAGE]
-    if not tested:
-        raise UsageError(
-            f"{first.folder} and {second.folder} have no task on the same data in common; nothing to compare"
-        )
     tests: list[Difference] = []
     refused: list[Refused] = []
     for key in tested:

@@ -85,7 +85,7 @@ def _sample(group: Sequence[TaskResult]) -> dict[str, Any]:
     samples = [part.settings[SAMPLE] for part in group if SAMPLE in part.settings]
     if not samples:
         return {}
-    unsampled = sum(len(part.items) for part in group if SAMPLE not in part.settings)
+    unsampled = sum(len({item.id for item in part.items}) for part in group if SAMPLE not in part.settings)
     counts = {name: unsampled + sum(sample[name] for sample in samples) for name in ("n", "of")}
     return {SAMPLE: {**samples[0], **counts}}
 

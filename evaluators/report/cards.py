@@ -88,7 +88,7 @@ def _card_score(task: ReportedTask) -> CardScore:
     ends = {label: interval(scores[label], *spec.key.split(".")) for label in values}
     bottom, top = spec.limits(next(iter(scores.values())))
     # Correlations are seldom negative, so their scale begins at 0 if it can.
-    bottom = max(0.0, bottom)
+    bottom = 0.0 if (bottom, top) == (-1, 1) else bottom
     marks = [bottom, top, *values.values(), *(end for pair in ends.values() for end in pair or ()), chance]
     numbers = [*filter(math.isfinite, (mark for mark in (*marks, best and best.value) if mark is not None))]
     low, high = min(numbers), max(numbers)

@@ -46,7 +46,7 @@ def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDiffe
     try:
         comparisons = compare_many([run.folder for run in runs]).pairs
     except UsageError:
-        # Two of the runs have no task in common.
+        # No two runs have a task in common.
         return RunDifferences({}, [], 0, {}, frozenset())
     tests: list[_Test] = []
     refused: dict[str, dict[str, None]] = {}

@@ -77,7 +77,8 @@ def execute(
     with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
         if store is not None:
             backend = StoredBackend(backend, store)
-        if processes is not None:
+        # Precomputed predictions are matched with all requests, in each process.
+        if processes is not None and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
         if is_main:
             make_folder(folder)

@@ -127,6 +127,13 @@ def test_a_release_at_hand_is_compared_with(six_tasks: Path) -> None:
         checks(six_tasks, {"": folders["spaq"]})
 
 
+def test_all_items_of_the_release_that_have_no_prediction_are_counted(six_tasks: Path, tmp_path: Path) -> None:
+    folders = {name: str(mini.release(name)) for _, name in WHOLE}
+    lost = changed(six_tasks, tmp_path / "lost", rows=lambda rows: rows.__delitem__(slice(9)))
+    (check,) = checks(lost, folders, WHOLE[0][0]).values()
+    assert check.discrepancies[-1] == "4 more of this kind"
+
+
 def test_without_predictions_nothing_is_computed(six_tasks: Path, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text((six_tasks / "results.json").read_text())
     assert set(checks(tmp_path).values()) == {Check(unchecked=NO_PREDICTIONS)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.datasets_scripts.common.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import Backend, Request, Response
 from tests.evaluators.backends.threads import in_processes
@@ -55,7 +55,7 @@ class Echo(Backend):
         for request in requests:
             if request.id == "broken":
                 raise RuntimeError("this process has a broken accelerator")
-            error = DataError("no image") if request.id == "5" else None
+            error = MissingPredictionError("no image") if request.id == "5" else None
             yield Response(request, None if error else request.id, error=error)
 
 
@@ -66,11 +66,12 @@ def test_every_process_yields_the_same_responses_to_its_own_requests():
         responses = list(backend.answer(requests))
         assert all(response.request is requests[int(response.request.id)] for response in responses)
         assert (backend.name, backend.settings()) == ("echo", {"backend": "echo", "processes": 3})
-        return [(response.request.id, response.text, str(response.error or "")) for response in responses]
+        return [(response.request.id, response.text, repr(response.error)) for response in responses]
 
     first, *others = in_processes(3, ask)
     assert others == [first] * 2
-    assert sorted(first) == [(id, None if id == "5" else id, "no image" if id == "5" else "") for id in "0123456"]
+    error = repr(MissingPredictionError("no image"))
+    assert sorted(first) == [(id, None if id == "5" else id, error if id == "5" else "None") for id in "0123456"]
 
 
 def test_a_process_that_fails_makes_all_fail_with_its_reason():

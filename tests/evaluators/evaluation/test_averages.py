@@ -4,6 +4,7 @@ import pytest
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest
+from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import RunOutput, execute
@@ -109,6 +110,15 @@ def test_other_settings_and_models_have_their_own_averages_behind_their_own_data
     assert rows == [("a", "good/poor"), ("a", "high/low"), ("b", "good/poor")]
     assert [place for place, e in enumerate(found) if e.dataset == "average"] == [7, 15, 24]
     assert [e.settings["data"]["is_mini"] for e in found if e.dataset == "average"] == [False, True, False]
+
+
+def test_an_average_of_samples_counts_each_image_once():
+    settings = {**evaluation("spaq").settings, "sample": {"n": 10, "of": 50, "seed": 0}}
+    repeated = [Item(f"{number}", "main", repeat=repeat) for number in range(4) for repeat in range(3)]
+    (average,) = averages(
+        [evaluation(name, settings=settings) for name in DATABASES[1:]] + [evaluation(DATABASES[0], items=repeated)]
+    )
+    assert average.settings["sample"] == {"n": 64, "of": 304, "seed": 0}
 
 
 def run_all(folder, **data_dirs):

@@ -106,6 +106,12 @@ def test_runs_without_a_task_in_common_have_a_report_without_tests(make_run, rea
     assert not any(attributes.get("id") == "comparison" for _, attributes in page.elements)
 
 
+def test_runs_that_share_a_task_are_compared_beside_one_that_does_not(make_run):
+    other = replaced(answers(36, "other"), task="q_bench/perception_pairs", dataset="llvisionqa_pairs")
+    results = compared([make_run(run, name=run.model) for run in (answers(36, "good"), answers(10, "poor"), other)])
+    assert list(results.verdicts) == ["good scored higher than poor (p < 0.0001)"]
+
+
 def test_answers_to_a_question_stand_together_and_disagreements_come_first(three):
     found = rows_of(three, 30)
     assert [(row["id"], row["run"]) for row in found[:4]] == [("q10", 0), ("q10", 1), ("q10", 2), ("q11", 0)]
