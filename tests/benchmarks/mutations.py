@@ -54,13 +54,13 @@ def sample(session: Path, number: int, seed: int) -> None:
 
 
 def _compiles(path: str, operator: str, occurrence: int) -> bool:
-    """False for the stars of signatures and of dicts, which are taken for signs of multiplication."""
+    """False for stars that are not multiplications, and for exceptions that have a dotted name."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     try:
         compile(mutate_code((ROOT / path).read_text("utf-8"), get_operator(operator)(), occurrence), path, "exec")
-    except SyntaxError:
+    except (SyntaxError, AttributeError):
         return False
     return True
 
