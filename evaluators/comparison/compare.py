@@ -133,8 +133,8 @@ def compare_many(
     allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
     pairs = [_compare_pair(pair, names, common, allowed, seed) for pair in combinations(runs, 2)]
     if not any(pair.differences or pair.refused for pair in pairs):
-        names = " and ".join(str(run.folder) for run in runs)
-        raise UsageError(f"{names} have no task on the same data in common; nothing to compare")
+        listed = " and ".join(str(run.folder) for run in runs)
+        raise UsageError(f"{listed} have no task on the same data in common; nothing to compare")
     adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
     rankings, unranked = [], []
