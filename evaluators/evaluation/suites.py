@@ -6,6 +6,7 @@ import evaluate
 from evaluate.evaluation_suite import SubTask
 
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.evaluators.evaluation.evaluator import register
 from eyechart.evaluators.tasks import TASKS, find_tasks
 
@@ -25,10 +26,13 @@ def list_suites() -> list[str]:
 
 
 def folder(name: str) -> Path:
-    """The folder that `evaluate.EvaluationSuite.load` takes for a suite; raises `UsageError` for an unknown name."""
+    """Write the folder that `evaluate.EvaluationSuite.load` takes; raises `UsageError` for an unknown name."""
     if name not in list_suites():
         raise unknown_name("suite", name, list_suites())
-    return Path(__file__).parent / name
+    folder = eyechart_home() / "suites" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(f"from {__name__} import Suite\n\n__all__ = ['Suite']\n")
+    return folder
 
 
 def subtasks(name: str, *, is_mini: bool = False) -> list[SubTask]:

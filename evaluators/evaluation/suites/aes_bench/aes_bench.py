@@ -1,5 +1,0 @@
-"""AesBench as a suite of `evaluate`: `evaluate.EvaluationSuite.load(<this folder>).run(pipe)`."""
-
-from eyechart.evaluators.evaluation.suites import Suite
-
-__all__ = ["Suite"]

@@ -1,5 +1,0 @@
-"""QL-Bench as a suite of `evaluate`: `evaluate.EvaluationSuite.load(<this folder>).run(pipe)`."""
-
-from eyechart.evaluators.evaluation.suites import Suite
-
-__all__ = ["Suite"]
