@@ -62,7 +62,8 @@ def compare(
 
 def _print_tables(comparison: "ManyRuns") -> list[str]:
     """Print the tables of a comparison; returns the lines below them."""
-    from eyechart.evaluators.comparison.verdicts import method_notes, synthetic_note
+    from eyechart.evaluators.comparison.compare import synthetic_note
+    from eyechart.evaluators.comparison.differences import method_notes
 
     pairs, lines = comparison.pairs, _verdict_lines(comparison)
     if len(pairs) > 1:
@@ -111,7 +112,7 @@ def show_outcome(folders: Sequence[Path]) -> None:
 
 def _verdict_lines(comparison: "ManyRuns") -> list[str]:
     """The verdicts on two runs, or which tasks of several have no places; and what differs besides the model."""
-    from eyechart.evaluators.comparison.verdicts import verdicts
+    from eyechart.evaluators.comparison.compare import verdicts
 
     if len(comparison.pairs) == 1:
         lines = [verdict.text for verdict in verdicts(comparison.pairs[0])]

@@ -3,8 +3,7 @@
 import csv
 import io
 import json
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -20,14 +19,18 @@ from eyechart.evaluators.comparison.differences import (
     Difference,
     corrected,
     differences,
+    p_words,
+    signed,
 )
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import match_tasks
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.statistics.ranking import places
 
 _FLIPS = ("task", "dataset", "split", "score", "id", "correct_in")
@@ -129,27 +132,40 @@ def compare_many(
     if len(folders) < 2:
         raise UsageError("only one run is given; name two or more to compare")
     runs = read_runs(folders)
-    names = chosen_tasks(runs, tasks)
-    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
-    pairs = [_compare_pair(pair, names, common, allowed, seed) for pair in combinations(runs, 2)]
+    keys = chosen_keys(runs, tasks)
+    allowed = allowed_names(allowed, runs)
+    pairs = [_compare_pair(pair, keys, common, allowed, seed) for pair in combinations(runs, 2)]
     if not any(pair.differences or pair.refused for pair in pairs):
         listed = " and ".join(str(run.folder) for run in runs)
         raise UsageError(f"{listed} have no task on the same data in common; nothing to compare")
     adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
     pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
     rankings, unranked = [], []
-    for key in merged_keys(runs):
-        if key.task in names:
-            try:
-                rankings.append(_rank(key, runs, pairs))
-            except DataError as error:
-                unranked.append(PassedOver(key.title, error.reason))
+    for key in keys:
+        try:
+            rankings.append(_rank(key, runs, pairs))
+        except DataError as error:
+            unranked.append(PassedOver(key.title, error.reason))
     return ManyRuns(tuple(run.label for run in runs), tuple(pairs), tuple(rankings), tuple(unranked))
 
 
-def chosen_tasks(runs: Sequence[Run], tasks: Sequence[str]) -> list[str]:
-    """The tasks of some runs that a user names, all if none is named; raises `UsageError` for one that no run has."""
-    return match_tasks(tasks, [key.task for run in runs for key in run.tasks], "in these runs")
+def chosen_keys(runs: Sequence[Run], tasks: Sequence[str]) -> list[TaskKey]:
+    """The results of some runs for the tasks that a user names, or for all; `UsageError` for a task that no run has."""
+    keys = merged_keys(runs)
+    names = match_tasks(tasks, [key.task for key in keys], "in these runs")
+    return [key for key in keys if key.task in names]
+
+
+def headline_of_all(key: TaskKey, runs: Sequence[Run]) -> ScoreSpec:
+    """The headline of a task that all of some runs have; a `DataError` says why there is none to rank or plan for."""
+    if missing := [run.label for run in runs if key not in run.tasks]:
+        raise DataError(f"missing in {' and '.join(missing)}")
+    if key.dataset == AVERAGE:
+        raise DataError("it is an average over datasets, which are compared separately")
+    headline = runs[0].tasks[key].headline_spec()
+    if headline is None:
+        raise DataError("it has no headline score, for example because the answers are private")
+    return headline
 
 
 def comparable_items(
@@ -177,12 +193,10 @@ def comparable_items(
 
 
 def _compare_pair(
-    runs: tuple[Run, Run], tasks: Sequence[str], common: bool, allowed: Collection[str], seed: int
+    runs: tuple[Run, Run], keys: Sequence[TaskKey], common: bool, allowed: Collection[str], seed: int
 ) -> Comparison:
     first, second = runs
-    chosen = [key for key in merged_keys(runs) if key.task in tasks]
-    shared = [key for key in chosen if all(key in run.tasks for run in runs)]
-    tested = [key for key in shared if key.dataset != AVERAGE]
+    tested = [key for key in keys if all(key in run.tasks for run in runs) and key.dataset != AVERAGE]
     tests: list[Difference] = []
     refused: list[Refused] = []
     for key in tested:
@@ -197,7 +211,7 @@ def _compare_pair(
         second.label,
         tuple(tests),
         tuple(refused),
-        tuple(key.title for key in chosen if key not in shared),
+        tuple(key.title for key in keys if (key in first.tasks) != (key in second.tasks)),
         tuple(dict.fromkeys(filter(None, (also_differ(first.tasks[key], second.tasks[key]) for key in compared)))),
         {key.title: score.key for key in compared if (score := first.tasks[key].headline_spec()) is not None},
         tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in runs)),
@@ -206,14 +220,7 @@ def _compare_pair(
 
 def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ranking:
     """Rank runs by the headline of a task, or raise the reason why not all pairs of runs were tested on it."""
-    missing = [run.label for run in runs if key not in run.tasks]
-    if missing:
-        raise DataError(f"missing in {' and '.join(missing)}")
-    if key.dataset == AVERAGE:
-        raise DataError("it is an average over datasets, which are ranked separately")
-    headline = runs[0].tasks[key].headline_spec()
-    if headline is None:
-        raise DataError("the task has no headline score")
+    headline = headline_of_all(key, runs)
     refused = [pair for pair in pairs if any(task.title == key.title for task in pair.refused)]
     if refused:
         names = ", ".join(f"{pair.first} with {pair.second}" for pair in refused)
@@ -222,8 +229,6 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     if len(tests) < len(pairs):
         raise DataError(f"its headline, {headline.label}, cannot be computed from the scores of single items")
     for test in tests:
-        if math.isnan(test.difference):
-            raise DataError(f"a difference is undefined: {test.note}")
         if test.note not in ("", FEW_TO_RESAMPLE):
             raise DataError(f"two runs cannot be tested: {test.note}")
     n = len(shared_items([items_of(run, key) for run in runs], headline.key).ids)
@@ -238,6 +243,25 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     ranked = map(RankedRun, labels, scores.tolist(), places(scores, p_values))
     best_first = tuple(sorted(ranked, key=lambda run: (run.place, -run.score)))
     return Ranking(*key, headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
+
+
+def verdicts(comparison: Comparison) -> Iterator[Note]:
+    """The test result of each task's headline score."""
+    titles = {test.title: test.task for test in comparison.differences}
+    for test in comparison.differences:
+        if test.has_test and test.key == comparison.headlines.get(test.title):
+            # The data set is needed only if the task ran on several.
+            name = test.task if list(titles.values()).count(test.task) == 1 else test.title
+            amount = signed(test.key, test.difference)
+            yield note("verdict", task=name, higher=test.higher(), by=amount, p=p_words(test.p_holm))
+
+
+def synthetic_note(pairs: Sequence[Comparison]) -> Note | None:
+    """Which compared tasks are on synthetic demo data; None if no task is."""
+    synthetic = dict.fromkeys(title for pair in pairs for title in pair.synthetic)
+    compared = {test.title for pair in pairs for test in pair.differences}
+    named = [] if compared <= synthetic.keys() else list(synthetic)
+    return note("synthetic", tasks=named) if synthetic else None
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:

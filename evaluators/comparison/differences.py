@@ -1,7 +1,8 @@
 """Paired tests of the item scores of two runs, Holm-adjusted over the pairs of runs for each score of each task."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,17 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
-from eyechart.evaluators.comparison.replicates import CORRELATIONS, judged_columns, ranking_correlation
-from eyechart.evaluators.results.finished_runs import result_title
+from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import PAIRS, spec, specs_of
 from eyechart.metrics.scoring.errors import ScoringError
-from eyechart.metrics.scoring.judging.rounds import bootstrap_difference, summed_score
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.inputs import FloatArray
+from eyechart.metrics.scoring.judging.rounds import bootstrap_difference, bootstrap_scores, summed_score
+from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
+from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    RESAMPLES,
+    bootstrap_plcc_columns,
+    bootstrap_srcc_columns,
+    part_generator,
+)
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
 from eyechart.metrics.scoring.statistics.pearson import plcc_difference
+from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
 from eyechart.metrics.scoring.statistics.significance import (
     PairedTest,
@@ -29,8 +39,10 @@ from eyechart.metrics.scoring.statistics.significance import (
     paired_bootstrap,
 )
 
-_MCNEMAR = "McNemar, exact"
 FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resample"
+_MCNEMAR = "McNemar, exact"
+_CORRELATIONS = {"spearman": srcc, "pearson": plcc}
+_RESAMPLED = {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_columns}
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class ComparedScore:
     @property
     def title(self) -> str:
         """The task and its data, for display."""
-        return result_title(self.task, self.dataset, self.split)
+        return TaskKey(self.task, self.dataset, self.split).title
 
 
 @dataclass(frozen=True)
@@ -90,25 +102,30 @@ class Difference(ComparedScore):
         """Whether there is a p-value."""
         return not math.isnan(self.p_value)
 
+    def higher(self, first: str = "A", second: str = "B") -> str:
+        """Which run scored significantly higher, such as "A scored higher than B"; "" if neither did."""
+        if not self.p_holm < SIGNIFICANCE:
+            return ""
+        above, below = (first, second) if self.difference > 0 else (second, first)
+        return f"{above} scored higher than {below}"
+
     def of(self, first: float, second: float, **fields: Any) -> "Difference":
         """This difference with the score of each run."""
         return replace(self, first=first, second=second, difference=first - second, **fields)
 
-    def tested(self, test: PairedTest, kind: str, scale: float = 1.0) -> "Difference":
+    def tested(self, name: str, test: PairedTest, kind: str = "bootstrap", scale: float = 1.0) -> "Difference":
         """This difference with the result of a test, whose interval is of a kind; `scale` is the score's unit."""
         low, high = test.interval
         kind = "none" if math.isnan(test.p_value) else "constant" if math.isnan(low) else kind
         ends = (scale * low, scale * high)
-        return replace(self, p_value=test.p_value, difference_ci95=ends, interval_kind=kind)
+        return replace(self, test=name, p_value=test.p_value, difference_ci95=ends, interval_kind=kind)
 
 
-def differences(
-    data: tuple[str, str, str], runs: Sequence[ItemScores], items: Sequence[str], seed: int
-) -> list[Difference]:
-    """Test every score of a task (`data`: task, dataset and split) in two runs, on items that both have."""
-    keys = [key for key in runs[0].values if key in runs[1].values]
-    tested = [_difference(data, spec(key), runs, items, seed) for key in keys]
-    tested += _ranking_differences(data, runs, seed)
+def differences(key: TaskKey, runs: Sequence[ItemScores], items: Sequence[str], seed: int) -> list[Difference]:
+    """Test every score of a task in two runs, on items that both have."""
+    scores = [score for score in runs[0].values if score in runs[1].values]
+    tested = [_difference(key, spec(score), runs, items, seed) for score in scores]
+    tested += _ranking_differences(key, runs, seed)
     return [
         each if each.has_test or math.isnan(each.difference) or each.note else replace(each, note=FEW_TO_RESAMPLE)
         for each in tested
@@ -116,29 +133,28 @@ def differences(
 
 
 def _difference(
-    data: tuple[str, str, str], score: ScoreSpec, runs: Sequence[ItemScores], items: Sequence[str], seed: int
+    key: TaskKey, score: ScoreSpec, runs: Sequence[ItemScores], items: Sequence[str], seed: int
 ) -> Difference:
     values = [run.values[score.key] for run in runs]
     shared = [item for item in items if all(item in of_run for of_run in values)]
     a, b = ([of_run[item] for item in shared] for of_run in values)
-    clusters, rng = shared_clusters(runs, shared), part_generator(seed, "/".join((*data, score.key)))
+    clusters, rng = shared_clusters(runs, shared), part_generator(seed, "/".join((*key, score.key)))
     aside = ", all images together" if any(run.is_averaged for run in runs) else ""
-    result = Difference(*data, score.key, f"{score.label}{aside}", len(shared), units=clusters.n_clusters)
+    result = Difference(*key, score.key, f"{score.label}{aside}", len(shared), units=clusters.n_clusters)
     try:
         if score.correlation:
             human = [runs[0].human[item] for item in shared]
-            correlation = CORRELATIONS[score.correlation]
+            correlation = _CORRELATIONS[score.correlation]
             result = result.of(correlation(a, human), correlation(b, human))
             if score.correlation == "pearson":
-                return replace(result, test="swaps").tested(plcc_difference(a, b, human, rng), "swaps")
-            test = bootstrap_srcc_difference(a, b, human, rng)
-            return replace(result, test="paired bootstrap").tested(test, "bootstrap")
+                return result.tested("swaps", plcc_difference(a, b, human, rng), "swaps")
+            return result.tested("paired bootstrap", bootstrap_srcc_difference(a, b, human, rng))
         if score.unit is Unit.POINTS:
-            columns, also = judged_columns(a), judged_columns(b)
-            divisor = len(columns) if score.is_averaged else 1
-            result = result.of(summed_score(columns) / divisor, summed_score(also) / divisor)
-            test = bootstrap_difference(columns, also, rng, clusters=clusters)
-            return replace(result, test="paired bootstrap").tested(test, "bootstrap", 1 / divisor)
+            columns, others = _judged_columns(a), _judged_columns(b)
+            scale = 1 / len(columns) if score.is_averaged else 1.0
+            result = result.of(scale * summed_score(columns), scale * summed_score(others))
+            test = bootstrap_difference(columns, others, rng, clusters=clusters)
+            return result.tested("paired bootstrap", test, scale=scale)
         right, also_right = (np.array(column, dtype=bool) for column in (a, b))
         images = [runs[0].images[item] for item in shared] if runs[0].images else []
         # McNemar's test refuses no items, which have no share.
@@ -157,7 +173,7 @@ def _difference(
         if name == _MCNEMAR:
             interval = paired_share_interval(right, also_right, clusters)
             kind, test = interval.kind, replace(test, interval=(interval.low, interval.high))
-        return result.tested(test, kind, score.high)
+        return result.tested(name, test, kind, score.high)
     except ScoringError as error:
         return replace(result, note=str(error))
 
@@ -185,21 +201,69 @@ def share_test(
     return name, replace(test, p_value=max(test.p_value, independent.p_value))
 
 
-def _ranking_differences(data: tuple[str, str, str], runs: Sequence[ItemScores], seed: int) -> Iterator[Difference]:
-    """Differences in correlations of images ranked from pairs."""
-    for score in (score for score in specs_of(PAIRS) if score.correlation):
-        correlation = ranking_correlation(score.correlation, runs, "/".join(data), seed)
-        if correlation is None:
-            return
-        result = Difference(*data, score.key, score.label, correlation.n, units=correlation.units)
-        result = result.of(*correlation.values)
-        first, second = correlation.replicates
+def score_replicates(
+    score: ScoreSpec, run: ItemScores, items: Sequence[str], clusters: Clusters, rng: np.random.Generator
+) -> FloatArray:
+    """Bootstrap replicates of a run's score on some items, in clusters; equal generators give all runs equal draws."""
+    values = [run.values[score.key][item] for item in items]
+    if score.correlation:
+        replicates: FloatArray = _RESAMPLED[score.correlation]([values], [run.human[item] for item in items], rng)[0]
+        return replicates
+    columns = _judged_columns(values)
+    total = bootstrap_scores(columns, RESAMPLES, rng, clusters)[0].sum(axis=1)
+    return total / (len(columns) if score.is_averaged else 1)
+
+
+def _judged_columns(values: Sequence[tuple[float | None, ...]]) -> list[list[list[float | None]]]:
+    """Means of items as one round of a judge for each column."""
+    return [[[value] for value in column] for column in zip(*values, strict=True)]
+
+
+def _ranking_differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) -> Iterator[Difference]:
+    """Differences in correlations of images ranked from pairs, on the pools that all runs have."""
+    # A pool without a ranking counts as each run's setting says.
+    pools = [
+        pool
+        for pool, images in runs[0].ranked.items()
+        if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
+        and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
+    ]
+    sizes = [len(runs[0].ranked[pool]) for pool in pools]
+    for score in (score for score in specs_of(PAIRS) if score.correlation and pools):
+        means = [_ranking_correlation(score.correlation, run, pools, key, seed) for run in runs]
+        units, of = (sum(sizes), "images") if min(sizes) >= FEW_UNITS else (len(pools), "pools")
+        result = Difference(*key, score.key, score.label, sum(sizes), units=units).of(means[0][0], means[1][0])
         try:
-            test = paired_bootstrap(result.difference, first - second, correlation.units)
+            test = paired_bootstrap(result.difference, means[0][1] - means[1][1], units)
+            yield result.tested(f"paired bootstrap over {of}", test)
         except ScoringError as error:
             yield replace(result, note=str(error))
-        else:
-            yield replace(result, test=f"paired bootstrap over {correlation.of}").tested(test, "bootstrap")
+
+
+def _ranking_correlation(
+    kind: str, run: ItemScores, pools: Sequence[str], key: TaskKey, seed: int
+) -> tuple[float, FloatArray]:
+    """The correlation of the images that a run ranked, the mean over pools, and its replicates.
+
+    Images are resampled within their pool, or complete pools if some are small; equally for all runs.
+    """
+    sizes, settings = [len(run.ranked[pool]) for pool in pools], replace(run.pooling, seed=seed)
+    values, replicates = np.full(len(pools), np.nan), np.full((len(pools), RESAMPLES), np.nan)
+    for index, pool in enumerate(pools):
+        if not _is_unranked(run.ranked[pool]):
+            scores, quality = zip(*(run.ranked[pool][image] for image in sorted(run.ranked[pool])), strict=True)
+            with suppress(ScoringError):
+                values[index] = _CORRELATIONS[kind](scores, quality)
+            rng = part_generator(seed, "/".join((*key, pool)))
+            replicates[index] = _RESAMPLED[kind]([scores], quality, rng)[0]
+    mean = float(mean_over_pools(values[:, None], sizes, settings)[0])
+    if min(sizes) >= FEW_UNITS:
+        return mean, mean_over_pools(replicates, sizes, settings)
+    return mean, pool_replicates(values.tolist(), sizes, settings)
+
+
+def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:
+    return any(math.isnan(score) for score, _ in images.values())
 
 
 def corrected(tests: Sequence[Difference]) -> list[Difference]:
@@ -236,3 +300,22 @@ def p_words(value: float) -> str:
     """A p-value in a sentence, such as "p < 0.0001" or "p = 0.0480"."""
     shown = shown_p(value)
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
+def method_notes(differences: Sequence[Difference]) -> Iterator[Note]:
+    """The test of each p-value, and the kind of each interval or why it is missing, for all that the tables show."""
+    tests: dict[str, dict[str, dict[str, None]]] = {}
+    intervals: dict[str, dict[str, dict[str, None]]] = {}
+    for test in differences:
+        if test.has_test:
+            tests.setdefault(test.test, {}).setdefault(test.title, {})[test.score] = None
+        if not test.note:
+            scores = intervals.setdefault(test.interval_kind, {}).setdefault(test.title, {})
+            scores[f"{test.score} ({test.unit_words})"] = None
+    for code, by_kind in (("test", tests), ("difference_interval", intervals)):
+        for kind, of_kind in by_kind.items():
+            yield note(code, kind=kind, scores={title: list(scores) for title, scores in of_kind.items()})
+    if any(test.has_test and test.interval_kind.startswith("student") for test in differences):
+        yield note("student_interval")
+    if intervals:
+        yield note("overlap")

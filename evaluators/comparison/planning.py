@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.compare import PassedOver, chosen_tasks, comparable_items
-from eyechart.evaluators.comparison.differences import ComparedScore, differences
+from eyechart.evaluators.comparison.compare import PassedOver, chosen_keys, comparable_items, headline_of_all
+from eyechart.evaluators.comparison.differences import ComparedScore, differences, score_replicates
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, shared_clusters, shared_items
-from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.evaluators.comparison.settings import allowed_names
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
-from eyechart.evaluators.results.results_file import AVERAGE
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
@@ -107,15 +105,13 @@ def plan_runs(
     if len(folders) == 1 and goal.difference is None:
         raise UsageError("only one run is given; name a second run, or set --difference")
     runs = read_runs(folders)
-    allowed = allowed_names(allowed, [result for run in runs for result in run.results.tasks])
-    names = chosen_tasks(runs, tasks)
+    allowed = allowed_names(allowed, runs)
     plans, passed_over = [], []
-    for key in merged_keys(runs):
-        if key.task in names:
-            try:
-                plans.append(_plan(key, runs, goal, allowed))
-            except DataError as error:
-                passed_over.append(PassedOver(key.title, error.reason))
+    for key in chosen_keys(runs, tasks):
+        try:
+            plans.append(_plan(key, runs, goal, allowed))
+        except DataError as error:
+            passed_over.append(PassedOver(key.title, error.reason))
     if not plans:
         reasons = "".join(f"\n{task.title}: {task.reason}" for task in passed_over)
         raise DataError(f"no task of these runs can be planned:{reasons}")
@@ -136,7 +132,7 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     if headline.unit in (Unit.CORRELATION, Unit.POINTS):
-        units, design = _resampled_design(headline, items, ids, part_generator(goal.seed, "/".join(key)))
+        units, design = _resampled_design(headline, items, ids, (goal.seed, "/".join(key)))
     else:
         units, design = _share_design(headline, items, ids, difference)
     design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
@@ -169,18 +165,13 @@ def _headline_items(
     key: TaskKey, runs: Sequence[Run], allowed: Collection[str]
 ) -> tuple[ScoreSpec, list[ItemScores], list[str]]:
     """The headline score of a task, the item scores of each run, and the ids of the items on which all have it."""
-    if key.dataset == AVERAGE:
-        raise DataError("it is an average over datasets, which are planned separately")
-    missing = [run.label for run in runs if key not in run.tasks]
-    if missing:
-        raise DataError(f"missing in {missing[0]}")
+    headline = headline_of_all(key, runs)
     try:
         items, _ = comparable_items(key, runs, allowed, common=True)
     except IncomparableError as error:
         advice = "; to plan anyway, use --allow SETTING" if error.can_be_allowed else ""
         raise DataError(f"{error.reason}{advice}") from error
-    headline = runs[0].tasks[key].headline_spec()
-    if headline is None or any(headline.key not in run.values for run in items):
+    if any(headline.key not in run.values for run in items):
         raise DataError("its headline score cannot be computed from single items")
     ids = shared_items(items, headline.key).ids
     if len(ids) < 2:
@@ -189,16 +180,16 @@ def _headline_items(
 
 
 def _resampled_design(
-    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], rng: np.random.Generator
+    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], seed: tuple[int, str]
 ) -> tuple[int, PairedDesign]:
     """The number of units and the design of a correlation, or of a mean of points: its variance is the bootstrap's."""
-    replicates = score_replicates(score, runs, ids, rng)
+    clusters = shared_clusters(runs, ids)
+    replicates = [score_replicates(score, run, ids, clusters, part_generator(*seed)) for run in runs]
     deviations = replicates[0] - replicates[1] if len(runs) == 2 else replicates[0] * math.sqrt(2)
     variance = float(np.nanvar(deviations))
     if variance < _EQUAL:
         raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
-    n = len(ids)
-    units = shared_clusters(runs, ids).n_clusters if score.unit is Unit.POINTS else n
+    n, units = len(ids), clusters.n_clusters
     return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import unknown_name
+from eyechart.evaluators.results.finished_runs import Run
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.score_spec import value_at
 
@@ -64,9 +65,9 @@ def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collect
     ]
 
 
-def allowed_names(given: Iterable[str], results: Iterable[TaskResult]) -> list[str]:
+def allowed_names(given: Iterable[str], runs: Iterable[Run]) -> list[str]:
     """The names of settings, given as such or as options such as "--prompt-style"; raises `UsageError` if unknown."""
-    known = {name for result in results for name, _ in _flat(result)}
+    known = {name for run in runs for result in run.results.tasks for name, _ in _flat(result)}
     names = []
     for text in given:
         option = text.lstrip("-").replace("-", "_")

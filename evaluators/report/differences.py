@@ -9,12 +9,12 @@ from typing import NamedTuple
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare_many
 from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p, signed
-from eyechart.evaluators.comparison.verdicts import LEVEL, higher
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.tables import ScoreId
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.notes import TESTS
 from eyechart.metrics.scores import spec
+from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
 
 
 class _Test(NamedTuple):
@@ -75,7 +75,7 @@ def _verdict(tests: Sequence[_Test], reasons: Sequence[str]) -> str:
     apart = [
         f"{text} ({p_words(difference.p_holm)})"
         for first, second, _, difference in tests
-        if (text := higher(difference, first, second))
+        if (text := difference.higher(first, second))
     ]
     # If some runs were not compared, the text names those that were.
     between = f" between {' or '.join(f'{test.first} and {test.second}' for test in tests)}" if reasons else ""
@@ -98,7 +98,7 @@ def _against_best(tests: Sequence[_Test]) -> tuple[dict[ScoreId, str], frozenset
             if best in (first, second):
                 other = ScoreId(second if best == first else first, key, score)
                 described[other] = TESTS[difference.test]
-                lower |= {other} if difference.p_holm < LEVEL else set()
+                lower |= {other} if difference.p_holm < SIGNIFICANCE else set()
     return described, frozenset(lower)
 
 

@@ -7,10 +7,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from eyechart.evaluators.comparison.verdicts import LEVEL
 from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Table
 from eyechart.evaluators.report.differences import RunDifferences
 from eyechart.evaluators.report.drawing import one_line
+from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
 
 INDEX = re.compile(r"\b(score|P)\\?_(cc|rc|sa|\d)\b")
 """A symbol with an index, as the papers print it, in a head with or without escapes."""
@@ -154,5 +154,5 @@ def _remarks(table: Table, tests: RunDifferences | None) -> Iterator[str]:
     begin = "*: lower" if is_any_lower else "No score is significantly lower"
     names = ", ".join(dict.fromkeys(tests.against_best[score] for score in tested))
     adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""
-    level = f"p {'<' if is_any_lower else 'at least'} {LEVEL}"
+    level = f"p {'<' if is_any_lower else 'at least'} {SIGNIFICANCE}"
     yield f"{begin} than the best of the runs ({level}). Tested on all items by {names}{adjusted}."

@@ -14,9 +14,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.comparison.differences import share_test
+from eyechart.evaluators.comparison.differences import score_replicates, share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
-from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
@@ -175,8 +174,8 @@ class _Pair:
         items, grouping = self.shared[name].ids, grouping if self.is_regrouped else run
         key = (name, id(run), id(grouping), tuple(items))
         if key not in self.replicates:
-            scores = replace(run[name], clusters=grouping[name].clusters)
-            self.replicates[key] = score_replicates(self.score, [scores], items, part_generator(0, name))[0]
+            clusters = shared_clusters([grouping[name]], items)
+            self.replicates[key] = score_replicates(self.score, run[name], items, clusters, part_generator(0, name))
         return self.replicates[key]
 
 

@@ -200,8 +200,11 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     found = plan_runs([first, second])
     assert [plan.task for plan in found.plans] == ["q_bench/perception"]
     assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in found.passed_over] == [
-        ("q_bench/perception on llvisionqa (test)", "no score, as the answers are private"),
-        ("q_bench/assessment on average (test)", "it is an average over datasets, which are planned separately"),
+        (
+            "q_bench/perception on llvisionqa (test)",
+            "it has no headline score, for example because the answers are private",
+        ),
+        ("q_bench/assessment on average (test)", "it is an average over datasets, which are compared separately"),
         ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
     ]
     done = invoke("plan", first, second, columns=300, code=0)

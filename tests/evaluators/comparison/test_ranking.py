@@ -12,10 +12,11 @@ from scipy import stats
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.evaluators.comparison.differences import score_replicates
 from eyechart.evaluators.comparison.item_scores import ItemScores
-from eyechart.evaluators.comparison.replicates import score_replicates
 from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
+from eyechart.metrics.scoring.statistics.shares import Clusters
 from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import call, choices, noisy
 from tests.evaluators.finished_runs import evaluated, item, write
@@ -94,7 +95,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
     assert {one.title: one.reason for one in found.unranked} == {
         place.format("own"): "not all runs can be compared: a with c, b with c",
         place.format("part"): "the runs have different items, so their scores cannot be ranked",
-        "q_bench/assessment on average (test)": "it is an average over datasets, which are ranked separately",
+        "q_bench/assessment on average (test)": "it is an average over datasets, which are compared separately",
         place.format("alone"): "missing in c",
     }
     assert [one.title for one in found.rankings] == [place.format("llvisionqa")]
@@ -108,7 +109,10 @@ def test_correlations_of_all_runs_are_of_the_same_resamples() -> None:
     scores = {name: float(rng.normal()) for name in human}
     # The second run sees all images the other way round.
     runs = [ItemScores({}, {"srcc": {name: sign * x for name, x in scores.items()}}, human) for sign in (1, -1)]
-    one, other = score_replicates(spec("srcc", QUALITY), runs, sorted(human), np.random.default_rng(1))
+    clusters = Clusters.of(None, 40)
+    one, other = (
+        score_replicates(spec("srcc", QUALITY), run, sorted(human), clusters, np.random.default_rng(1)) for run in runs
+    )
     np.testing.assert_allclose(one, -other)
 
 
