@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.evaluators.commands.command import Command, Group, unfolded
+from eyechart.evaluators.commands.command import Command, Group, command_of
 
 _COMMANDS = {
     "run": "Evaluate models on tasks.",
@@ -38,11 +38,7 @@ class Commands(Group):
         if cmd_name not in self.commands:
             return None
         module = importlib.import_module(f"eyechart.evaluators.commands.{cmd_name.replace('-', '_')}")
-        command: Any = typer.main.get_command(module.app)
-        command.name = cmd_name
-        for part in (command, *getattr(command, "commands", {}).values()):
-            part.help = unfolded(part.help)
-        return command
+        return command_of(module, cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands."""
@@ -75,8 +71,6 @@ def _options(
 
 def main() -> None:
     """Entry point of the `eyechart` command."""
-    from eyechart.datasets_scripts.common.whole import disk_error
-
     try:
         os.getcwd()
     except OSError as error:
@@ -89,6 +83,8 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except OSError as error:
+        from eyechart.datasets_scripts.common.whole import disk_error
+
         known = disk_error(error)
         if known is None and not isinstance(error, BrokenPipeError):
             raise

@@ -1,14 +1,17 @@
 """What all commands share: options from dataclasses, readable help pages, and an error for empty values."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from types import ModuleType
+from typing import Annotated, Any, TypeVar, get_origin
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
-from eyechart.evaluators.runs.console import checked
+Value = TypeVar("Value")
 
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
@@ -42,38 +45,61 @@ class Command(TyperCommand):
         return checked(lambda: super(Command, self).invoke(ctx))
 
 
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command in which each parameter of a dataclass becomes one option for each of its annotated fields."""
-    signature = inspect.signature(command)
-    owners: dict[str, Any] = {
-        name: about.annotation for name, about in signature.parameters.items() if is_dataclass(about.annotation)
-    }
+def checked(call: Callable[[], Value]) -> Value:
+    """Run a step; our own errors, and those that a full disk caused, become a one-line message and an exit code."""
+    try:
+        return call()
+    except Exception as error:
+        from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
+        from eyechart.datasets_scripts.common.whole import disk_error
+        from eyechart.evaluators.requests.values import brief, printable
+
+        known = error if isinstance(error, EyechartError) else disk_error(error)
+        # The path is impossible, such as one of 5,000 letters, or this user may not read it.
+        if known is None and isinstance(error, OSError) and error.filename is not None:
+            known = UsageError(f"{brief(error.filename)}: {error.strerror}")
+        if known is None:
+            raise
+        print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
+        raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error
+
+
+def command_of(module: ModuleType, name: str) -> Any:
+    """The command that a module defines by a function of this name, or the group of those in its `COMMANDS`."""
+    if not hasattr(module, "COMMANDS"):
+        return _command(getattr(module, name), getattr(module, "COMMAND_CLASS", Command))
+    commands = {function.__name__: _command(function, Command) for function in module.COMMANDS}
+    return Group(name=name, commands=commands, help=module.__doc__, no_args_is_help=True)
+
+
+def _command(function: Callable[..., None], cls: type[Command]) -> Any:
+    """A command whose options are the function's parameters; of a dataclass, its annotated fields."""
+    signature = inspect.signature(function)
     options = {
-        name: [field for field in fields(owner) if get_origin(field.type) is Annotated]
-        for name, owner in owners.items()
+        name: [field for field in fields(parameter.annotation) if get_origin(field.type) is Annotated]
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
     }
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = []
-    for name, about in signature.parameters.items():
-        if name not in owners:
-            parameters.append(about.replace(kind=keyword))
+    for name, parameter in signature.parameters.items():
+        if name not in options:
+            parameters.append(parameter.replace(kind=keyword))
         for field in options.get(name, ()):
             parameters.append(inspect.Parameter(field.name, keyword, default=field.default, annotation=field.type))
 
-    def run(**values: Any) -> None:
-        for name, owner in owners.items():
-            given = {field.name: values.pop(field.name) for field in options[name]}
-            values[name] = owner(**given)
-        command(**values)
+    def call(**values: Any) -> None:
+        for name, of_dataclass in options.items():
+            given = {field.name: values.pop(field.name) for field in of_dataclass}
+            values[name] = signature.parameters[name].annotation(**given)
+        function(**values)
 
-    run.__doc__ = command.__doc__
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
-
-
-def unfolded(text: str | None) -> str | None:
-    """A docstring with one line for each paragraph, as typer keeps the line ends of all but the first."""
-    return text and "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    # typer folds only the first paragraph.
+    paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+    app.command(function.__name__, cls=cls, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(call)
+    return typer.main.get_command(app)
 
 
 def _readable(param: Any) -> Any:
@@ -86,5 +112,5 @@ def _readable(param: Any) -> Any:
             param.display_type_rich = lambda ctx: None
             param.metavar = param.metavar or param.name.upper()
         elif param.metavar is None:
-            param.metavar = "|".join(member.value for member in kind) if about.is_choice else _WORDS.get(kind)
+            param.metavar = "|".join(about.choices) if about.is_choice else _WORDS.get(kind)
     return param

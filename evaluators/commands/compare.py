@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import add_heading, add_scores, cell, console, print_note, scores_table
 from eyechart.metrics.scores import spec
@@ -21,10 +20,7 @@ if TYPE_CHECKING:
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 """Tests of items that are correct or incorrect; only these can flip."""
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
 def compare(
     runs: Annotated[
         list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")

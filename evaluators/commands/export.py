@@ -8,7 +8,6 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DATA_DIR_HELP, DataArgs, data_arguments
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
@@ -24,10 +23,7 @@ _RIGHTS_HELP = "Also export private answers and texts, and images that the autho
 _BENCHMARK_HELP = """Also write eval.yaml. The Hub then shows a leaderboard, once Hugging Face has listed the
 framework and the repository. Not with --mini."""
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
 def export(
     dataset: Annotated[str, typer.Argument(autocompletion=_complete_dataset, help="Dataset, for example llvisionqa.")],
     out: Annotated[Path, cli_option("Folder to write. It must not exist or must be empty.")],

@@ -1,4 +1,4 @@
-"""`eyechart leaderboard`: build the Space with the leaderboard from finished runs."""
+"""Build the leaderboard, a static Space, from finished runs."""
 
 import datetime
 import json
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
@@ -19,20 +18,7 @@ if TYPE_CHECKING:
 _DATA_HELP = """Folder of a release, to check predictions against (default: releases downloaded before).
 Repeatable."""
 
-app = typer.Typer(
-    cls=Group,
-    help="Build the leaderboard, a static Space, from finished runs.",
-    no_args_is_help=True,
-    add_completion=False,
-)
 
-
-@app.callback()
-def leaderboard() -> None:
-    """A callback makes typer keep `build` as a subcommand."""
-
-
-@app.command(cls=Command)
 def build(
     entries: Annotated[Path, typer.Argument(help="Folder with the folders of finished runs, one for each entry.")],
     out: Annotated[Path, cli_option("Folder to write the Space to.", "--out", "--output")] = Path(
@@ -67,6 +53,9 @@ def build(
     say(f"The leaderboard is in {out}/; to view it: `python -m http.server --directory {out}`")
     if rejected:
         raise typer.Exit(1)
+
+
+COMMANDS = (build,)
 
 
 def _print(outcome: "Outcome") -> None:

@@ -6,15 +6,11 @@ from typing import Annotated
 
 import typer
 
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import add_heading, add_scores, console, print_note, scores_table
 from eyechart.metrics.scores import spec
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
 def plan(
     runs: Annotated[
         list[Path],

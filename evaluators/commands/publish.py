@@ -9,7 +9,6 @@ import typer
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.evaluators.commands.arguments import split_pairs
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import say
@@ -19,10 +18,7 @@ dataset also go into .eval_results. Repeatable."""
 
 _REPO_FORM = "DATASET=ID or DATASET=ID@REVISION"
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
 def publish(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs of one model.")],
     model_repo: Annotated[str, cli_option("The model's repository on the Hub.", metavar="ID")],

@@ -5,14 +5,10 @@ from typing import Annotated
 
 import typer
 
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.report import SAMPLES, SEVERAL_FOLDER, write_report
 from eyechart.evaluators.runs.console import say
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs. Several runs are shown side by side.")],
     out: Annotated[

@@ -4,10 +4,9 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,11 +22,11 @@ from eyechart.evaluators.commands.arguments import (
     model_arguments,
     parse_arguments,
 )
-from eyechart.evaluators.commands.command import Command, with_options
+from eyechart.evaluators.commands.command import Command, checked
 from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
 from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
-from eyechart.evaluators.runs.console import checked, console, print_line
+from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
@@ -56,15 +55,8 @@ _NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
 _PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}
 """Options of which `--like` repeats the names that are not given."""
 
-app = typer.Typer(add_completion=False)
 
-
-class PromptStyle(Enum):
-    """Which toolkit's prompt asks multiple-choice questions."""
-
-    EYECHART = "eyechart"
-    VLMEVALKIT = "vlmevalkit"
-    LMMS_EVAL = "lmms-eval"
+PromptStyle = Literal["eyechart", "vlmevalkit", "lmms-eval"]
 
 
 class RunCommand(Command):
@@ -85,6 +77,9 @@ class RunCommand(Command):
         return super().parse_args(ctx, args)
 
 
+COMMAND_CLASS = RunCommand
+
+
 def _request_of(run: Path) -> dict[str, Any]:
     from eyechart.evaluators.results.results_file import read_results
 
@@ -97,7 +92,7 @@ def _request_of(run: Path) -> dict[str, Any]:
 def _given(ctx: typer.Context, **more: Any) -> dict[str, Any]:
     """The options that were given, as the results record them for `--like`."""
     given = {
-        name: value.value if isinstance(value, Enum) else value
+        name: value
         for name, value in ctx.params.items()
         if name not in _NOT_REPEATED and getattr(ctx.get_parameter_source(name), "name", "DEFAULT") != "DEFAULT"
     }
@@ -192,8 +187,6 @@ class ModelOptions:
         return None
 
 
-@app.command(cls=RunCommand)
-@with_options
 def run(
     ctx: typer.Context,
     *,
@@ -216,7 +209,7 @@ def run(
     from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.runs.plan import check_blind
 
-    style = prompt_style and prompt_style.value.replace("eyechart", "default")
+    style = prompt_style and prompt_style.replace("eyechart", "default")
     short = {
         "--prompt-style": ("prompt", style),
         "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),

@@ -8,18 +8,13 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
-from eyechart.evaluators.commands.command import Command, with_options
 from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 
 if TYPE_CHECKING:
     from eyechart.evaluators.requests.types import Backend
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
-@with_options
 def score(
     task: Annotated[
         str, typer.Argument(autocompletion=complete_task, help="Task, as listed by `eyechart tasks`, or a task file.")

@@ -1,24 +1,13 @@
-"""`eyechart store`: show the contents of the response store, or prune it."""
+"""Show or prune stored answers, which `eyechart run` reuses instead of asking the model again."""
 
 import datetime
 from typing import Annotated
 
-import typer
-
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.command import Command, Group
 from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import print_table, say
 
-app = typer.Typer(
-    cls=Group,
-    help="Show or prune stored answers, which `eyechart run` reuses instead of asking the model again.",
-    no_args_is_help=True,
-    add_completion=False,
-)
 
-
-@app.command(cls=Command)
 def info() -> None:
     """Show the store's location, contents and integrity."""
     from eyechart.evaluators.requests.store import ResponseStore, default_path
@@ -35,7 +24,6 @@ def info() -> None:
         print_table(("model", "answers", "size", "first", "last"), rows)
 
 
-@app.command(cls=Command)
 def prune(
     model: Annotated[str | None, cli_option("Remove the answers of this model.")] = None,
     older_than: Annotated[float | None, cli_option("Remove answers older than this.", metavar="DAYS", min=0)] = None,
@@ -58,6 +46,9 @@ def prune(
     for name, count in removed.items():
         say(f"{name}: {_answers(count)} removed")
     say(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(store.size())}")
+
+
+COMMANDS = (info, prune)
 
 
 def _answers(count: int) -> str:

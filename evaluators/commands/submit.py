@@ -8,17 +8,12 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import say
 
 if TYPE_CHECKING:
     from eyechart.evaluators.results.finished_runs import Run, TaskKey
 
 
-app = typer.Typer(add_completion=False)
-
-
-@app.command(cls=Command)
 def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
     task: Annotated[list[str] | None, typer.Option(help="Collect only the files of this task. Repeatable.")] = None,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eyechart.evaluators.commands.arguments import complete_task
-from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.runs.console import cell, console, print_line, print_table
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import DIMENSIONS, OWN_RANGE, specs_of
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
 
 _NAME_HELP = "Task or task file to describe in full; or several to list, such as q_bench (default: all tasks)."
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command(cls=Command)
-def list_tasks(
+def tasks(
     name: Annotated[
         str | None, typer.Argument(metavar="TASK|FILE", autocompletion=complete_task, help=_NAME_HELP)
     ] = None,
@@ -30,12 +26,12 @@ def list_tasks(
     """List all tasks, or describe one: its prompts, data, settings and scores."""
     from eyechart.evaluators.tasks import find_tasks
 
-    tasks = find_tasks(name or "all")
-    if len(tasks) == 1:
-        _print_task(tasks[0])
+    listed = find_tasks(name or "all")
+    if len(listed) == 1:
+        _print_task(listed[0])
         return
     rows = []
-    for task in tasks:
+    for task in listed:
         # All but the name is in one column, which can be folded to any width.
         data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
         rows.append((task.name, f"{task.description}\n{data}"))

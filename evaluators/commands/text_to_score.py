@@ -1,4 +1,4 @@
-"""`eyechart text-to-score`: predict scores from descriptions with a regressor trained on scored descriptions."""
+"""Predict scores from descriptions: train, apply or cross-validate a regressor."""
 
 import contextlib
 import warnings
@@ -9,25 +9,15 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators.commands.command import Command, Group, with_options
 from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import console, print_line, print_table, say
 from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
 from eyechart.metrics.scores import specs_in
 
-app = typer.Typer(
-    cls=Group,
-    help="Predict scores from descriptions: train, apply or cross-validate a regressor.",
-    no_args_is_help=True,
-    add_completion=False,
-)
-
 Data = Annotated[Path, typer.Argument(help="CSV or JSON Lines with id (may repeat), description, score.")]
 _TEXTS_HELP = "Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
 
 
-@app.command("train", cls=Command)
-@with_options
 def train(
     data: Data,
     out: Annotated[Path, cli_option("Folder for the regressor. It must not exist or must be empty.")],
@@ -43,7 +33,6 @@ def train(
     say(f"Trained on {len(pairs)} descriptions; the regressor is in {out}")
 
 
-@app.command(cls=Command)
 def apply(
     regressor: Annotated[Path, typer.Argument(help="Folder that `text-to-score train` wrote.")],
     texts: Annotated[Path, typer.Argument(help=_TEXTS_HELP)],
@@ -82,8 +71,6 @@ def apply(
     say(f"{len(descriptions)} scores are in {out}")
 
 
-@app.command("validate", cls=Command)
-@with_options
 def validate(
     data: Data,
     settings: TrainingSettings,
@@ -110,6 +97,9 @@ def validate(
         for fold, part in (*by_fold, ("all", scores))
     ]
     print_table(("fold", "n", *(spec.label for spec in specs)), rows)
+
+
+COMMANDS = (train, apply, validate)
 
 
 @contextlib.contextmanager

@@ -1,24 +1,18 @@
-"""Printing on the command line, and turning errors into exit codes."""
+"""Printing on the command line."""
 
-import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
-from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
-from eyechart.datasets_scripts.common.whole import disk_error
-from eyechart.evaluators.requests.values import brief, printable
+from eyechart.evaluators.requests.values import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 _PLAIN_WIDTH = 140
-
-Value = TypeVar("Value")
 
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
@@ -85,18 +79,3 @@ def add_heading(table: "Table", title: str) -> None:
 def add_scores(table: "Table", name: str, *numbers: str) -> None:
     """A line with the numbers of a score, below the heading of its task."""
     table.add_row(*map(cell, (f"  {name}", *numbers)))
-
-
-def checked(call: Callable[[], Value]) -> Value:
-    """Run a step; our own errors, and those that a full disk caused, become a one-line message and an exit code."""
-    try:
-        return call()
-    except Exception as error:
-        known = error if isinstance(error, EyechartError) else disk_error(error)
-        # The path is impossible, such as one of 5,000 letters, or this user may not read it.
-        if known is None and isinstance(error, OSError) and error.filename is not None:
-            known = UsageError(f"{brief(error.filename)}: {error.strerror}")
-        if known is None:
-            raise
-        print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
-        raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error
