@@ -18,7 +18,7 @@ _ILLEGAL = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RELEASED = {ability.category: name for name, ability in ABILITIES.items()}
 
 
-def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: str, split: str) -> Mapping[str, bytes]:
+def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: str) -> Mapping[str, bytes]:
     """The XLSX file from passes in any order; their options, and the replies' letters, are in the release's order."""
     from openpyxl import Workbook
 
@@ -33,7 +33,7 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
             "prediction": reply,
             "category": _RELEASED.get(row["category"]) or row["category"],
             "l2-category": RELEASED_L2.get(row["l2_category"]) or row["l2_category"],
-            "split": split,
+            "split": row["split"],
         }
         sheet.append([row["index"], *(_cell_text(texts.get(name, "")) or None for name in COLUMNS[1:])])
     for cell in (cell for row in sheet.rows for cell in row if isinstance(cell.value, str)):
@@ -41,7 +41,7 @@ def mmbench_answer_file(passes: Sequence[Row], replies: Sequence[str], config: s
         cell.data_type = "s"
     content = io.BytesIO()
     book.save(content)
-    return {f"mmbench_{config}_{split}.xlsx": content.getvalue()}
+    return {f"mmbench_{config}_{passes[0]['split']}.xlsx": content.getvalue()}
 
 
 def _cell_text(text: str) -> str:

@@ -75,7 +75,10 @@ def _setting_notes(protocol: Protocol, result: TaskResult) -> Iterator[Note]:
     if repeated := model.get("predictions_repeated", 0):
         yield note("repeated_rows", rows=repeated, file=model["file"])
     yield from served_notes(settings)
-    yield from protocol.notes(settings)
+    if settings.get("blind"):
+        yield note("blind")
+    if settings.get("mm21_quality") == "bitrate":
+        yield note("bitrates")
 
 
 def _cut_notes(responses: Sequence[Response], protocol: Protocol, backend: Backend) -> Iterator[Note]:

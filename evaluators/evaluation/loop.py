@@ -4,7 +4,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
@@ -16,7 +16,7 @@ from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repe
 from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
 from eyechart.evaluators.evaluation.scoring import score_items
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
-from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_image_list, check_images
+from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, Response, Row
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
@@ -71,7 +71,7 @@ def evaluate_rows(
         *(left_out(row, PRIVATE) for row in private),
     ]
     result.items = [item for of_repeat in by_repeat for item in of_repeat.items]
-    result.contents = protocol.answer_files(answers.rows, answers.repeats[0])
+    result.contents = _answer_files(task, loaded, answers)
     result.files = list(result.contents)
     result.timings = _timings(answers, asked - start, scored - asked)
     result.headline = headline_of(task).key
@@ -98,7 +98,7 @@ def _settings(
 ) -> dict[str, Any]:
     """Every setting that defines the scores."""
     protocol = answers.protocol
-    settings = {**protocol.settings(), **protocol.data_settings(answers.rows), **result.settings}
+    settings = {**protocol.settings(answers.rows), **result.settings}
     settings |= {"limit": loaded.limit, "data": loaded.describe()}
     if published is not None:
         # A setting may have no effect on these answers, such as pooling on precomputed scores.
@@ -148,6 +148,15 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     return judge
 
 
+def _answer_files(task: Task, loaded: LoadedData, answers: RowAnswers) -> dict[str, bytes]:
+    """The benchmark's answer file by name, if it has one; its authors accept only answers to their own questions."""
+    is_private = any(map(answers.protocol.is_private, answers.rows))
+    if task.answer_file is None or loaded.name not in task.data.datasets or not is_private:
+        return {}
+    rows = [{**row, "split": loaded.split} for row in answers.rows]
+    return dict(task.answer_file(*zip(*answers.protocol.released(rows, answers.repeats[0]), strict=True)))
+
+
 def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
     asked = len(answers.rows) * len(answers.repeats)
     return {
@@ -162,14 +171,8 @@ def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -
 def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, options: RunOptions) -> Protocol:
     """The protocol with the settings that depend on the backend, the data and the run."""
     decided: dict[str, Any] = {"skip_bad": options.skip_bad}
-    # The authors of a benchmark accept only answers to their own questions.
-    decided["answer_file"] = task.answer_file if loaded.name in task.data.datasets else None
-    names = {setting.name for setting in fields(protocol)}
-    if "split" in names:
-        decided["split"] = loaded.split
-    if "early_stop" in names and protocol.settings()["early_stop"] is None:
-        # Repeats take a majority vote in every pass.
-        decided["early_stop"] = backend.billed_per_request and options.repeats == 1
+    if getattr(protocol, "early_stop", False) is None:
+        decided["early_stop"] = backend.billed_per_request
     return replace(protocol, **decided).for_data(task.name, loaded.name, loaded.split)
 
 
@@ -199,9 +202,8 @@ def _usable_rows(
             protocol.check(row)
             if task.check is not None:
                 task.check(row)
-            if needs_images and protocol.shows_images:
-                check_image_list(row)
-                check_images(protocol.requests(row))
+            if needs_images:
+                check_images(protocol, row)
         except DataError as error:
             if not protocol.skip_bad:
                 raise explain_item(row["id"], error) from error

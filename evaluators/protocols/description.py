@@ -60,13 +60,13 @@ class Description(Protocol):
     def unused_settings(self) -> tuple[str, ...]:
         return () if self.is_judged else ("rounds",)
 
-    def settings(self) -> dict[str, Any]:
-        """The settings, and `lexical` as the judge if no other is set."""
+    @override
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
         is_lexical = self.judge is None and self.is_judged
-        return super().settings() | ({"judge": {"name": LEXICAL}} if is_lexical else {})
+        return super().settings(rows) | ({"judge": {"name": LEXICAL}} if is_lexical else {})
 
+    @override
     def check(self, row: Row) -> None:
-        """Check that the golden description is a string or absent."""
         check_texts(row, "description", private=True)
 
     @override
@@ -78,16 +78,16 @@ class Description(Protocol):
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
         return super().item(row, response, label=None if self.is_private(row) else row["description"])
 
+    @override
     def parse(self, items: Sequence[JudgedItem]) -> list[JudgedItem]:
-        """Have the judge score the texts; private ones are not judged."""
         if not self.is_judged:
             return list(items)
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
         references = [item.label or "" for item in items]
         return with_columns(items, read_descriptions(texts, references, self.grader, self.rounds, self.template, ends))
 
+    @override
     def score(self, items: Sequence[JudgedItem]) -> TaskResult:
-        """Scores by dimension and shares of incomplete replies."""
         if not self.is_judged:
             return super().score(items)
         public = [item for item in items if item.label is not None]

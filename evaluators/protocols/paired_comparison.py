@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -16,7 +16,6 @@ from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, 
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
-from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import VARIANT_WARNING, TaskResult
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 from eyechart.metrics.scoring.items import Items
@@ -76,7 +75,6 @@ class PairedComparison(Protocol):
     kind: ClassVar[str] = "pairs"
     item_type: ClassVar[type[PairItem]] = PairItem
     shares_images: ClassVar[bool] = False
-    has_groups: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ("id", "images", *("first_quality", "second_quality", "first_id", "second_id"))
 
     pool_weights: Fixed[Literal["equal", "images"]] = "equal"
@@ -106,17 +104,11 @@ class PairedComparison(Protocol):
         return False
 
     @override
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "orders": list(_ORDERS)}
-
-    @override
-    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        are_bitrates = [has_bitrates(row) for row in rows if row.get("database") == BITRATES]
-        return {"mm21_quality": "bitrate" if all(are_bitrates) else "opinion score"} if are_bitrates else {}
-
-    @override
-    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
-        return [note("bitrates")] if settings.get("mm21_quality") == "bitrate" else []
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+        settings = {**super().settings(rows), "orders": list(_ORDERS)}
+        if are_bitrates := [has_bitrates(row) for row in rows if row.get("database") == BITRATES]:
+            settings["mm21_quality"] = "bitrate" if all(are_bitrates) else "opinion score"
+        return settings
 
     @override
     def requests(self, row: Row) -> list[Request]:

@@ -24,7 +24,6 @@ from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Prompt, Request, Response, Row
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import MAIN, Item
-from eyechart.evaluators.results.notes import Note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -106,12 +105,8 @@ class Protocol(ABC):
     """Whether a judge may read its replies."""
     needs_whole_texts: ClassVar[bool] = False
     """Whether a single truncated reply makes the scores incomplete, because a judge grades the text as it is."""
-    has_groups: ClassVar[bool] = True
-    """Whether its scores are broken down by groups."""
     shares_images: ClassVar[bool] = True
     """Whether several rows may be about the same image; confidence intervals then account for that."""
-    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    """Settings other than `prompt` that select a different prompt, in tasks that define one for them."""
 
     prompts: Fixed[Mapping[str, PromptFunction]]
     """Prompts by name; `DEFAULT` is the task's own."""
@@ -125,8 +120,6 @@ class Protocol(ABC):
     """`judge(messages, n)`, which returns n replies; None scores without a judge, as the metric defines it."""
     scorer: Fixed[Scorer | None] = None
     """The task's own scoring function, which replaces the metric; None for the metric."""
-    answer_file: Fixed[Any] = None
-    """Writes the benchmark's answer file for a split with private labels; None if the benchmark has no such file."""
     skip_bad: Fixed[bool] = False
     """Whether to leave out rows that are malformed or have no reply, instead of stopping."""
     prompt: str = DEFAULT
@@ -159,11 +152,6 @@ class Protocol(ABC):
         """What grades texts: the judge, or the baseline `lexical`."""
         grader: Judge = lexical if self.judge is None else self.judge
         return grader
-
-    @property
-    def shows_images(self) -> bool:
-        """Whether its prompts show the images, so that each row must have at least one."""
-        return True
 
     @abstractmethod
     def check(self, row: Row) -> None:
@@ -221,25 +209,11 @@ class Protocol(ABC):
         """The protocol for a task on its data."""
         return self
 
-    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Settings that are known only from the rows."""
-        return {}
+    def released(self, rows: Sequence[Row], items: Sequence[Any]) -> list[tuple[Row, str]]:
+        """The rows and replies of an answer file; letters refer to the release's order of options."""
+        return [(row, item.text or "") for row, item in zip(rows, items, strict=True)]
 
-    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
-        """What a reader must know because of the result's settings."""
-        return []
-
-    def answer_files(self, rows: Sequence[Row], items: Sequence[Any]) -> dict[str, bytes]:
-        """The benchmark's answer file by name, if it has one and all labels are private."""
-        if self.answer_file is None or any(item.label is not None for item in items):
-            return {}
-        return dict(self.answer_file(rows, [self.released_reply(*pair) for pair in zip(rows, items, strict=True)]))
-
-    def released_reply(self, row: Row, item: Any) -> str:
-        """A reply for the answer file; its letters refer to the release's order of options."""
-        return item.text or ""
-
-    def settings(self) -> dict[str, Any]:
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
         """Every setting that can change a score; a file or run that one names is described by its contents."""
         unused = ("prompt", *self.unused_settings())
         settings: dict[str, Any] = {"protocol": self.name, "prompt_id": self.full_prompt_id}
@@ -299,15 +273,10 @@ def check_number(row: Row, column: str, *, private: bool = False) -> None:
     _check(allowed, row, column, f"a finite number{' (None if private)' if private else ''}")
 
 
-def check_image_list(row: Row) -> None:
-    """Refuse a row whose `images` is not a list, or is an empty one."""
-    images = row.get("images", [None])
-    _check(isinstance(images, list | tuple) and bool(images), row, "images", "a list of at least one image")
-
-
-def check_images(requests: Sequence[Request]) -> None:
-    """Refuse a request whose number of images differs from the image places in its prompt."""
-    for request in requests:
+def check_images(protocol: Protocol, row: Row) -> None:
+    """Refuse `images` that are not a list, and a number of images that differs from the image places in a prompt."""
+    _check(isinstance(row.get("images", ()), list | tuple), row, "images", "a list of images")
+    for request in protocol.requests(row):
         places, count = request.prompt.count(IMAGE), len(request.images)
         if count != places:
             raise DataError(f"{count} image{'' if count == 1 else 's'} found; expected {places}, as in the prompt")

@@ -2,7 +2,7 @@
 
 import contextlib
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -32,26 +32,28 @@ class Setting:
 
 def list_settings(protocol: Protocol) -> list[Setting]:
     """List the settings that have an effect on a task; the defaults are the task's own values."""
-    settings, variants = [], [protocol]
+    others = variants(protocol)
+    unused = set.intersection(*(set(variant.unused_settings()) for variant in (protocol, *others.values())))
+    settings = []
     for name, info in setting_fields(type(protocol)).items():
-        values = tuple(protocol.prompts) if name == "prompt" else _values(info.annotation)
-        others = list(_variants(protocol, name, values))
-        variants += others
         default = protocol.reply_length if name == "max_new_tokens" else getattr(protocol, name)
-        if others or not values:
-            kind = " | ".join(values) if name == "prompt" else _type_name(info.annotation)
+        has_effect = any(changed == name for changed, _ in others) or not _values(protocol, name)
+        if has_effect and name not in unused:
+            kind = " | ".join(protocol.prompts) if name == "prompt" else _type_name(info.annotation)
             settings.append(Setting(name, kind, default, _meaning(type(protocol), name)))
-    unused = set.intersection(*(set(variant.unused_settings()) for variant in variants))
-    return [setting for setting in settings if setting.name not in unused]
+    return settings
 
 
-def _variants(protocol: P, name: str, values: Sequence[Any]) -> Iterator[P]:
-    """The protocol with each other allowed value of a setting."""
-    for value in values:
-        if value != getattr(protocol, name):
-            with contextlib.suppress(ValidationError, UsageError):
-                changed: dict[str, Any] = {name: value}
-                yield replace(protocol, **changed)
+def variants(protocol: P) -> dict[tuple[str, Any], P]:
+    """The protocol with each other value of each setting whose values are listed, by setting and value."""
+    changed = {}
+    for name in setting_fields(type(protocol)):
+        for value in _values(protocol, name):
+            if value != getattr(protocol, name):
+                with contextlib.suppress(ValidationError, UsageError):
+                    values: dict[str, Any] = {name: value}
+                    changed[name, value] = replace(protocol, **values)
+    return changed
 
 
 def with_settings(protocol: P, given: Mapping[str, Any], task: str) -> P:
@@ -78,8 +80,11 @@ def with_values(protocol: P, given: Mapping[str, Any], task: str) -> P:
         raise UsageError(f"{task}: {misfits(error, type(protocol))}") from error
 
 
-def _values(annotation: Any) -> tuple[Any, ...]:
+def _values(protocol: Protocol, name: str) -> tuple[Any, ...]:
     """The allowed values, if they are listed."""
+    if name == "prompt":
+        return tuple(protocol.prompts)
+    annotation = setting_fields(type(protocol))[name].annotation
     return {Literal: get_args(annotation), bool: (True, False)}.get(get_origin(annotation) or annotation, ())
 
 

@@ -175,7 +175,7 @@ def _check_prompt(file: _File, protocol: type[Protocol]) -> None:
         raise UsageError(f"prompt: {file.protocol} {wanted}")
     if file.cluster and not protocol.shares_images:
         raise UsageError(f"cluster: intervals of {file.protocol} already allow for shared images; leave cluster out")
-    if file.groups and not protocol.has_groups:
+    if file.groups and protocol.kind == "pairs":
         raise UsageError(f"groups: {file.protocol} is broken down only by the column 'pool'; leave groups out")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 from string import ascii_uppercase
@@ -31,7 +31,6 @@ from eyechart.evaluators.protocols.protocol import (
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.items import MAIN, Item, with_columns
-from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scores import GAIN, spec
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
@@ -81,7 +80,6 @@ class Choice(Protocol):
     kind: ClassVar[str] = "multiple choice"
     item_type: ClassVar[type[ChoiceItem]] = ChoiceItem
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
-    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True},)
     can_be_judged: ClassVar[bool] = True
     share: ClassVar[str] = "accuracy"
     """Key of the score that is the share of correct replies, which the multimodal gain compares."""
@@ -141,11 +139,6 @@ class Choice(Protocol):
         return {}
 
     # What is the same under every rule.
-
-    @property
-    @override
-    def shows_images(self) -> bool:
-        return not self.blind
 
     @property
     @override
@@ -268,10 +261,6 @@ class Choice(Protocol):
         for item in (item for items in repeats for item in items):
             by_pass.setdefault((item.id, item.pass_name), []).append(item)
         return [_voted(items) for items in by_pass.values()]
-
-    @override
-    def notes(self, settings: Mapping[str, Any]) -> list[Note]:
-        return [note("blind")] if self.blind else []
 
     def _visible(self, prompt: Prompt) -> Prompt:
         """A prompt without its images if they are not shown."""

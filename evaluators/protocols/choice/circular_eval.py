@@ -5,7 +5,7 @@ A question without a reply in a pass is wrong if another pass is; otherwise an e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.choice.passes import pass_number, passes_o
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, check_question, parse_some
 from eyechart.evaluators.protocols.choice.setting_files import BlindRunFolder, HumanLabelFile
-from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Flag
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
@@ -65,11 +65,8 @@ class CircularEval(Choice):
     name: ClassVar[str] = "circular_eval"
     metric: ClassVar[str] = "circular_eval"
     item_type: ClassVar[type[CircularItem]] = CircularItem
-    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"blind": True}, {"grade_open_answers": True})
     share: ClassVar[str] = "circular_accuracy"
 
-    split: Fixed[str] = ""
-    """Split of the data; the name of the answer file contains it."""
     exclude_blind_solved: BlindRunFolder | None = None
     """Folder of a finished blind run; adds a second score without the questions that the blind run solved
     (Appendix B)."""
@@ -92,13 +89,11 @@ class CircularEval(Choice):
             raise UsageError("grade_open_answers needs a prompt without options, which this task does not have")
 
     @override
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "missing": self._missing}
-
-    @override
-    def data_settings(self, rows: Sequence[Row]) -> dict[str, Any]:
-        released = [bool(row.get("passes")) for row in rows]
-        return {"passes": "release" if all(released) else "both" if any(released) else "rotations"}
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+        settings = {**super().settings(rows), "missing": self._missing}
+        if released := [bool(row.get("passes")) for row in rows]:
+            settings["passes"] = "release" if all(released) else "both" if any(released) else "rotations"
+        return settings
 
     @override
     def check(self, row: Row) -> None:
@@ -208,18 +203,15 @@ class CircularEval(Choice):
         return result
 
     @override
-    def answer_files(self, rows: Sequence[Row], items: Sequence[CircularItem]) -> dict[str, bytes]:
-        """The file for the evaluation server, if any label is private: each pass as in the release, and its reply."""
-        if self.answer_file is None or not any(map(self.is_private, rows)):
-            return {}
+    def released(self, rows: Sequence[Row], items: Sequence[CircularItem]) -> list[tuple[Row, str]]:
         passes = {(row["id"], asked.name): asked.row for row in rows for asked in self.passes(row)}
-        answered = [item for item in items if item.pass_name != OPEN and item.error is None]
-        released = [passes[item.id, item.pass_name] for item in answered]
-        replies = [
-            moved_reply(item.text or "", item.options, row["options"], self.extraction, item.finish_reason)
-            for item, row in zip(answered, released, strict=True)
+        answered = [
+            (passes[item.id, item.pass_name], item) for item in items if item.pass_name != OPEN and item.error is None
         ]
-        return dict(self.answer_file(released, replies, split=self.split))
+        return [
+            (row, moved_reply(item.text or "", item.options, row["options"], self.extraction, item.finish_reason))
+            for row, item in answered
+        ]
 
     @property
     def _missing(self) -> str:

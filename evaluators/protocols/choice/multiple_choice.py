@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from string import ascii_uppercase
@@ -48,7 +48,6 @@ class MultipleChoice(Choice):
     name: ClassVar[str] = "multiple_choice"
     metric: ClassVar[str] = "choice_accuracy"
     item_type: ClassVar[type[LossItem]] = LossItem
-    other_prompts: ClassVar[tuple[Mapping[str, Any], ...]] = ({"inference": CLOSED_SET}, {"blind": True})
     accepts_several: ClassVar[bool] = True
 
     prefill: Fixed[str] = ""
@@ -103,8 +102,8 @@ class MultipleChoice(Choice):
         return f"{self.prompt_id}/{CLOSED_SET}{'/blind' if self.blind else ''}"
 
     @override
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "prefill": self._prefill}
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+        return {**super().settings(rows), "prefill": self._prefill}
 
     @property
     @override
@@ -183,7 +182,10 @@ class MultipleChoice(Choice):
         return self.open_prefill if self.is_closed_set else self.prefill
 
     @override
-    def released_reply(self, row: Row, item: LossItem) -> str:
+    def released(self, rows: Sequence[Row], items: Sequence[LossItem]) -> list[tuple[Row, str]]:
+        return [(row, self._released_reply(row, item)) for row, item in zip(rows, items, strict=True)]
+
+    def _released_reply(self, row: Row, item: LossItem) -> str:
         released, reply = row["options"], self.reply(item)
         if self.is_closed_set:
             return f"{moved_letter(reply, item.options, released)}. {item.options[ascii_uppercase.index(reply)]}"

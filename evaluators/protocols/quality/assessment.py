@@ -123,8 +123,8 @@ class QualityAssessment(Protocol):
         return _UNUSED[self._read]
 
     @override
-    def settings(self) -> dict[str, Any]:
-        settings = super().settings()
+    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+        settings = super().settings(rows)
         if "word_pair" in settings:
             settings["word_pair"] = self._pair.name
         return {**settings, "prefill": self._prefill, "prediction": _SOURCES[self._read]}

@@ -95,6 +95,7 @@ ROW = {
     "hint": "Look.",
     "options": ["Red", "Green", "Blue"],
     "answer": "",
+    "split": "test",
     "category": "OCR",
     "l2_category": "fine-grained perception (single-instance)",
 }
@@ -104,7 +105,7 @@ PASSES = passes_of(ROW)
 def mmbench_file(row, passes, replies):
     names = ("index", "question", "hint", "options")
     passes = [row | {name: getattr(each, name) for name in names} for each in passes]
-    return mmbench_answer_file(passes, replies, "en", "test")
+    return mmbench_answer_file(passes, replies, "en")
 
 
 def mmbench_rows(row, passes, replies, folder):
@@ -151,7 +152,7 @@ CELLS = {
 def test_replies_in_cells_are_read_back_as_text(tmp_path):
     numbers = range(len(CELLS) + 1)
     passes = [ROW | {"index": number} for number in numbers]
-    ((name, content),) = mmbench_answer_file(passes, [*CELLS, ""], "en", "test").items()
+    ((name, content),) = mmbench_answer_file(passes, [*CELLS, ""], "en").items()
     (tmp_path / name).write_bytes(content)
     rows = [row for _, row in read_xlsx_rows(str(tmp_path / name), COLUMNS, formulas=True)]
     assert [row["prediction"] for row in rows] == [*(cell or reply for reply, cell in CELLS.items()), None]

@@ -29,8 +29,8 @@ def test_the_default_is_what_a_run_asks(task):
                 "prompt=answer-mark (q_bench_a1/2/answer-mark)",
                 "prompt=vlmevalkit (q_bench_a1/2/vlmevalkit)",
                 "prompt=lmms-eval (q_bench_a1/2/lmms-eval)",
-                "inference=closed-set (q_bench_a1/2/closed-set)",
                 "blind=true (q_bench_a1/2/blind)",
+                "inference=closed-set (q_bench_a1/2/closed-set)",
             ],
         ),
         (
