@@ -38,7 +38,7 @@ def apply(
     texts: Annotated[Path, typer.Argument(help=_TEXTS_HELP)],
     out: Annotated[Path, cli_option("CSV file to write, for `eyechart score TASK --predictions`.")],
     task: Annotated[str | None, cli_option("Task whose answers to use, if the run has several tasks.")] = None,
-    batch_size: Annotated[int, cli_option("Texts per forward pass.")] = 32,
+    batch_size: Annotated[int, cli_option("Texts per forward pass.", min=1)] = 32,
     skip_bad: Annotated[bool, cli_option("Leave out empty texts, and list them.", "--skip-bad")] = False,
     cpu_only: Annotated[bool, cli_option("Use the CPU even if an accelerator is available.", "--cpu-only")] = False,
 ) -> None:
@@ -79,7 +79,7 @@ def validate(
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""
     from eyechart.evaluators.text_to_score.files import make_parent, read_pairs, write_validation
-    from eyechart.evaluators.text_to_score.validation import cross_validate
+    from eyechart.evaluators.text_to_score.regressor import cross_validate
 
     pairs = read_pairs(data)
     if out is not None:

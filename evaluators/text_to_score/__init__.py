@@ -26,7 +26,7 @@ class TrainingSettings:
     revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hub.")] = None
     epochs: Annotated[int, Option(help="Number of passes over the descriptions.")] = 4
     learning_rate: Annotated[float, Option(help="Peak rate of AdamW, after the warm-up; then it decays to 0.")] = 3e-5
-    warmup: Annotated[float, Option(help="Share of the steps, from 0 to 1, in which the learning rate warms up.")] = 0.1
+    warmup: Annotated[float, Option(help="Share of the steps, below 1, in which the learning rate warms up.")] = 0.1
     weight_decay: Annotated[float, Option(help="Weight decay of AdamW.")] = 0.01
     batch_size: Annotated[int, Option(help="Descriptions per step on each device.")] = 16
     max_length: Annotated[int, Option(help="Maximum tokens read of a description, special tokens included.")] = 256
@@ -35,14 +35,9 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""
-        for name, least in (("epochs", 1), ("batch_size", 1), ("max_length", 3), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise UsageError(f"{name}={value!r} is not allowed; expected a whole number, at least {least}.")
-        for name, is_allowed, expected in (
-            ("learning_rate", 0 < self.learning_rate < math.inf, "a number above 0"),
-            ("warmup", 0 <= self.warmup <= 1, "a share of the steps, from 0 to 1"),
-            ("weight_decay", 0 <= self.weight_decay < math.inf, "a number, at least 0"),
+        for name, low, high in (
+            *(("epochs", 1, math.inf), ("batch_size", 1, math.inf), ("max_length", 3, math.inf), ("seed", 0, math.inf)),
+            *(("learning_rate", 1e-12, math.inf), ("warmup", 0, 0.99), ("weight_decay", 0, math.inf)),
         ):
-            if not is_allowed:
-                raise UsageError(f"{name}={getattr(self, name)!r} is not allowed; expected {expected}.")
+            if not low <= (value := getattr(self, name)) <= high:
+                raise UsageError(f"{name}={value!r} is not allowed; expected a number from {low} to {high}.")

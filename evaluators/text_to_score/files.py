@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pydantic_core
@@ -20,10 +19,7 @@ from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.protocols import Description
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, read_predictions
 from eyechart.evaluators.tasks import known_task, match_tasks
-from eyechart.evaluators.text_to_score.regressor import package_versions
-
-if TYPE_CHECKING:
-    from eyechart.evaluators.text_to_score.validation import CrossValidation
+from eyechart.evaluators.text_to_score.regressor import CrossValidation, package_versions
 
 
 def read_pairs(path: Path) -> pd.DataFrame:
@@ -62,7 +58,7 @@ def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> Non
     write_whole(path, pd.DataFrame({"id": ids, "score": scores}).to_csv(index=False, lineterminator="\n"))
 
 
-def write_validation(path: Path, pairs: pd.DataFrame, validation: "CrossValidation") -> None:
+def write_validation(path: Path, pairs: pd.DataFrame, validation: CrossValidation) -> None:
     """Write scores, settings, versions and every prediction as JSON, undefined scores as null."""
     rows = pairs.assign(fold=validation.folds, predicted=validation.predictions)
     contents = {

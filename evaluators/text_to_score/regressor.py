@@ -1,26 +1,25 @@
-"""A regressor from descriptions to scores: trained with transformers' `Trainer`, applied to texts, saved and loaded."""
+"""A regressor from descriptions to scores: trained with transformers' `Trainer`, applied, saved, cross-validated."""
 
-import contextlib
 import dataclasses
-import math
 import os
-import random
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tqdm import tqdm
 
+from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.backends.local.loading import model_fingerprint
-from eyechart.evaluators.text_to_score import TrainingSettings
+from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 
@@ -90,19 +89,14 @@ class TextToScore:
         """Predict the scores of n texts, none of them blank, shape (n,), in the unit of the training scores."""
         from transformers import TextClassificationPipeline
 
-        if batch_size < 1:
-            raise UsageError(f"batch_size={batch_size} is not allowed; expected a whole number, at least 1.")
         max_length = int(self.record.settings["max_length"])
         _check_texts("texts", texts)
         _warn_of_truncation(self._tokenizer, texts, max_length)
         pipe = TextClassificationPipeline(model=self._model, tokenizer=self._tokenizer, device=self._model.device)
         options = {"truncation": True, "max_length": max_length, "function_to_apply": "none"}
-        # Texts of similar length share a batch, so that there is little padding.
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        results = pipe((texts[index] for index in order), batch_size=batch_size, **options)
-        outputs = np.zeros(len(texts))
+        results = pipe((text for text in texts), batch_size=batch_size, **options)
         # tqdm is silent where the output is not a terminal.
-        outputs[order] = [result["score"] for result in tqdm(results, "predicting", len(texts), disable=None)]
+        outputs = np.array([result["score"] for result in tqdm(results, "predicting", len(texts), disable=None)])
         return self.record.mean + self.record.standard_deviation * outputs
 
 
@@ -114,22 +108,26 @@ def train(
 ) -> TextToScore:
     """Fine-tune an encoder on descriptions and scores, in any unit, and save it in the empty folder `out`, if given.
 
-    The loss is the mean squared error of the scores, standardised by their mean and standard deviation.
+    The loss is the mean squared error of the scores, standardised by their mean and standard deviation. As by every
+    `Trainer`, the generators of the process are seeded.
     """
+    from transformers import set_seed
+
     settings = settings or TrainingSettings()
     targets = check_pairs(descriptions, scores)
     if out is not None:
         _make_empty_folder(out)
     mean, deviation = float(targets.mean()), float(targets.std())
-    with _seeded(settings.seed):
-        model, tokenizer = _load_encoder(settings)
-        fingerprint = model_fingerprint(settings.model, model)
-        _warn_of_truncation(tokenizer, descriptions, settings.max_length)
-        rows = [
-            {**tokenizer(text, truncation=True, max_length=settings.max_length), "labels": target}
-            for text, target in zip(descriptions, ((targets - mean) / deviation).tolist(), strict=True)
-        ]
-        _fit(model, tokenizer, rows, settings)
+    # The weights of the new head are drawn before the Trainer exists.
+    set_seed(settings.seed)
+    model, tokenizer = _load_encoder(settings)
+    fingerprint = model_fingerprint(settings.model, model)
+    _warn_of_truncation(tokenizer, descriptions, settings.max_length)
+    rows = [
+        {**tokenizer(text, truncation=True, max_length=settings.max_length), "labels": target}
+        for text, target in zip(descriptions, ((targets - mean) / deviation).tolist(), strict=True)
+    ]
+    _fit(model, tokenizer, rows, settings)
     record = Record(
         mean=mean,
         standard_deviation=deviation,
@@ -142,6 +140,76 @@ def train(
     if out is not None:
         regressor.save(out)
     return regressor
+
+
+class CrossValidation(NamedTuple):
+    """The prediction for each description, by the regressor that was not trained on its image, and the metric's scores.
+
+    `scores` are those of `softmax_iqa` (configuration "scores") for all predictions, and in `by_fold` for each fold.
+    Each fold has a different regressor, so the overall correlations can be lower than those of every fold.
+    """
+
+    scores: dict[str, Any]
+    predictions: FloatArray
+    """Shape (n,), in the unit of the scores."""
+    folds: NDArray[np.int64]
+    """The fold of each description, shape (n,), counted from 1."""
+    settings: dict[str, Any]
+    """The training settings, and the numbers of folds and images."""
+
+
+def cross_validate(
+    descriptions: Sequence[str],
+    scores: Sequence[float],
+    settings: TrainingSettings | None = None,
+    *,
+    folds: int = DEFAULT_FOLDS,
+    image_ids: Sequence[str] | None = None,
+) -> CrossValidation:
+    """Train one regressor for each fold on the other folds, predict the fold, and correlate predictions with scores.
+
+    All descriptions of an image are in the same fold; otherwise a regressor would know the score of an image that it is
+    tested on. Without `image_ids`, every description has a different image.
+    """
+    settings = settings or TrainingSettings()
+    targets = check_pairs(descriptions, scores)
+    ids = list(map(str, range(len(descriptions)))) if image_ids is None else image_ids
+    if len(ids) != len(descriptions):
+        raise UsageError(f"image_ids has {len(ids)} items; expected one for each of {len(descriptions)} descriptions.")
+    fold_of = assign_folds(ids, folds, settings.seed)
+    predictions = np.zeros(len(descriptions))
+    for fold in range(1, folds + 1):
+        others, in_fold = np.flatnonzero(fold_of != fold).tolist(), np.flatnonzero(fold_of == fold).tolist()
+        try:
+            regressor = train([descriptions[row] for row in others], targets[others].tolist(), settings)
+        except UsageError as error:
+            error.add_note(f"This concerns the training on the {len(others)} descriptions outside fold {fold}.")
+            raise
+        predictions[in_fold] = regressor.predict([descriptions[row] for row in in_fold])
+    correlations = metrics.load("softmax_iqa", "scores").compute(
+        predictions=predictions,
+        references=targets,
+        groups={"fold": [str(fold) for fold in fold_of]},
+        seed=settings.seed,
+    )
+    assert correlations is not None, "only the first process of several gets the scores, and this is the only one"
+    used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(ids))}
+    return CrossValidation(correlations, predictions, fold_of, used)
+
+
+def assign_folds(image_ids: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+    """Assign images to folds of nearly equal size, whatever their order; returns the fold of each description, from 1.
+
+    Examples:
+        >>> assign_folds(["a", "b", "b", "c"], folds=3, seed=0).tolist()
+        [2, 3, 3, 1]
+    """
+    images, indices = np.unique(image_ids, return_inverse=True)
+    if not 2 <= folds <= len(images):
+        raise UsageError(f"folds={folds} is not allowed; expected 2 to {len(images)}, the number of images.")
+    fold_of = np.empty(len(images), dtype=np.int64)
+    fold_of[np.random.default_rng(seed).permutation(len(images))] = np.arange(len(images)) % folds + 1
+    return fold_of[indices]
 
 
 def check_pairs(descriptions: Sequence[str], scores: Sequence[float]) -> FloatArray:
@@ -228,16 +296,15 @@ def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrai
 
 def _fit(model: Any, tokenizer: Any, rows: list[dict[str, Any]], settings: TrainingSettings) -> None:
     import torch
-    from transformers import DataCollatorWithPadding, PrinterCallback, Trainer, TrainingArguments
+    from transformers import PrinterCallback, Trainer, TrainingArguments
 
-    steps = settings.epochs * math.ceil(len(rows) / settings.batch_size)
     # The Trainer requires a folder even if it writes nothing.
     with tempfile.TemporaryDirectory(prefix="eyechart-") as folder:
         arguments = TrainingArguments(
             output_dir=folder,
             num_train_epochs=settings.epochs,
             learning_rate=settings.learning_rate,
-            warmup_steps=int(settings.warmup * steps),
+            warmup_steps=settings.warmup,
             weight_decay=settings.weight_decay,
             per_device_train_batch_size=settings.batch_size,
             seed=settings.seed,
@@ -246,29 +313,13 @@ def _fit(model: Any, tokenizer: Any, rows: list[dict[str, Any]], settings: Train
             logging_strategy="no",
             report_to="none",
             disable_tqdm=not sys.stderr.isatty(),
-            # Without an accelerator there is nothing to pin memory for, and torch warns.
-            dataloader_pin_memory=not settings.cpu_only and torch.accelerator.is_available(),
+            # Without an accelerator, torch would warn.
+            dataloader_pin_memory=False,
         )
-        trainer = Trainer(model, arguments, DataCollatorWithPadding(tokenizer), train_dataset=rows)
+        trainer = Trainer(model, arguments, train_dataset=rows, processing_class=tokenizer)
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     # Switches off dropout.
     model.eval()
     if not all(bool(torch.isfinite(values).all()) for values in model.parameters()):
         raise ModelError(f"training diverged with learning_rate={settings.learning_rate}; try a smaller value.")
-
-
-@contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Seed the process-wide generators, which the Trainer and new heads use, and restore them afterwards."""
-    import torch
-    from transformers import set_seed
-
-    python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        set_seed(seed)
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(numpy)

@@ -155,7 +155,7 @@ def test_bad_files_of_pairs_are_refused(settings, tmp_path, name, text, code, me
 
 def test_a_setting_out_of_its_range_is_wrong_usage(pairs_file, tmp_path):
     done = invoke("train", pairs_file, "--out", tmp_path / "out", "--epochs", 0, code=2)
-    assert "epochs=0 is not allowed; expected a whole number, at least 1" in done.output
+    assert "epochs=0 is not allowed" in done.output
 
 
 def test_bad_files_of_texts_are_refused(regressor, tmp_path):

@@ -1,15 +1,22 @@
 import dataclasses
 import json
-import random
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.text_to_score import TrainingSettings
-from eyechart.evaluators.text_to_score.regressor import RECORD_FILE, TextToScore, TruncatedTextWarning, train
+from eyechart.evaluators.text_to_score.regressor import (
+    RECORD_FILE,
+    TextToScore,
+    TruncatedTextWarning,
+    assign_folds,
+    cross_validate,
+    train,
+)
+from eyechart.metrics.scoring.errors import SmallSampleWarning
 
 
 def test_what_was_trained_on_is_scored_in_the_unit_of_the_scores(regressor, descriptions):
@@ -92,20 +99,14 @@ def test_unusable_pairs_are_refused_before_anything_is_loaded(texts, scores, mes
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "message"),
+    ("setting", "value"),
     [
-        ("epochs", 0, "epochs=0 is not allowed; expected a whole number, at least 1"),
-        ("batch_size", 2.5, "batch_size=2.5"),
-        ("max_length", 2, "max_length=2"),
-        ("seed", -1, "seed=-1"),
-        ("learning_rate", 0.0, "learning_rate=0.0 is not allowed; expected a number above 0"),
-        ("learning_rate", float("nan"), "learning_rate=nan"),
-        ("warmup", 1.5, "warmup=1.5 is not allowed; expected a share of the steps"),
-        ("weight_decay", -0.1, "weight_decay=-0.1"),
+        *(("epochs", 0), ("batch_size", 0), ("max_length", 2), ("seed", -1), ("learning_rate", 0.0)),
+        *(("learning_rate", float("nan")), ("warmup", 1.0), ("weight_decay", -0.1)),
     ],
 )
-def test_settings_out_of_range_are_refused(setting, value, message):
-    with pytest.raises(UsageError, match=message):
+def test_settings_out_of_range_are_refused(setting, value):
+    with pytest.raises(UsageError, match=f"{setting}={value} is not allowed; expected a number from"):
         TrainingSettings(**{setting: value})
 
 
@@ -144,26 +145,20 @@ def test_a_training_that_diverges_says_so(descriptions, settings):
         train(*descriptions, dataclasses.replace(settings, epochs=1, learning_rate=1e30, warmup=0.0))
 
 
-def test_a_regressor_depends_on_its_seed_alone_and_leaves_nothing_changed(descriptions, settings, capfd):
-    """Neither the generators of others nor, where there is no terminal, the output."""
+def test_a_regressor_depends_on_its_seed_alone_and_prints_nothing_where_there_is_no_terminal(
+    descriptions, settings, capfd
+):
     from transformers.utils import logging
 
     logging.disable_progress_bar()
 
-    def draw():
-        return torch.rand(1).item(), np.random.rand(), random.random()
+    def predictions(seed):
+        regressor = train(*descriptions, dataclasses.replace(settings, seed=seed, epochs=1))
+        return regressor.predict(descriptions[0])
 
-    def trained(seed):
-        return train(*descriptions, dataclasses.replace(settings, seed=seed, epochs=1))
-
-    torch.manual_seed(5), np.random.seed(5), random.seed(5)
-    expected = draw()
-    torch.manual_seed(5), np.random.seed(5), random.seed(5)
-    first = trained(1)
-    assert draw() == expected
-    expected = first.predict(descriptions[0])
-    np.testing.assert_allclose(trained(1).predict(descriptions[0]), expected, rtol=1e-4)
-    assert np.abs(trained(2).predict(descriptions[0]) - expected).max() > 1
+    first = predictions(1)
+    np.testing.assert_allclose(predictions(1), first, rtol=1e-4)
+    assert np.abs(predictions(2) - first).max() > 1
     assert capfd.readouterr() == ("", "")
 
 
@@ -185,3 +180,81 @@ def test_folders_that_are_not_empty_or_damaged_are_refused(descriptions, setting
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(ModelError, match="cannot be loaded"):
         TextToScore.load(tmp_path / "saved")
+
+
+@pytest.fixture(scope="module")
+def validated(descriptions, settings):
+    with pytest.warns(SmallSampleWarning, match="with n=24 images, the fit inflates plcc_fitted"):
+        return cross_validate(*descriptions, settings, folds=3)
+
+
+def test_unseen_descriptions_are_ranked_far_above_chance(validated, settings):
+    assert validated.settings == {**dataclasses.asdict(settings), "folds": 3, "images": 72}
+    assert validated.scores["n"] == 72
+    assert validated.scores["srcc"] > 0.85 and validated.scores["plcc"] > 0.85
+    assert validated.scores["srcc_ci95"][0] > 0.8
+
+
+def test_correlations_are_those_of_scipy_on_the_same_predictions(validated, descriptions):
+    scores = np.array(descriptions[1])
+    parts = {fold: validated.folds == int(fold) for fold in "123"}
+    assert set(validated.scores["by_fold"]) == set(parts)
+    all_rows = (validated.scores, scores > 0)
+    for part, rows in [all_rows, *((validated.scores["by_fold"][fold], parts[fold]) for fold in parts)]:
+        predicted, expected = validated.predictions[rows], scores[rows]
+        assert part["srcc"] == pytest.approx(spearmanr(predicted, expected).statistic, abs=1e-12)
+        assert part["plcc"] == pytest.approx(pearsonr(predicted, expected).statistic, abs=1e-12)
+
+
+def test_a_fold_is_predicted_by_a_regressor_trained_on_the_others(validated, descriptions, settings):
+    texts, scores = descriptions
+    others = [row for row, fold in enumerate(validated.folds) if fold != 2]
+    asked = [row for row, fold in enumerate(validated.folds) if fold == 2]
+    regressor = train([texts[row] for row in others], [scores[row] for row in others], settings)
+    predicted = regressor.predict([texts[row] for row in asked])
+    np.testing.assert_allclose(predicted, validated.predictions[asked], rtol=1e-4)
+
+
+def test_scores_that_the_texts_do_not_tell_are_predicted_at_chance(descriptions, settings):
+    texts, scores = descriptions
+    shuffled = np.random.default_rng(0).permutation(scores).tolist()
+    with pytest.warns(SmallSampleWarning):
+        validation = cross_validate(texts, shuffled, dataclasses.replace(settings, epochs=4), folds=3)
+    assert abs(validation.scores["srcc"]) < 0.3
+
+
+def test_images_with_several_descriptions_are_validated_image_by_image(descriptions, settings):
+    texts, scores = descriptions[0][:24], descriptions[1][:24]
+    short = dataclasses.replace(settings, epochs=1)
+    with pytest.warns(SmallSampleWarning):
+        validation = cross_validate(texts, scores, short, folds=2, image_ids=[f"{row // 3}" for row in range(24)])
+    assert (validation.folds.reshape(8, 3) == validation.folds[::3, None]).all()
+    assert sorted(np.bincount(validation.folds)) == [0, 12, 12]
+    assert (validation.settings["images"], validation.scores["n"]) == (8, 24)
+    # Whatever the order of the images, and another for another seed.
+    ids = [f"image {number % 20}" for number in range(50)]
+    folds = assign_folds(ids, 3, seed=4)
+    assert (assign_folds(ids[::-1], 3, seed=4)[::-1] == folds).all()
+    assert (assign_folds(ids, 3, seed=5) != folds).any()
+
+
+@pytest.mark.parametrize(
+    ("texts", "scores", "ids", "message"),
+    [
+        (["a", "b"], [1.0, 2.0], None, "folds=3 is not allowed; expected 2 to 2, the number of images"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed; expected 2 to 2"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y"], "image_ids has 2 items; expected one for each of 3"),
+        (["a", "b", "c"], [1.0, 2.0], None, "scores has 2"),
+    ],
+)
+def test_what_cannot_be_validated_is_refused(settings, texts, scores, ids, message):
+    with pytest.raises(UsageError) as caught:
+        cross_validate(texts, scores, settings, folds=3, image_ids=ids)
+    assert message in str(caught.value)
+
+
+def test_a_fold_without_which_all_scores_are_equal_is_named(settings):
+    with pytest.raises(UsageError) as caught:
+        cross_validate(["a", "b", "c"], [1.0, 1.0, 2.0], settings, folds=3)
+    assert "scores are all 1.0" in caught.value.explain()
+    assert "on the 2 descriptions outside fold" in caught.value.explain()
