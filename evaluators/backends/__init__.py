@@ -12,7 +12,7 @@ from eyechart.evaluators.requests.types import Backend
 if TYPE_CHECKING:
     from transformers import Pipeline
 
-    from eyechart.evaluators.backends.chat_options import ChatOptions
+    from eyechart.evaluators.backends.chat import ChatOptions
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.local.loading import LoadOptions
 

@@ -1,23 +1,134 @@
-"""Requests as chat messages, the form that transformers processors and plain functions take, and the wanted words."""
+"""Chats with a model: options for all of a run, requests as messages, and the words whose logits are wanted."""
 
+import math
+import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from PIL import Image
-
-from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.images import open_image
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.requests.types import IMAGE, Request
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
-def decode_image(source: Any) -> Image.Image:
+_SWITCHES = ("enable_thinking", "thinking")
+_BUDGET = "thinking_budget"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How replies are sampled; logits and losses are never sampled.
+
+    Attributes:
+        temperature: Divides the logits, above 0.
+        top_p: Sample only from the most probable tokens whose probabilities together reach this value, above 0 and at
+            most 1.
+        seed: Seed of the random numbers, at least 0.
+    """
+
+    temperature: float
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` if a value is not allowed."""
+        if not 0 < self.temperature < math.inf:
+            raise UsageError(f"temperature={self.temperature} is not allowed; to sample replies it must be above 0.")
+        if not 0 < self.top_p <= 1:
+            raise UsageError(f"top_p={self.top_p} is not allowed; it must be above 0 and at most 1.")
+        if self.seed < 0:
+            raise UsageError(f"sampling_seed={self.seed} is not allowed; it must be at least 0.")
+
+    def fields(self, repeat: int) -> dict[str, Any]:
+        """The fields of a request to a server; each repeat, counted from 1, has its own seed."""
+        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed + repeat}
+
+
+@dataclass(frozen=True)
+class ChatOptions:
+    """Options for every chat of a run, whatever the task.
+
+    Attributes:
+        system_prompt: System prompt; None for none.
+        thinking: Whether the model reasons before it answers: True, False, or the maximum number of reasoning tokens;
+            None leaves it to the model.
+        sampling: How replies are sampled; None takes the most probable token each time (greedy decoding).
+    """
+
+    system_prompt: str | None = None
+    thinking: bool | int | None = None
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` if a value is not allowed."""
+        if self.system_prompt is not None and not self.system_prompt.strip():
+            raise UsageError("system_prompt='' is not allowed; for no system prompt, leave it out.")
+        if self.has_budget and int(self.thinking or 0) < 1:
+            raise UsageError(f"thinking={self.thinking} is not allowed; give at least 1 token, or off.")
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether the length of the reasoning is limited."""
+        return isinstance(self.thinking, int) and not isinstance(self.thinking, bool)
+
+    def settings(self) -> dict[str, Any]:
+        """The options as part of a result and of the keys of stored responses; `sampling` only if set."""
+        return {name: value for name, value in asdict(self).items() if name != "sampling" or value is not None}
+
+    @property
+    def decoding(self) -> str:
+        """How tokens are chosen, in the words of results."""
+        return "greedy" if self.sampling is None else "sampling"
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The parameters of sampling that a server must not refuse: those whose value the user chose."""
+        given = {} if self.sampling is None else asdict(self.sampling)
+        return frozenset(name for name, value in given.items() if value != getattr(Sampling, name, None))
+
+    def template_arguments(self, template: str, name: str) -> dict[str, Any]:
+        """The arguments that switch reasoning on or off in a chat template; raises ModelError if it has none."""
+        if self.thinking is None:
+            return {}
+        switch = next((switch for switch in _SWITCHES if re.search(rf"\b{switch}\b", template)), None)
+        if switch is None or (self.has_budget and _BUDGET not in template):
+            missing = _BUDGET if switch else " or ".join(_SWITCHES)
+            raise ModelError(
+                f"model '{name}': thinking={self.thinking} has no effect, because the chat template has no argument "
+                f"{missing}. Leave --thinking out, or ask for reasoning in --system-prompt as the model's card says."
+            )
+        budget = {_BUDGET: self.thinking} if self.has_budget else {}
+        return {switch: self.thinking is not False, **budget}
+
+
+def parse_thinking(text: str) -> bool | int:
+    """Parse the value of `--thinking`; raises UsageError if it is neither on, off nor a number.
+
+    Examples:
+        >>> parse_thinking("off"), parse_thinking("budget 512")
+        (False, 512)
+    """
+    if text in ("on", "off"):
+        return text == "on"
+    number = text.removeprefix("budget").strip()
+    if not number.isdecimal():
+        raise UsageError(f"--thinking {text!r} is not allowed; give on, off, or a maximum number of reasoning tokens")
+    return int(number)
+
+
+def decode_image(source: Any) -> "Image":
     """Decode an image of a request to RGB; raises BadImageError if it cannot be read."""
-    if isinstance(source, Image.Image):
+    from PIL.Image import Image
+
+    from eyechart.datasets_scripts.common.images import open_image
+
+    if isinstance(source, Image):
         return source.convert("RGB")
     return open_image(source.read() if hasattr(source, "read") else source)
 
 
-def to_messages(request: Request, images: list[Image.Image], system_prompt: str | None = None) -> list[dict[str, Any]]:
+def to_messages(request: Request, images: "list[Image]", system_prompt: str | None = None) -> list[dict[str, Any]]:
     """One user turn in the prompt's order, and an open assistant turn if the reply is prefilled."""
     left = iter(images)
     content = [

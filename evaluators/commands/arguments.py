@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.evaluation.options import (
     DataRequest,

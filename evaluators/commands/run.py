@@ -12,7 +12,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import (
     TaskOptions,
@@ -24,7 +24,7 @@ from eyechart.evaluators.commands.arguments import (
 )
 from eyechart.evaluators.commands.command import Command, checked
 from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
-from eyechart.evaluators.commands.serving import server_for, start, stopped_at_end
+from eyechart.evaluators.commands.serving import server_for, stopped_at_end
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.runs.console import console, print_line
 
@@ -232,7 +232,8 @@ def run(
             return resolve_backend(model, endpoint=options)
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
-        return OpenAIBackend(str(model), start(server, options), server)
+        print_line(console(stderr=True), f"starting {server.program}; log: {server.log}")
+        return OpenAIBackend(str(model), server.start(options), server)
 
     def check(model: str | None, store: "ResponseStore | None") -> None:
         if not isinstance(options, EndpointOptions):

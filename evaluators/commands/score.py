@@ -23,8 +23,8 @@ def score(
         Path,
         typer.Option(
             help="File with predictions: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV "
-            "or JSON; lmms-eval's samples; LLaVA's answers to MMBench; Q-Bench's released logits; a benchmark's own "
-            "answer file; or CSV with the image and the score of any quality metric."
+            "or JSON; lmms-eval's samples; Q-Bench's released logits; a benchmark's own answer file; or CSV with the "
+            "image and the score of any quality metric."
         ),
     ],
     data: DataRequest,

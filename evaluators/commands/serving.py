@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.endpoint.serving import Server
 
 
@@ -31,18 +29,6 @@ def server_for(command: str, models: Sequence[str | None], folder: Path) -> "Ser
     return Server(command, models[0], folder / "server.log")
 
 
-def start(server: "Server", options: "EndpointOptions") -> "EndpointOptions":
-    """Start a server, and show the last line of its log while waiting; returns the options with its address."""
-    from rich.text import Text
-
-    messages = console(stderr=True)
-    print_line(messages, f"starting {server.program}; log: {server.log}")
-    if not messages.is_terminal:
-        return server.start(options, lambda line: None)
-    with messages.status("") as status:
-        return server.start(options, lambda line: status.update(Text(printable(line), no_wrap=True)))
-
-
 @contextlib.contextmanager
 def stopped_at_end(server: "Server | None") -> Iterator[None]:
     """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
@@ -57,7 +43,7 @@ def stopped_at_end(server: "Server | None") -> Iterator[None]:
         yield
     finally:
         if ending := server.ending():
-            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_words()}"
+            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
             print_line(console(stderr=True), last, "red")
         server.close()
         for number in signals:

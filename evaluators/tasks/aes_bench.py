@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.answer_files.json_files import aes_bench_answer_file
+from eyechart.evaluators.answer_files import aes_bench_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, check_texts

@@ -7,7 +7,7 @@ here they are shown before the question. Open questions (Appendix D.2) are asked
 
 from functools import partial
 
-from eyechart.evaluators.answer_files.mmbench import mmbench_answer_file
+from eyechart.evaluators.answer_files import mmbench_answer_file
 from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.tasks.prompts import (

@@ -9,11 +9,7 @@ published PLCC cannot be reproduced. In A2 and A3, the image comes directly afte
 
 from dataclasses import replace
 
-from eyechart.evaluators.answer_files.json_files import (
-    description_answer_file,
-    pair_answer_file,
-    perception_answer_file,
-)
+from eyechart.evaluators.answer_files import description_answer_file, pair_answer_file, perception_answer_file
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT

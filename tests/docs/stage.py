@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.answer_files.json_files import aes_bench_answer_file
+from eyechart.evaluators.answer_files import aes_bench_answer_file
 from eyechart.evaluators.cli import app
 from tests.evaluators.backends import architectures, dual_encoders
 from tests.evaluators.tasks.own_data import write_pairs, write_photos, write_questions

@@ -92,7 +92,7 @@ def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "server.log").write_text(f"Error: no such key {KEY}\n")
     server = Server("true {model} {port}", "org/model", tmp_path / "server.log")
-    assert server.last_words() == "Error: no such key [API key]"
+    assert server.last_lines() == "Error: no such key [API key]"
 
 
 @fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")

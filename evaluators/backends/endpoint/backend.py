@@ -6,7 +6,7 @@ import copy
 import io
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,9 +36,8 @@ _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 _PROMPT_LOGPROBS: dict[str, Any] = {"prompt_logprobs": 0}
 # The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
-FirstToken = Callable[[str, Sequence[str]], Awaitable[str | None]]
-"""Takes a word and the texts of returned tokens with which it could begin, and returns the first token's text; None if
-it is not among them or unknown."""
+FirstToken = Callable[[str], Awaitable[str | None]]
+"""Finds the text of a word's first token, "" if it is unknown; None if the word is a single token."""
 
 
 class OpenAIBackend(Backend):
@@ -73,7 +72,7 @@ class OpenAIBackend(Backend):
 
     @override
     def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the run's server has ended; what a server can give is known only from its answers."""
+        # What a server can give is known only from its answers.
         if self._server is not None and (ending := self._server.ending()):
             raise ModelError(ending)
 
@@ -141,8 +140,12 @@ class OpenAIBackend(Backend):
             completion = await question.ask(max_tokens=request.max_new_tokens, **fields)
             (choice,) = completion.choices
             text = choice.text if prefill is None else prefill.rest(choice.text, request.prefill)
-            reasoning, finish_reason = choice.reasoning or None, completion.finish_reason
-            return question.respond(completion, text=text.strip(), reasoning=reasoning, finish_reason=finish_reason)
+            return question.respond(
+                completion,
+                text=text.strip(),
+                reasoning=choice.reasoning or None,
+                finish_reason=completion.finish_reason,
+            )
         except DataError as error:
             return Response(request, error=error)
 
@@ -152,18 +155,12 @@ class OpenAIBackend(Backend):
         if not tokens:
             raise EndpointError(f"{self._client.base_url} returned a reply without tokens")
 
-        async def first_token(word: str, beginnings: Sequence[str]) -> str | None:
-            # Without a prefilled reply, the word cannot be put into the prompt.
-            if question.prefill is None:
-                return None
+        async def first_token(word: str) -> str | None:
             key = (question.request.prefill, word)
             async with lock:
                 if key not in self._first_tokens:
                     self._first_tokens[key] = await _first_token(question, completion, word)
-            first = self._first_tokens[key]
-            # vLLM shows the space of a SentencePiece token in one of the two places only.
-            texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
-            return None if first is None else next((text for text in texts if text in beginnings), None)
+            return self._first_tokens[key]
 
         logits, upper_bound_words = await find_words(tokens[0].likeliest, question.request, first_token)
         return question.respond(completion, logits=logits, upper_bound_words=upper_bound_words)
@@ -190,16 +187,13 @@ class _Question:
     def respond(self, *completions: Completion, **answer: Any) -> Response:
         """The response, with what is known only from the server's answers."""
         prefill = {} if self.prefill is None else {"prefill": self.prefill.name}
-        usage = Counter[str]()
-        for completion in completions:
-            usage.update({name: count for name, count in completion.usage.model_dump().items() if count})
+        usage = sum((Counter(completion.usage.model_dump()) for completion in completions), Counter[str]())
         return Response(
             self.request, **answer, usage=dict(usage), response_metadata={**completions[-1].metadata, **prefill}
         )
 
 
 async def _first_token(question: _Question, completion: Completion, word: str) -> str | None:
-    """The text of a word's first token, "" if it is unknown; None if the word is a single token."""
     # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the word
     # shows only whether it has more than one token.
     before, more = question.request.prefill, f" {word}"
@@ -235,7 +229,13 @@ async def _token_of(word: str, values: Mapping[str, float], first_token: FirstTo
     if matches:
         return max(matches, key=lambda text: values[text]) if opens_reply else matches[0]
     beginnings = [text for text in values if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
-    return await first_token(word, beginnings) if beginnings else None
+    # Without a prefilled reply, the word cannot be put into the prompt.
+    first = await first_token(word) if beginnings and not opens_reply else None
+    if first is None:
+        return None
+    # vLLM shows the space of a SentencePiece token in one of the two places only.
+    texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
+    return next((text for text in texts if text in beginnings), None)
 
 
 async def _losses(question: _Question) -> Response:
@@ -272,15 +272,14 @@ def _prompt_tokens(client: ChatClient, completion: Completion) -> list[tuple[str
 
 def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
     """The responses; raises `ModelError` if the first `FIRST_FAILURES` requests failed in the same way."""
-    same_reasons: list[str] = []
+    reasons = deque[str](maxlen=FIRST_FAILURES)
     is_answered = False
     for response in responses:
         is_answered |= response.error is None
         if not is_answered and isinstance(response.error, EndpointError):
             # Without numbers, because counts of tokens and retries differ.
-            reason = re.sub(r"\d+", "0", response.error.reason)
-            same_reasons = [*same_reasons, reason] if reason in same_reasons else [reason]
-            if len(same_reasons) >= FIRST_FAILURES:
+            reasons.append(re.sub(r"\d+", "0", response.error.reason))
+            if reasons.count(reasons[0]) == FIRST_FAILURES:
                 raise ModelError(
                     f"stopped, because the first {FIRST_FAILURES} requests all failed in the same way: "
                     f"{response.error}."

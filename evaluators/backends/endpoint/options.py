@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.chat_options import ChatOptions
+from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.endpoint.failures import REMOVABLE
 
 DEFAULT_CONCURRENCY = 8

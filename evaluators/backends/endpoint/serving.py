@@ -14,7 +14,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from sysconfig import get_path
@@ -45,12 +45,11 @@ _PRESETS = {
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
-_LINES_SHOWN, _ERRORS_SHOWN = 20, 5
-_BYTES_READ = 64 * 2**10
+_LINES_SHOWN = 20
 
 
 class Server:
-    """The server of a run; `start` starts it.
+    """The server of a run; `start` starts it, `close` stops it.
 
     `command` is "vllm", "sglang" or "llama.cpp", with further options of the program after it, or the command of any
     other server, with `{model}` and `{port}` in it. The folder of `log` must exist when the server starts.
@@ -66,11 +65,10 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
 
-    def start(self, options: EndpointOptions, waiting: Callable[[str], object]) -> EndpointOptions:
+    def start(self, options: EndpointOptions) -> EndpointOptions:
         """Start the server and wait until it lists its models; returns the options with its address and its name.
 
-        `waiting` is called repeatedly with the last line of the log. A `ModelError`, if the server ended or did not
-        answer in time, has the last lines as a note.
+        Raises `ModelError` if the server ends or does not answer in time.
         """
         # Before the server can write to a file that its command names.
         fingerprint = _fingerprint(self._model, self._words)
@@ -83,13 +81,9 @@ class Server:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        try:
-            names = self._wait(waiting)
-        except BaseException:
-            self.close()
-            raise
+        names = self._wait()
         path, field = self._version_at
-        served = {"command": self._command, "version": self._get(path)[1].get(field), "fingerprint": fingerprint}
+        served = {"command": self._command, "version": (self._get(path) or {}).get(field), "fingerprint": fingerprint}
         served_name = self._model if self._model in names or not names else names[0]
         return replace(options, base_url=f"{self._address}/v1", served_name=served_name, serve=served)
 
@@ -101,12 +95,10 @@ class Server:
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
         return f"{self.program} {how}; log: {self.log}"
 
-    def last_words(self) -> str:
-        """The last lines of the server's log, preceded by earlier error lines."""
-        lines = self._lines()
-        # vLLM logs many lines after the error that ended it, because its processes end one after the other.
-        errors = list(dict.fromkeys(line for line in lines[:-_LINES_SHOWN] if "Error: " in line))[-_ERRORS_SHOWN:]
-        return "\n".join([*errors, *(["..."] if errors else []), *lines[-_LINES_SHOWN:]])
+    def last_lines(self) -> str:
+        """The last lines of the server's log."""
+        lines = redact(self.log.read_text(errors="replace"), read_key()).splitlines()
+        return "\n".join([line.rstrip() for line in lines if line.strip()][-_LINES_SHOWN:])
 
     def close(self) -> None:
         """Stop the server and its child processes."""
@@ -122,67 +114,57 @@ class Server:
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _lines(self) -> list[str]:
-        """The end of the log, without empty lines."""
-        if not self.log.exists():
-            return []
-        with self.log.open("rb") as file:
-            file.seek(max(0, self.log.stat().st_size - _BYTES_READ))
-            text = redact(file.read().decode(errors="replace"), read_key())
-        return [line.rstrip() for line in text.splitlines() if line.strip()]
-
-    def _wait(self, waiting: Callable[[str], object]) -> list[str]:
+    def _wait(self) -> list[str]:
         """Wait for the names of the models."""
         end = time.monotonic() + START_TIMEOUT
         while True:
             # llama.cpp lists the model before it is loaded; some servers have no /health.
-            status, models = self._get("/v1/models") if self._get("/health")[0] in (200, 404) else (0, {})
-            if status == 200:
+            if self._get("/health") is not None and (models := self._get("/v1/models")):
                 return [str(model["id"]) for model in models.get("data") or ()]
-            late = f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}"
-            if reason := self.ending() or (late if time.monotonic() > end else ""):
-                error = ModelError(reason)
-                error.add_note(self.last_words())
-                raise error
-            waiting("".join(self._lines()[-1:]))
+            if reason := self.ending():
+                raise ModelError(reason)
+            if time.monotonic() > end:
+                raise ModelError(f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}")
             time.sleep(_PAUSE)
 
-    def _get(self, path: str) -> tuple[int, dict[str, Any]]:
-        """Status and JSON object of the server's answer; status 0 without an answer, {} if it is not a JSON object."""
+    def _get(self, path: str) -> dict[str, Any] | None:
+        """The JSON object that the server answers, {} for another answer; None if it is not ready."""
         # Not through a proxy, for which 127.0.0.1 is another machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
         try:
             with opener.open(urllib.request.Request(self._address + path, headers=key), timeout=10) as answer:
-                value = json.loads(answer.read())
+                value = json.load(answer)
         except urllib.error.HTTPError as error:
-            return error.code, {}
+            return {} if error.code == 404 else None
         except (OSError, http.client.HTTPException):
-            return 0, {}
+            return None
         except ValueError:
-            return 200, {}
-        return 200, value if isinstance(value, dict) else {}
+            return {}
+        return value if isinstance(value, dict) else {}
 
 
 def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
     """The words of a command with the program's path, and where the server reports its version."""
     try:
-        words = shlex.split(command)
+        program, *rest = shlex.split(command) or [""]
     except ValueError as error:
         raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
-    names = {word.partition("=")[0] for word in words}
-    preset, install, version_at = _PRESETS.get("".join(words[:1]), ("", "", ("/version", "version")))
-    if refused := names.intersection((*_SECRETS, *(_SET_BY_PRESETS if preset else ()))):
+    preset, install, version_at = _PRESETS.get(program, ("", "", ("/version", "version")))
+    refused = {word.partition("=")[0] for word in rest} & {*_SECRETS, *(_SET_BY_PRESETS if preset else ())}
+    if refused:
         raise UsageError(
             f"--serve contains {', '.join(sorted(refused))}, which eyechart sets itself or must not write to results; "
             "leave it out, and set a token of the Hub with the environment variable HF_TOKEN"
         )
-    if not preset and not ("{model}" in command and "{port}" in command):
+    if preset:
+        program, *preset_options = shlex.split(preset)
+        rest = [*preset_options, *rest]
+    elif not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
             "command with {model} and {port} in it"
         )
-    program, *rest = [*shlex.split(preset), *words[1:]] if preset else words
     # Next to this Python first, because the environment may not be on PATH.
     path = shutil.which(program, path=get_path("scripts")) or shutil.which(program)
     if path is None:
@@ -193,17 +175,15 @@ def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
 
 def _fingerprint(model: str, words: Sequence[str]) -> str | None:
     """Identify the model's files and the files named in the command, such as a chat template; None for none."""
-    paths = [Path(model), *(Path(word.rpartition("=")[2]) for word in words[1:])]
+    named = [word.rpartition("=")[2] for word in words[1:]]
     # A folder that an argument names is a model, an adapter or a tokenizer; others may be large, such as a cache.
-    named = [path for path in paths if any(os.path.isfile(path / name) for name in ("", *_CONFIGURATIONS))]
-    if os.path.isdir(model) and paths[0] not in named:
-        named.insert(0, paths[0])
-    files: list[Path] = []
-    for path in named:
+    configured = [path for path in named if any(os.path.isfile(os.path.join(path, name)) for name in _CONFIGURATIONS)]
+    files: list[str] = []
+    for path in (model, *filter(os.path.isfile, named), *configured):
         # The command names the first of the files of a GGUF model that is split.
-        split = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path.name)
-        files += sorted(path.parent.glob(f"{glob.escape(split[1])}-*-{split[2]}")) if split else [path]
-    return "+".join(map(files_digest, files)) or None
+        split = re.fullmatch(r"(.*)-\d{5}-(of-\d{5}\.gguf)", path)
+        files += sorted(glob.glob(f"{glob.escape(split[1])}-*-{split[2]}") if split else [path])
+    return "+".join(files_digest(path) for path in files if os.path.exists(path)) or None
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:

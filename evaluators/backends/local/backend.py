@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, ModelError
-from eyechart.evaluators.backends.chat_options import ChatOptions
+from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.local.engine import Engine, Job, Output
 from eyechart.evaluators.backends.local.image_groups import Preparer, default_workers, group_by_image, respond
 from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity

@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from eyechart.evaluators.backends.chat_options import Sampling
+from eyechart.evaluators.backends.chat import Sampling
 from eyechart.evaluators.backends.local.features import ImageFeatures
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests
 from eyechart.evaluators.backends.local.prefixes import Node

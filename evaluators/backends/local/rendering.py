@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.chat import distinct_words, joined, to_messages
-from eyechart.evaluators.backends.chat_options import ChatOptions
+from eyechart.evaluators.backends.chat import ChatOptions, distinct_words, joined, to_messages
 from eyechart.evaluators.backends.image_sizes import is_downscaled
 from eyechart.evaluators.requests.types import IMAGE, Request
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from eyechart.evaluators.backends.chat_options import Sampling
+from eyechart.evaluators.backends.chat import Sampling
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 
 

@@ -119,9 +119,8 @@ class PredictionsFileBackend(Backend):
             reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'{hint}"
             raise MissingPredictionError(reason, path=self._path)
         self._used.add(prediction.row)
-        if prediction.failure:
-            reason = f"no reply, only the tool's note {prediction.failure!r}"
-            raise MissingPredictionError(reason, path=self._path, row=prediction.row)
+        if prediction.problem:
+            raise MissingPredictionError(f"no reply: {prediction.problem}", path=self._path, row=prediction.row)
         try:
             return self._respond(request, prediction)
         except ValueError as error:
@@ -135,8 +134,6 @@ class PredictionsFileBackend(Backend):
                 f"this row was used for {dataset}, but {self._dataset} also has an item '{request.id}'. Write a "
                 "predictions file for each dataset, and score each with --dataset"
             )
-        if prediction.problem:
-            raise ValueError(prediction.problem)
         if request.words:
             logits = prediction.logits or {}
             missing = [word for word in request.words if word not in logits]

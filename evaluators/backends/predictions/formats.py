@@ -34,7 +34,6 @@ _FAILED = "Failed to obtain answer"
 # What pandas and the datasets on the Hub write for an option that a question does not have.
 _NO_OPTION = ("", "nan", "N/A")
 _LOGIT = "logit_"
-_NUMBERS = ("index", "question_id")
 
 
 def text_of(value: Any) -> str:
@@ -88,9 +87,7 @@ class Prediction(BaseModel):
     index: int | None = None
     """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
     problem: str = ""
-    """Why the reply cannot be used; "" if it can."""
-    failure: str = ""
-    """The tool's note that it got no reply; "" if it got one."""
+    """Why there is no reply that can be used; "" if there is one."""
 
 
 _OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason")
@@ -100,8 +97,8 @@ _OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "f
 class Format:
     """The file format of one tool; its rows, rearranged, have one of the columns in `item` and one in `reply`.
 
-    The columns `index` and `question_id` are numbers, which grow by one million for each pass. `options` is a column
-    with a list; without one, the options as shown are in the columns `A`, `B`, ... or `option0`, `option1`, ....
+    The column `index` is a number, which grows by one million for each pass. `options` is a column with a list; without
+    one, the options as shown are in the columns `A`, `B`, ... or `option0`, `option1`, ....
     """
 
     name: str
@@ -111,32 +108,32 @@ class Format:
     options: str = ""
     rearrange: Callable[[Fields], Fields] = dict
     config: str | None = None
-    further: tuple[str, ...] = ()
 
     def missing(self, row: Fields) -> list[str]:
         """The columns, each with its alternatives, that a row lacks."""
-        groups = [self.item, self.reply, *((column,) for column in self.further)]
-        return [" or ".join(columns) for columns in groups if not any(column in row for column in columns)]
+        return [" or ".join(names) for names in (self.item, self.reply) if not any(name in row for name in names)]
 
     def read(self, raw: Fields) -> Prediction:
         """The prediction of a row; raises ValueError for a malformed one."""
         row = self.rearrange(raw)
         column = next(column for column in self.item if column in row)
-        number, pass_name = _number_and_pass(row, column) if column in _NUMBERS else (None, MAIN)
+        number, pass_name = _number_and_pass(row) if column == "index" else (None, MAIN)
         item = _name(row, column) if number is None else str(number)
         if self.reply[0] == "score":
             return Prediction(id=item, score=_number(row, "score"))
         if self.reply[0].startswith(_LOGIT):
             logits = {column.removeprefix(_LOGIT): _number(row, column) for column in row if column.startswith(_LOGIT)}
             return Prediction(id=item, logits=logits)
-        reply, problem = row[self.reply[0]], ""
+        problem = ""
         try:
-            text = text_of(reply)
+            text = text_of(row[self.reply[0]])
         except ValueError as error:
             if self.name != "vlmevalkit":
                 raise
             # A spreadsheet program may have changed single cells: only this item has no reply.
             text, problem = "", f"'{self.reply[0]}': {error}"
+        if text.strip().startswith(_FAILED):
+            problem = f"only the tool's note {text.strip()!r}"
         return Prediction(
             id=item,
             pass_name=pass_name,
@@ -147,7 +144,6 @@ class Format:
             question=text_of(row.get("question")),
             index=_whole_number(raw, "doc_id") if "doc_id" in self.item else number,
             problem=problem,
-            failure=text.strip() if text.strip().startswith(_FAILED) else "",
         )
 
 
@@ -207,13 +203,6 @@ def _rearrange_lmms_eval(row: Fields) -> Fields:
     return {**document, "doc_id": name, "filtered_resps": reply}
 
 
-def _rearrange_llava(row: Fields) -> Fields:
-    """The question is the line of the prompt before the first option."""
-    options = _options(row, "options")
-    before, separator, _ = text_of(row.get("prompt")).rpartition(f"\nA. {options[0]}" if options else "\0")
-    return {**row, "question": before.rstrip().rpartition("\n")[2] if separator else ""}
-
-
 def _rearrange_q_bench(row: Fields) -> Fields:
     """Both of eyechart's ids: that of a second question about an image differs, and the question decides."""
     image, question = _name(row, "img_path"), text_of(row.get("question"))
@@ -234,16 +223,6 @@ FORMATS = (
     # Samples that lmms-eval logs (https://github.com/EvolvingLMMs-Lab/lmms-eval), `<date>_samples_<task>.jsonl`: the
     # rows of the datasets on the Hub. Q-Bench has `id` and `option0` to `option3`, MMBench `index` and `A` to `D`.
     Format("lmms-eval", (".jsonl",), ("index", "doc_id"), ("filtered_resps", "resps"), rearrange=_rearrange_lmms_eval),
-    # LLaVA's answers to MMBench (https://github.com/haotian-liu/LLaVA, `model_vqa_mmbench`); `round_id`: the rotation.
-    Format(
-        "llava-mmbench",
-        (".jsonl",),
-        ("question_id",),
-        ("text",),
-        "options",
-        _rearrange_llava,
-        further=("round_id", "options"),
-    ),
     # Q-Bench's authors (https://github.com/Q-Future/Q-Bench, `leaderboards/IQA_outputs`): the logit of each word, and
     # `gt_score`, which eyechart reads from the data. The files of InstructBLIP-Vicuna have their first object twice,
     # and the published numbers count it twice: the published SRCC of 0.629 on AGIQA-3K is 0.628 here.
@@ -309,17 +288,13 @@ def _number(row: Fields, column: str) -> float:
     return number
 
 
-def _number_and_pass(row: Fields, column: str) -> tuple[int, str]:
+def _number_and_pass(row: Fields) -> tuple[int, str]:
     """The number of the question, and the name of the pass."""
-    index = _whole_number(row, column)
-    round_number = _whole_number(row, "round_id") if column == "question_id" else 0
+    index = _whole_number(row, "index")
     group = _whole_number(row, "g_index") if text_of(row.get("g_index")) else None
     rotation, rest = divmod(index - (group or 0), STRIDE)
     if group is not None and (rest or rotation < 0):
         raise ValueError(f"index {index} is not a pass of the question with g_index {group}")
-    if rotation and round_number:
-        raise ValueError(f"index {index} means pass {rotation}, but the row also has round_id {round_number}")
-    rotation = rotation or round_number
     return rest if group is None else group, f"rotation:{rotation}" if rotation else MAIN
 
 

@@ -105,26 +105,20 @@ class Matcher:
             for position, (row_id, request) in enumerate(by_id.items())
             if row_id not in self._known
         ]
-        if self._has_our_ids:
-            self._match_ids(targets)
-        elif targets:
-            self._match_names(targets)
-            self._match_content(targets)
+        self._match_names(targets)
+        self._match_content(targets)
         if not self.matched and not self.hint:
             names = [f"'{item.first.id}'" for item in self._free]
             self.hint = f", or for any other item; ids in the file: {_some(names)}"
         # Last, so that an error does not mark them as known.
         self._known.update(by_id)
 
-    def _match_ids(self, targets: Sequence[_Target]) -> None:
-        by_id, by_name = {target.id: target for target in targets}, _by_unique_name(targets)
-        self._take([(by_id[item.first.id], item) for item in self._free if item.first.id in by_id], NAMES)
-        named = [(by_name[item.first.id], item) for item in self._free if item.first.id in by_name]
-        # A plain number may come from another numbering.
-        self._take([pair for pair in named if pair[0].id not in self.matched and not pair[1].first.id.isdigit()], NAMES)
-
     def _match_names(self, targets: Sequence[_Target]) -> None:
         by_id, by_name = {target.id: target for target in targets}, _by_unique_name(targets)
+        if self._has_our_ids:
+            # Complete ids come first. A plain number may come from another numbering.
+            self._take([(by_id.pop(item.first.id), item) for item in self._free if item.first.id in by_id], NAMES)
+            by_name = {name: target for name, target in by_name.items() if target.id in by_id and not name.isdigit()}
         pairs: list[_Pair] = []
         different: dict[str, DataError] = {}
         for item in self._free:

@@ -11,15 +11,15 @@ from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.choice.passes import passes_of
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT, read_xlsx_rows
-from eyechart.evaluators.answer_files.json_files import (
+from eyechart.evaluators.answer_files import (
+    COLUMNS,
     aes_bench_answer_file,
     description_answer_file,
+    mmbench_answer_file,
     pair_answer_file,
     perception_answer_file,
 )
-from eyechart.evaluators.answer_files.mmbench import COLUMNS, mmbench_answer_file
 
-AES_ROWS = [{"id": "baid_1.jpg"}, {"id": "春 2.png"}]
 JSON = [perception_answer_file, pair_answer_file, description_answer_file, partial(aes_bench_answer_file, "AesP")]
 
 
@@ -82,10 +82,9 @@ def test_every_reply_in_json_is_read_back_as_it_was(write, reply):
     assert reply in answer.values()
 
 
-@pytest.mark.parametrize(("rows", "replies", "images"), [(AES_ROWS, "A", 2), ([AES_ROWS[0]] * 2, "AB", 1)])
-def test_each_image_of_aesbench_has_one_reply(rows, replies, images):
-    with pytest.raises(UsageError, match=f"{len(replies)} replies to 2 rows about {images} images"):
-        aes_bench_answer_file("AesP", rows, list(replies))
+def test_each_image_of_aesbench_has_one_reply():
+    with pytest.raises(UsageError, match="2 rows about 1 images"):
+        aes_bench_answer_file("AesP", [{"id": "baid_1.jpg"}] * 2, ["A", "B"])
 
 
 ROW = {

@@ -7,7 +7,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling, parse_thinking
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend

@@ -96,7 +96,7 @@ def test_columns_of_another_kind_are_named(own_data):
     with pytest.raises(DataError, match="column 'question' is None; expected a string"):
         run(task, answer, own_data(task).remove_columns("question"))
     data = own_data("q_bench/perception").remove_columns("images").add_column("images", ["a.png"])
-    with pytest.raises(DataError, match=rf"column 'images' is 'a\.png'; expected a list of images"):
+    with pytest.raises(DataError, match=r"column 'images' is 'a\.png'; expected a list of images"):
         run("q_bench/perception", answer, data)
 
 

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.stored import StoredBackend

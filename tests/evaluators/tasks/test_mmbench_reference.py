@@ -154,18 +154,12 @@ def _lmms_eval(number, row):
     return {"doc_id": number, "doc": {**row, "index": int(row["index"])}, "target": ""}, "filtered_resps"
 
 
-def _llava(number, row):
-    letters = list("ABCD"[: len(row["options"])])
-    shown = {"prompt": row["question"], "options": row["options"], "option_char": letters}
-    return {"question_id": int(row["index"]), "round_id": 0, **shown}, "text"
-
-
 def _ours(number, row):
     turn, question = divmod(int(row["index"]), 1_000_000)
     return {"id": f"dev-{question}", "pass": f"rotation:{turn}" if turn else "main"}, "text"
 
 
-@pytest.mark.parametrize("form", [_vlmevalkit, _lmms_eval, _llava, _ours])
+@pytest.mark.parametrize("form", [_vlmevalkit, _lmms_eval, _ours])
 def test_predictions_of_every_tool_find_their_passes(table, loaded, tmp_path, form):
     rows, rule = [row for of_question in table.values() for row in of_question], RULES["the longest option"]
     lines = []

@@ -57,7 +57,7 @@ def options(model, command):
     except UsageError as error:
         pytest.skip(str(error))
     try:
-        yield server.start(EndpointOptions(max_retries=1), lambda line: None)
+        yield server.start(EndpointOptions(max_retries=1))
     finally:
         server.close()
 

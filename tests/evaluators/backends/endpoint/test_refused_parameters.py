@@ -5,7 +5,7 @@ import json
 import pytest
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results

@@ -36,7 +36,7 @@ def options(tmp_path_factory):
     """How the server of the bundled model is asked."""
     server = Server(f"{COMMAND} {ARGUMENTS}", MODEL, tmp_path_factory.mktemp("vllm") / "server.log")
     try:
-        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1280), lambda line: None)
+        yield server.start(EndpointOptions(max_retries=1, top_logprobs=1280))
     finally:
         server.close()
 

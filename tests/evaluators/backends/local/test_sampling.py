@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.chat_options import ChatOptions, Sampling
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import Origin
 from eyechart.evaluators.backends.local.sampling import TokenSampler, probabilities

@@ -25,7 +25,6 @@ WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}
         ("a.jsonl", {"id": "q1", "text": "A"}, "eyechart"),
         ("a.jsonl", {"id": 1, "logits": {"good": 1.5}}, "eyechart"),
         ("a.jsonl", {"doc_id": 0, "filtered_resps": ["A"]}, "lmms-eval"),
-        ("a.jsonl", {"question_id": 1, "round_id": 0, "text": "A", "options": ["x"]}, "llava-mmbench"),
         # The suffix counts in any case.
         ("A.XLSX", VLMEVALKIT, "vlmevalkit"),
         ("A.Json", VLMEVALKIT, "vlmevalkit"),
@@ -70,7 +69,6 @@ REPEATED = [
     ("a.tsv", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
     ("a.json", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
     ("a.jsonl", {"doc_id": 0, "doc": {"id": "7", "question": "Why?"}, "filtered_resps": "A"}, "filtered_resps"),
-    ("a.jsonl", {"question_id": 7, "round_id": 0, "prompt": "Why?\nA. x", "text": "A", "options": ["x"]}, "text"),
     ("a.json", {"img_path": "dev-7", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}, "logit_good"),
     ("a.csv", {"image": "dev-7", "score": 1}, "score"),
 ]
@@ -117,7 +115,6 @@ JSON = st.recursive(
 ROWS = [
     {"id": "q1", "pass": "main", "text": "A", "logits": {"good": 1}, "score": 1, "options": ["x", "y"]},
     {"doc_id": 0, "doc": {"id": "7", "question": "Why?", "option0": "x", "option1": "y"}, "filtered_resps": ["A"]},
-    {"question_id": 7, "round_id": 0, "prompt": "Why?\nA. x", "text": "A", "options": ["x", "y"]},
     {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A", "image_path": "a.png", "thinking": ""},
 ]
 

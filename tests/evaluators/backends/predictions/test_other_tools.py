@@ -1,13 +1,9 @@
-"""Files of lmms-eval and LLaVA, written with their keys, and those that LLaVA released."""
-
-import json
+"""Files of lmms-eval, written with its keys."""
 
 import pytest
 
-from eyechart.datasets_scripts.common.choice.rotations import rotate
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.metrics.scoring.choices.extraction import extract_choice
 from tests.evaluators.backends.predictions.files import ask, right_letter, vlmevalkit_row, write_jsonl
 
 ROW = {"id": "dev-12", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}
@@ -29,22 +25,6 @@ def sample(number, doc, reply, **changes):
     """A line of lmms-eval; a key is left out if its value is None."""
     line = {"doc_id": number, "doc": doc, "target": "B", "filtered_resps": reply, "doc_hash": "0" * 64, **changes}
     return {key: value for key, value in line.items() if value is not None}
-
-
-def llava_line(row, text, rotation=0, **changes):
-    options = list(rotate(row["options"], rotation))
-    lines = [f"{letter}. {option}" for letter, option in zip("ABCD", options, strict=False)]
-    hint = f"{row['hint']}\n" if row["hint"] else ""
-    return {
-        "question_id": int(row["question_id"]),
-        "round_id": rotation,
-        "prompt": "\n".join([f"{hint}{row['question']}", *lines]),
-        "text": text,
-        "options": options,
-        "option_char": list("ABCD"[: len(options)]),
-        "model_id": "llava-v1.5-7b",
-        **changes,
-    }
 
 
 def backend(folder, *lines):
@@ -87,17 +67,11 @@ def test_q_bench_is_matched_whatever_its_ids_are(tmp_path, perception_rows):
     assert sum(settings["matched_by"].values()) == len(perception_rows)
 
 
-@pytest.mark.parametrize("tool", ["lmms-eval", "llava-mmbench"])
-def test_rotations_of_mmbench(tmp_path, ability_rows, tool):
+def test_rotations_of_mmbench(tmp_path, ability_rows):
     passes = [(row, turn) for row in ability_rows for turn in range(len(row["options"]))]
     letters = [right_letter(row, turn) for row, turn in passes]
-    if tool == "lmms-eval":
-        lines = [sample(n, mmbench_doc(*turned), [letters[n]]) for n, turned in enumerate(passes)]
-    else:
-        lines = [llava_line(row, letter, turn) for (row, turn), letter in zip(passes, letters, strict=True)]
-    model = backend(tmp_path, *lines)
+    model = backend(tmp_path, *[sample(n, mmbench_doc(*turned), [letters[n]]) for n, turned in enumerate(passes)])
     assert [response.text for response in model.answer([ask(row, turn) for row, turn in passes])] == letters
-    assert model.settings()["format"] == tool
 
 
 def test_without_the_row_its_id_is_in_what_the_task_keeps(tmp_path, ability_rows):
@@ -107,40 +81,3 @@ def test_without_the_row_its_id_is_in_what_the_task_keeps(tmp_path, ability_rows
     doc = mmbench_doc(row) | {"prediction": "B"}
     response = answer(tmp_path, sample(3, None, ["B"], gpt_eval_score=doc, submission=doc), ask(row))
     assert (response.text, response.options) == ("B", tuple(row["options"]))
-
-
-def test_llavas_letters_are_those_of_the_positions_in_every_round(tmp_path, ability_rows):
-    """As `--all-rounds` writes them: options and `option_char` turn with each round, the prompt's letters stay."""
-    row = next(row for row in ability_rows if len(set(row["options"])) == 4)
-    answer_text = row["options"]["ABCD".index(row["answer"])]
-    turned = [*row["options"][1:], row["options"][0]]
-    prompt = "\n".join([row["question"], *(f"{letter}. {text}" for letter, text in zip("ABCD", turned, strict=True))])
-    right = "ABCD"[turned.index(answer_text)]
-    line = llava_line(row, right, 1, prompt=prompt, options=turned, option_char=list("BCDA"))
-    response = answer(tmp_path, line, ask(row, 1))
-    assert response.error is None and list(response.options) == turned
-    assert response.options["ABCD".index(response.text)] == answer_text
-
-
-def test_llavas_prompt_tells_the_question(tmp_path, ability_rows):
-    row = ability_rows[0]
-    response = answer(tmp_path, llava_line(row, "A", prompt="What else?\nA. " + row["options"][0]), ask(row))
-    assert isinstance(response.error, DataError)
-    assert "has a different question from item 'dev-0': 'What else?'" in str(response.error)
-    with pytest.raises(BadAnnotationError, match="row 1: index 1000000 means pass 1, but the row also has round_id"):
-        backend(tmp_path, llava_line(row, "A", 1, question_id=1_000_000))
-
-
-def test_released_answers_of_llava(reference):
-    path = reference / "mmbench-outputs" / "llava-v1.5-7b.jsonl"
-    released = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    model = PredictionsFileBackend(path)
-    requests = [
-        ask({"id": f"dev-{row['question_id']}", "question": row["prompt"], "options": tuple(row["options"])})
-        for row in released
-    ]
-    responses = list(model.answer(requests))
-    assert [response.text for response in responses] == [row["text"] for row in released]
-    assert model.settings()["matched_by"] == {"names": 114}
-    # LLaVA was asked for letters alone, and gives an option's letter or text in all but a few.
-    assert [extract_choice(response.text, response.options) for response in responses].count(None) <= 2
