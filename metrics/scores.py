@@ -15,8 +15,6 @@ INFINITY = float("inf")
 CHOICE, CIRCULAR, AWARENESS = "choice_accuracy", "circular_eval", "self_awareness"
 QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
-REPEATS = "repeats"
-"""Used like a metric name: scores over repeats of the same questions, from `repeat_scores`."""
 GAIN = "multimodal_gain"
 """Used like a metric name: scores from a run with images and a blind run, from `multimodal_gain`."""
 NUMBERS = "numbers"
@@ -238,8 +236,6 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec(
         "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
     ),
-    ScoreSpec("pass_at_k", "pass@K, any repeat right", (REPEATS,), has_interval=True),
-    ScoreSpec("majority_vote", "majority vote of the repeats", (REPEATS,), has_interval=True),
     ScoreSpec(
         "blind_score",
         "score without images",
@@ -273,7 +269,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     *_unread("outcomes", "texts", "cut off", "that are empty", DESCRIPTION),
     *_unread("unread", "replies", "cut off before they give a number", "that could not be parsed", NUMBERS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, REPEATS, GAIN, OWN),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, GAIN, OWN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),

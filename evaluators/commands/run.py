@@ -46,7 +46,7 @@ _MODEL_ARG_HELP = """Rarer option of the model or its server, such as revision=v
 `eyechart run --help-args` lists all. Repeatable."""
 _SERVE_HELP = """Start a server for the model, and stop it after the run: vllm, sglang or llama.cpp with its options,
 such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}."""
-_REPEATS_HELP = "Ask every request K times: mean and spread over the repeats; for choices, pass@K and majority vote."
+_REPEATS_HELP = "Ask every request K times: mean and spread over the repeats."
 _LIKE_HELP = "Repeat a finished run, given by its folder; options that are given here replace its own."
 
 _OF_MODEL = ("model", "name", "base_url", "serve", "device", "dtype", "batch_size", "concurrency", "model_arg")

@@ -12,13 +12,12 @@ from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_sett
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.evaluation.repeats import check_repeats, summarize_repeats
 from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
-from eyechart.evaluators.evaluation.scoring import score_items
+from eyechart.evaluators.evaluation.scoring import score_items, summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
-from eyechart.evaluators.requests.types import Backend, Response, Row
+from eyechart.evaluators.requests.types import Backend, OutputType, Response, Row
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
@@ -47,9 +46,9 @@ def evaluate_rows(
     start = time.perf_counter()
     answers = ask_rows(planned, backend, _with_clusters(rows, task), options.repeats, progress)
     asked = time.perf_counter()
-    protocol, about = answers.protocol, None if sample is None else sample.settings()
+    protocol = answers.protocol
     try:
-        by_repeat = [score_items(protocol, items, about) for items in answers.repeats]
+        by_repeat = [score_items(protocol, items) for items in answers.repeats]
     except DataError as error:
         raise DataError(error.reason, path=loaded.source) from error
     scored = time.perf_counter()
@@ -57,7 +56,7 @@ def evaluate_rows(
     result = by_repeat[0]
     result.task, result.dataset, result.split, result.model = task.name, loaded.name, loaded.split, backend.name
     result.settings = _settings(answers, backend, loaded, sample, result, published)
-    result.diagnostics |= summarize_repeats(protocol, by_repeat, about)
+    result.diagnostics |= summarize_repeats(by_repeat)
     result.notes = list(result_notes(task, planned, backend, loaded, answers, by_repeat))
     is_incomplete = any(note.code in INCOMPLETE or note.values.get("incomplete") for note in result.notes)
     result.complete &= not is_incomplete and not judge_counts(result.scores or {}).unscored
@@ -76,6 +75,23 @@ def evaluate_rows(
     result.timings = _timings(answers, asked - start, scored - asked)
     result.headline = headline_of(task).key
     return result
+
+
+def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
+    """Raise `UsageError` for a number below 1, or repeats that would be equal; the backend is None while unknown."""
+    if repeats < 1:
+        raise UsageError(f"repeats={repeats} is not allowed; it must be at least 1.")
+    if repeats == 1:
+        return
+    if output_type is not OutputType.TEXT:
+        reason = f"it asks for {output_type.value}, which are not sampled"
+    elif backend is not None and not backend.writes_replies:
+        reason = f"the answers of {backend.name} are precomputed"
+    elif backend is not None and not backend.samples:
+        reason = f"{backend.name} replies at temperature 0 and always takes the most likely token"
+    else:
+        return
+    raise UsageError(f"repeats={repeats} is not allowed for {task}: {reason}, so all repeats would be equal.")
 
 
 def _check_published(task: Task, protocol: Protocol, loaded: LoadedData) -> dict[str, Any]:

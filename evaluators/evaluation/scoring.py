@@ -1,30 +1,49 @@
-"""Scores from items: of a run, and again from the items of a finished run."""
+"""Scores from items: of a run and its repeats, and again from the items of a finished run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.evaluation.sampling import SAMPLE, correct_for_all
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, Protocol, setting_fields
 from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, READ_NUMBER
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
-def score_items(protocol: Protocol, items: Sequence[Item], sample: dict[str, Any] | None = None) -> TaskResult:
-    """Score parsed items of one repeat, with intervals for all items if they are a sample; may raise `DataError`."""
+def score_items(protocol: Protocol, items: Sequence[Item]) -> TaskResult:
+    """Score parsed items of one repeat; raises `DataError` if they give no scores."""
     try:
-        result = protocol.score(items)
+        return protocol.score(items)
     except ScoringError as error:
         raise DataError(f"the answers cannot be scored: {error}") from error
-    if sample is not None:
-        correct_for_all(result, sample)
-    return result
+
+
+def summarize_repeats(by_repeat: Sequence[TaskResult]) -> dict[str, Any]:
+    """What diagnostics say about repeats of the same rows; empty for one repeat, or without scores.
+
+    By the key of each score, the mean and the sample standard deviation over the repeats; nan if the score is undefined
+    in one of them.
+    """
+    scores = [result.scores for result in by_repeat if result.scores is not None]
+    if len(by_repeat) == 1 or len(scores) < len(by_repeat):
+        return {}
+    values = {spec.key: [spec.value(of) for of in scores] for spec in specs_in(scores[0]) if spec.in_table}
+    # A score such as balanced accuracy may exist in only some of the repeats.
+    values = {key: numbers for key, numbers in values.items() if None not in numbers}
+    summary = {
+        "count": len(by_repeat),
+        "mean": {key: float(np.mean(numbers)) for key, numbers in values.items()},
+        "standard_deviation": {key: float(np.std(numbers, ddof=1)) for key, numbers in values.items()},
+    }
+    return {"repeats": summary}
 
 
 def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *, parse: bool = True) -> TaskResult:
@@ -37,7 +56,7 @@ def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *,
         protocol = protocol_of(task, result)
         if parse and protocol.scorer is None and not isinstance(protocol.judge, _NamedJudge):
             items = protocol.parse(items)
-        return score_items(protocol, items, result.settings.get(SAMPLE))
+        return score_items(protocol, items)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DataError(f"the scores of {result.task} cannot be computed from its predictions: {error}") from error
 

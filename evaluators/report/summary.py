@@ -114,9 +114,8 @@ def _caveats(result: TaskResult) -> Iterator[str]:
 
 
 def _notes(result: TaskResult) -> Iterator[str]:
-    repeats = result.diagnostics.get("repeats", {})
-    notes = interval_notes([("", result.scores or {}), ("", repeats.get("choices", {}))])
-    if repeats:
+    notes = interval_notes([("", result.scores or {})])
+    if "repeats" in result.diagnostics:
         notes.append(note("interval_of_spread", tasks=[]))
     yield from (note.text for note in notes)
     yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])

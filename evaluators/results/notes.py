@@ -113,9 +113,7 @@ def _private(v: _Values) -> str:
 
 def _sample(v: _Values) -> str:
     by = f", by {' and '.join(v['strata'])}" if v["strata"] else ""
-    return (
-        f"Sample of {v['n']:,} from {v['of']:,} items (seed {v['seed']}{by}); intervals are for the score on all items."
-    )
+    return f"Sample of {v['n']:,} from {v['of']:,} items (seed {v['seed']}{by})."
 
 
 def _of_scores(v: _Values) -> str:

@@ -58,13 +58,12 @@ def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[tuple[str, str, str, str, str]]:
-    """Rows about the diagnostics of repeats: mean and sample standard deviation, pass@K, majority vote."""
+    """Rows about the diagnostics of repeats: mean and sample standard deviation."""
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
     for spec in specs_in(scores):
         if spec.key in means and spec.key in deviations:
             shown = f"{spec.shown(means[spec.key])} ± {spec.shown(deviations[spec.key])}"
             yield f"{spec.label}, mean ± SD of {repeats['count']} repeats", shown, "", "", ""
-    yield from score_rows(repeats.get("choices", {}))
 
 
 def interval_notes(

@@ -8,8 +8,8 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import options_in_force
+from eyechart.evaluators.evaluation.loop import check_repeats
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
-from eyechart.evaluators.evaluation.repeats import check_repeats
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
 from eyechart.evaluators.tasks import find_tasks, split_names

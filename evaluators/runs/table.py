@@ -66,11 +66,7 @@ def note_lines(results: Sequence[TaskResult]) -> list[str]:
 def interval_lines(results: Sequence[TaskResult]) -> list[str]:
     """How the interval of each number in the table was computed, or why it has no interval."""
     scored = [result for result in results if result.scores is not None]
-    overall = [
-        (result.task, scores)
-        for result in scored
-        for scores in (result.scores or {}, result.diagnostics.get("repeats", {}).get("choices", {}), _gain(result))
-    ]
+    overall = [(result.task, scores) for result in scored for scores in (result.scores or {}, _gain(result))]
     groups = [(result.task, {**_asked_for(result), **_groups(result)}) for result in scored]
     notes = [*interval_notes(overall, groups), plain_interval_note(overall, groups)]
     if repeated := [result.task for result in results if "repeats" in result.diagnostics]:

@@ -93,14 +93,6 @@ def rows() -> Iterator[Row]:
     yield from _correlations()
     yield from _rankings()
     yield from _judged_means()
-    for n in (100, 300):
-        for of in (1500, 4000):
-            drawn = np.random.default_rng(of)
-            types = drawn.choice(3, p=(0.5, 0.3, 0.2), size=of)
-            right = drawn.random(of) < np.array([0.8, 0.65, 0.5])[types]
-            about = {"n": n, "right": right, "strata": [(str(one),) for one in types]}
-            truth = float(right.mean())
-            yield Row("Sample, all items' accuracy", f"{n} of {of:,} items", runs_of.sampled, truth, about)
 
 
 def _shares() -> Iterator[Row]:

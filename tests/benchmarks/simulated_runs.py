@@ -6,12 +6,11 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, ndtr
 
-from eyechart.evaluators.evaluation.sampling import systematic_rows
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
-from eyechart.metrics.scoring.statistics.intervals import Interval, finite_interval, percentile_interval
+from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
 from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.pearson import plcc_difference, plcc_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
@@ -160,9 +159,3 @@ def judged(rng: Generator, images: int, texts: int, probabilities: tuple[float, 
     noisy = np.where(rng.random((images, texts, 5)) < 0.8, score, other)
     numbers = np.repeat(np.arange(images), texts)
     return bounded_mean_interval(noisy.mean(axis=2).ravel(), (0, 2), Clusters(numbers))
-
-
-def sampled(rng: Generator, n: int, right: np.ndarray, strata: list[tuple[str, ...]]) -> Interval:
-    """`--sample n` of a benchmark whose every answer is known."""
-    chosen = right[systematic_rows(strata, n, rng)]
-    return finite_interval(share_interval(chosen), float(chosen.mean()), n / len(right), n)

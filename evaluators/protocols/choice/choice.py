@@ -36,8 +36,7 @@ from eyechart.metrics.scores import GAIN, spec
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
 from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
-from eyechart.metrics.scoring.choices.repeats import majority_vote
-from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, Extraction, read_reply
+from eyechart.metrics.scoring.choices.replies import Extraction, read_reply
 from eyechart.metrics.scoring.judging.replies import name_or_none
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
@@ -255,13 +254,6 @@ class Choice(Protocol):
             result.diagnostics |= self._gain([item for item in public if item.pass_name == MAIN])
         return result
 
-    def vote(self, repeats: Sequence[Sequence[Any]]) -> list[Any]:
-        """The majority vote over repeats: each pass has the choice of most repeats, or none if no repeat has one."""
-        by_pass: dict[tuple[str, str], list[Any]] = {}
-        for item in (item for items in repeats for item in items):
-            by_pass.setdefault((item.id, item.pass_name), []).append(item)
-        return [_voted(items) for items in by_pass.values()]
-
     def _visible(self, prompt: Prompt) -> Prompt:
         """A prompt without its images if they are not shown."""
         if not self.blind:
@@ -301,15 +293,6 @@ class Choice(Protocol):
         clusters = Clusters.of([item.cluster for item in items], len(items))
         gain = multimodal_gain(seeing, blind, [self.chance(item) for item in items], clusters)
         return {GAIN: {"score": self.share, "model": self.blind_run.model} | gain}
-
-
-def _voted(items: Sequence[Any]) -> Any:
-    """The first item with the most frequent choice."""
-    choices = [item.choice for item in items]
-    vote = majority_vote(choices)
-    if vote is None and items[0].label is not None:
-        return replace(items[0], choice=None, step=UNPARSEABLE, correct=False)
-    return items[choices.index(vote)]
 
 
 def parse_some(

@@ -55,8 +55,3 @@ def multimodal_gain(
     }
     scores = {"gain": seeing - unseeing, "blind_score": unseeing, "leak": unseeing - chance}
     return {**scores, **listed_intervals(intervals), "random_guess": chance, "n": n}
-
-
-def with_leak_interval(gain: dict[str, Any]) -> dict[str, Any]:
-    """What `multimodal_gain` returned, with the interval of the leak moved to that of the score without images."""
-    return gain | {"leak_ci95": [end - gain["random_guess"] for end in gain["blind_score_ci95"]]}

@@ -43,8 +43,6 @@ KINDS: Mapping[str, str] = {
     "number of items)",
     "bounded-unread": "Wilson score interval of a mean between two ends; images were not read, so texts about the same "
     "image count as independent",
-    "finite-population": "interval of the score on all items, estimated from a random sample of them",
-    "ranking": "no interval, as a sample of the pairs ranks images less reliably than all pairs do",
     "constant": "no interval, as the score is the same without any of the items",
     "constant-part": "no interval, as one of its parts has the same score on all items",
     "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
@@ -191,8 +189,8 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
         intervals: The interval of each score.
 
     Returns:
-        The interval. It is of kind "none" if a score has no interval, else of kind "finite-population" if a score's
-        interval is, else of kind "mean". Its units are the sum of all units.
+        The interval. It is of kind "none" if a score has no interval, else of kind "mean". Its units are the sum of all
+        units.
 
     Examples:
         >>> parts = Interval(0.5, 0.7, "bootstrap", 80), Interval(0.7, 0.9, "bootstrap", 60)
@@ -206,34 +204,7 @@ def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Int
     # Both ends of a bootstrap interval may be on the same side of the score.
     below = math.hypot(*(max(value - one.low, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
     above = math.hypot(*(max(one.high - value, 0) for value, one in zip(values, intervals, strict=True))) / len(values)
-    is_of_samples = any(one.kind == "finite-population" for one in intervals)
-    return Interval(mean - below, mean + above, "finite-population" if is_of_samples else "mean", units)
-
-
-def finite_interval(
-    interval: Interval, value: float, fraction: float, n: int | None = None, scale: float = 1.0
-) -> Interval:
-    """The interval of a score on all items, from its interval on a random sample of the items.
-
-    Args:
-        interval: The interval of the score on the sample.
-        value: The score on the sample.
-        fraction: Share of all items that were drawn, below 1.
-        n: Number of items drawn, if the score is a share: the result is then Wilson's interval at n / (1 - fraction)
-            items. If None, the distances of the interval's ends from the score are multiplied by sqrt(1 - fraction).
-        scale: The highest value of the share, such as 100.
-
-    Examples:
-        >>> sampled = Interval(*wilson_interval(80, 100), "wilson", 100)
-        >>> sampled.rounded(3), finite_interval(sampled, 0.8, 0.2, n=100).rounded(3)
-        ((0.711, 0.867), (0.721, 0.861))
-    """
-    if n:
-        low, high = (scale * end for end in wilson_of_share(value / scale, n / (1 - fraction)))
-    else:
-        shrinkage = math.sqrt(1 - fraction)
-        low, high = value - shrinkage * (value - interval.low), value + shrinkage * (interval.high - value)
-    return Interval(low, high, "finite-population", n or interval.units)
+    return Interval(mean - below, mean + above, "mean", units)
 
 
 def student(units: float) -> float:

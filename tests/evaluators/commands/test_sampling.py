@@ -32,7 +32,7 @@ def test_the_bundled_model_is_repeated_resumed_and_scored_again(tmp_path, monkey
     assert result.settings["model"]["sampling"] == {"temperature": 2.0, "top_p": 0.9, "seed": 1}
     assert (result.settings["repeats"], result.diagnostics["repeats"]["count"]) == (2, 2)
     assert result.timings["answers_from_store"] == 0
-    assert "mean ± SD of 2 repeats" in " ".join(done.output.split()) and "pass@K" in done.output
+    assert "mean ± SD of 2 repeats" in " ".join(done.output.split())
     invoke(*asked, "--repeats", "3", "--out", tmp_path / "three", code=0)
     (more,) = read_results(tmp_path / "three").tasks
     assert more.timings["answers_from_store"] == 24 and more.scores == result.scores

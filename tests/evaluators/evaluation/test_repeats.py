@@ -1,7 +1,6 @@
 """Repeats: what is asked, stored and written, and what all of them say together."""
 
 import statistics
-from dataclasses import replace
 
 import pytest
 from pyarrow import parquet
@@ -17,9 +16,7 @@ from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.runs.table import interval_lines, score_table
-from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
-from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators import running
 from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import summaries
@@ -74,24 +71,13 @@ def run(model, data, repeats=3, task="q_bench/perception", progress=None, **give
     return running.run(task, model, data, progress, repeats=repeats, **given)
 
 
-def test_mean_spread_pass_at_k_and_majority_are_those_computed_by_hand(loaded):
+def test_mean_and_spread_are_those_computed_by_hand(loaded):
     found = run(Drawn(scripted), loaded)
     assert found.scores["accuracy"] == 0.5, "that of the first repeat"
     together = found.diagnostics["repeats"]
     assert together["count"] == 3
     assert together["mean"]["accuracy"] == pytest.approx(5 / 12)
     assert together["standard_deviation"]["accuracy"] == pytest.approx(statistics.stdev([0.5, 0.25, 0.5]))
-    choices = together["choices"]
-    # q0 is right twice, q1 twice, q2 never, q3 once: where two replies name no option, the third decides.
-    assert (choices["pass_at_k"], choices["majority_vote"], choices["n"]) == (0.75, 0.75, 4)
-    assert choices["pass_at_k_ci95"] == list(wilson_interval(3, 4))
-
-
-def test_of_answers_that_are_equally_frequent_the_first_wins(loaded):
-    replies = {"q0": "AB", "q1": "AB", "q2": "?C", "q3": "??"}
-    model = Drawn(lambda request: replies[request.id][request.repeat - 1])
-    choices = run(model, loaded, 2).diagnostics["repeats"]["choices"]
-    assert (choices["pass_at_k"], choices["majority_vote"]) == (0.75, 0.5)
 
 
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
@@ -110,7 +96,6 @@ def test_table_and_report_show_them_below_the_scores(loaded, tmp_path):
     shown = {row["score"]: row["value"] for row in table_rows(score_table([found]))}
     labels = list(shown)
     assert shown["accuracy, mean ± SD of 3 repeats"] == "41.67 % ± 14.43 %"
-    assert shown["pass@K, any repeat right"] == shown["majority vote of the repeats"] == "75.00 %"
     assert labels.index("accuracy") < labels.index("accuracy, mean ± SD of 3 repeats")
     write(tmp_path / "run", [found])
     (summary,) = summaries(read_runs([tmp_path / "run"]))
@@ -147,7 +132,6 @@ def test_an_item_that_fails_in_one_repeat_is_left_out_of_all(loaded):
     found = run(Drawn(say), loaded, skip_bad=True)
     assert [item.id for item in found.left_out] == ["q1"] and found.scores["n"] == 3
     assert {line.id for line in found.items} == {"q0", "q2", "q3"}
-    assert found.diagnostics["repeats"]["choices"]["n"] == 3
 
 
 def test_a_repeat_that_needs_longer_replies_makes_those_of_all_longer(loaded):
@@ -178,54 +162,6 @@ def test_progress_counts_all_repeats(loaded):
     shown = []
     run(Drawn(scripted), loaded, progress=lambda done, total: shown.append((done, total)))
     assert shown == [(done, 12) for done in range(1, 13)]
-
-
-def test_circular_eval_votes_on_each_pass(make_picture):
-    # The right option is "Sharp", first A, then B. The repeats are right in both passes, in one, in one.
-    rows = [{"id": "q", "images": [make_picture(1)], "question": "How?", "hint": "", "options": ["Sharp", "Blurry"]}]
-    rows = [{**rows[0], "answer": "A", "category": "c", "l2_category": "l", "passes": []}]
-    data = running.dataset(rows)
-    turned = {"main": "AAB", "rotation:1": "BAB"}
-    model = Drawn(lambda request: turned[request.pass_name][request.repeat - 1])
-    model.billed_per_request = True
-    found = run(model, data, task="mmbench/en")
-    assert found.settings["early_stop"] is False, "every pass has a vote of every repeat"
-    assert len(model.asked) == 6 and found.scores["circular_accuracy"] == 1.0
-    together = found.diagnostics["repeats"]
-    assert together["mean"]["circular_accuracy"] == pytest.approx(1 / 3)
-    assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
-
-
-@pytest.mark.filterwarnings("ignore:.*every question was refused")
-@pytest.mark.parametrize(
-    ("turns", "outcomes", "mean"),
-    [
-        # A refusal is right where the forced answer is wrong. Of three different answers the first counts.
-        (("DBD", "B-A"), ["right refusal", "wrong answer", "wrong refusal"], 100 / 3),
-        # Two repeats answer A, which is right.
-        (("ADA", "-A-"), ["right answer", "wrong refusal", "right answer"], 200 / 3),
-    ],
-)
-def test_refusals_count_with_the_answer_that_was_then_given(make_picture, turns, outcomes, mean):
-    options = ["Good", "Fair", "Poor", "I don't know"]
-    row = {"id": "q", "images": [make_picture(1)], "question": "How?", "options": options, "answer": "A"}
-    row |= {"refusal": "D", "question_type": "how", "concern": "other"}
-    model = Drawn(lambda request: turns[request.pass_name == "forced"][request.repeat - 1])
-    found = run(model, running.dataset([row]), task="ql_bench/single")
-    assert [line.outcome for line in found.items if line.pass_name == "main"] == outcomes
-    together = found.diagnostics["repeats"]
-    assert together["mean"]["score_sa"] == pytest.approx(mean)
-    assert (together["choices"]["pass_at_k"], together["choices"]["majority_vote"]) == (1.0, 1.0)
-
-
-def test_scores_of_texts_are_not_right_or_wrong(loaded, make_picture):
-    task = replace(get_task("q_bench/perception"), score=lambda reply, row: 0.25)
-    together = run(Drawn(scripted), loaded, task=task).diagnostics["repeats"]
-    assert together["mean"] == {"own_score": 0.25} and "choices" not in together
-    data = running.dataset([{"id": "d", "image": make_picture(1), "description": "It is dark."}])
-    model = Drawn(lambda request: ["It is dark.", "It is bright."][request.repeat - 1])
-    together = run(model, data, 2, "q_bench/description").diagnostics["repeats"]
-    assert "choices" not in together and together["standard_deviation"]["mean"] > 0
 
 
 @pytest.mark.parametrize("samples", [True, False])

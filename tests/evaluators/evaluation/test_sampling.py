@@ -14,15 +14,10 @@ from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.evaluation.sampling import correct_for_all, draw_sample, finite_scores, systematic_rows
+from eyechart.evaluators.evaluation.sampling import draw_sample, systematic_rows
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.checks import misfits
-from eyechart.metrics.scores import value_at
-from eyechart.metrics.scoring.choices.gain import multimodal_gain
-from eyechart.metrics.scoring.choices.repeats import repeat_scores
-from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
 from tests.evaluators.command_line import invoke
 from tests.evaluators.running import scores_again
 
@@ -55,73 +50,6 @@ def test_a_sample_of_data() -> None:
         DataRequest(limit=3, sample=4)
 
 
-def test_intervals_are_about_the_score_on_all_items() -> None:
-    scores = {
-        "accuracy": 0.8,
-        "accuracy_ci95": [0.711, 0.867],
-        "n": 100,
-        "intervals": {"accuracy": {"kind": "wilson-clustered", "units": 60}},
-        "by_kind": {"x": {"accuracy": 0.5, "accuracy_ci95": [0.2, 0.8], "n": 10, "intervals": {}}},
-    }
-    found = finite_scores(scores, {"n": 100, "of": 200})
-    # Half of the items are known, so that the interval is that of twice as many; that they share images matters not.
-    assert found["accuracy_ci95"] == pytest.approx(wilson_of_share(0.8, 200))
-    assert found["intervals"]["accuracy"] == {"kind": "finite-population", "units": 100}
-    assert found["by_kind"] == scores["by_kind"] and scores["accuracy_ci95"] == [0.711, 0.867]
-
-
-def test_other_intervals_shrink() -> None:
-    scores = {
-        "srcc": 0.8,
-        "srcc_ci95": [0.6, 0.9],
-        "plcc": 0.7,
-        "plcc_ci95": [float("nan")] * 2,
-        "n": 75,
-        "intervals": {"srcc": {"kind": "bootstrap", "units": 75}, "plcc": {"kind": "none", "units": 75}},
-    }
-    found = finite_scores(scores, {"n": 75, "of": 100})
-    assert found["srcc_ci95"] == pytest.approx([0.7, 0.85])
-    assert found["intervals"]["plcc"]["kind"] == "none" and np.isnan(found["plcc_ci95"]).all()
-
-
-def corrected_gain(gain: dict[str, Any], n: int, of: int) -> dict[str, Any]:
-    result = TaskResult(diagnostics={"multimodal_gain": gain})
-    correct_for_all(result, {"n": n, "of": of})
-    found: dict[str, Any] = result.diagnostics["multimodal_gain"]
-    return found
-
-
-def test_what_images_add_is_about_all_items() -> None:
-    rng = np.random.default_rng(0)
-    right, blind = rng.random((2, 100)) < [[0.8], [0.4]]
-    gain = multimodal_gain(right.tolist(), blind.tolist(), [0.25] * 100)
-    found = corrected_gain(gain, 100, 200)
-    assert found["blind_score_ci95"] == pytest.approx(wilson_of_share(gain["blind_score"], 200))
-    assert found["leak_ci95"] == pytest.approx([end - 0.25 for end in found["blind_score_ci95"]])
-    distances = np.subtract(gain["gain_ci95"], gain["gain"])
-    assert np.subtract(found["gain_ci95"], gain["gain"]) == pytest.approx(distances * np.sqrt(0.5))
-    assert {about["kind"] for about in found["intervals"].values()} == {"finite-population"}
-
-
-def test_the_gain_of_all_items_is_covered() -> None:
-    """Of 400 items whose every answer is known, 100 are asked; the interval is to hold the gain of all 400."""
-    rng = np.random.default_rng(1)
-    right, blind = rng.random((2, 400)) < [[0.8], [0.4]]
-    truth, hits = right.mean() - blind.mean(), 0
-    for _ in range(500):
-        rows = systematic_rows([()] * 400, 100, rng)
-        gain = multimodal_gain(right[rows].tolist(), blind[rows].tolist(), [0.25] * 100)
-        found = corrected_gain(gain, 100, 400)
-        hits += found["gain_ci95"][0] <= truth <= found["gain_ci95"][1]
-    assert 0.93 <= hits / 500 <= 0.98
-
-
-def test_repeats_of_a_sample_are_about_all_items() -> None:
-    choices = repeat_scores([2] * 60 + [0] * 40, [True] * 60 + [False] * 40, 2)
-    found = finite_scores(choices, {"n": 100, "of": 200})
-    assert found["pass_at_k_ci95"] == pytest.approx(wilson_of_share(0.6, 200))
-
-
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on samples of the mini releases."""
@@ -143,10 +71,6 @@ def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
         assert {"code": "sample", "values": about} in task["notes"] and line in printed
         assert " items (random sample)" in printed.splitlines()[0]
         assert line in (sampled / "report.html").read_text()
-        key = {"circular_eval": "circular_accuracy", "self_awareness": "score_sa"}.get(
-            task["settings"]["protocol"], "accuracy"
-        )
-        assert value_at(task["scores"], "intervals")[key] == {"kind": "finite-population", "units": 20}
     rows = pyarrow.parquet.read_table(sampled / "predictions.parquet").to_pylist()
     assert len({row["id"] for row in rows if row["task"] == "mmbench/en"}) == 20
 
