@@ -9,7 +9,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, Protocol, setting_fields
-from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, READ_NUMBER
+from eyechart.evaluators.protocols.quality_assessment import NUMERICAL, READ_NUMBER
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks.task import Task

@@ -6,7 +6,7 @@ from eyechart.evaluators.protocols.choice.self_awareness import SelfAwareness
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.paired_comparison import PairedComparison
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
+from eyechart.evaluators.protocols.quality_assessment import QualityAssessment
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.name: protocol

@@ -13,8 +13,7 @@ from eyechart.evaluators.answer_files import description_answer_file, pair_answe
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
-from eyechart.evaluators.protocols.quality.assessment import NUMERICAL, QualityAssessment
-from eyechart.evaluators.protocols.quality.word_pairs import WordPair
+from eyechart.evaluators.protocols.quality_assessment import NUMERICAL, QualityAssessment, WordPair
 from eyechart.evaluators.tasks.prompts import (
     LMMS_EVAL,
     VLMEVALKIT,

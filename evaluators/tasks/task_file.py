@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
-from eyechart.evaluators.protocols.quality.word_pairs import WordPair
+from eyechart.evaluators.protocols.quality_assessment import WordPair
 from eyechart.evaluators.protocols.settings import misfits, with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.requests.values import brief

@@ -3,7 +3,7 @@
 import math
 
 from eyechart.evaluators.protocols.choice.choice import ChoiceItem
-from eyechart.evaluators.protocols.quality.assessment import QualityItem
+from eyechart.evaluators.protocols.quality_assessment import QualityItem
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 

@@ -198,7 +198,7 @@ def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
 
 
 def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
-    from eyechart.evaluators.protocols.quality.assessment import QualityAssessment
+    from eyechart.evaluators.protocols.quality_assessment import QualityAssessment
 
     def fail(*arguments):
         raise ZeroDivisionError("surprise")

@@ -10,8 +10,7 @@ import pytest
 from eyechart import metrics
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.quality.assessment import METRIC_TIES
-from eyechart.evaluators.protocols.quality.word_pairs import find_pair
+from eyechart.evaluators.protocols.quality_assessment import METRIC_TIES, find_pair
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running

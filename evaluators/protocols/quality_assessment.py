@@ -6,7 +6,6 @@ Logits are pooled as in Q-Bench, Eq. 1 or 4. Ratings (`prompt="numerical"`) and 
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,29 +13,22 @@ from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number
-from eyechart.evaluators.protocols.quality.word_pairs import WordPair, find_pair, likeliest_pair
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import VARIANT_WARNING, LeftOut, TaskResult
-from eyechart.metrics.scoring.choices.replies import (
-    CUT_OFF,
-    REFUSED,
-    UNFINISHED_REASONING,
-    UNPARSEABLE,
-    unread_shares,
-    why_unread,
-)
+from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
-from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, read_logits, read_scores
+from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits, read_scores
+from eyechart.metrics.scoring.quality.ratings import read_ratings
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
-from eyechart.metrics.scoring.reasoning import split_reasoning
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 NUMERICAL = "numerical"
@@ -60,6 +52,39 @@ VARIANT_RESAMPLES = 200
 itself."""
 _TOKENS_KEPT = 20
 _LONGEST_TOKEN = 40
+
+
+@plain_dataclass(frozen=True)
+class WordPair:
+    """A positive and a negative set of words: one word each in Eq. 1 of Q-Bench, synonyms in Eq. 4."""
+
+    positive: tuple[str, ...]
+    """Words for good images."""
+    negative: tuple[str, ...]
+    """Words for bad images."""
+
+    @property
+    def name(self) -> str:
+        """Its name in settings and results, such as "good+high/poor+low"."""
+        return f"{'+'.join(self.positive)}/{'+'.join(self.negative)}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All its words, positive first."""
+        return self.positive + self.negative
+
+    def pooled(self, logits: Sequence[Mapping[str, float]]) -> list[list[float]]:
+        """The summed logits of its two sets of words for each image, positive first: Q-Bench, Eq. 4."""
+        columns = {word: np.array([of_image[word] for of_image in logits]) for word in self.words}
+        return ensemble_logits(columns, self.positive, self.negative).tolist()
+
+
+def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
+    """The word pair of that name, the first if the name is None; raises UsageError if there is none."""
+    by_name = {pair.name: pair for pair in pairs}
+    if name is not None and name not in by_name:
+        raise unknown_name("value", name, by_name, "of word_pair")
+    return pairs[0] if name is None else by_name[name]
 
 
 @plain_dataclass(frozen=True)
@@ -165,19 +190,15 @@ class QualityAssessment(Protocol):
     def parse(self, items: Sequence[QualityItem]) -> list[QualityItem]:
         if self._read != NUMERICAL:
             return list(items)
-        ratings = [read_rating(item.text or "") for item in items]
-        steps = [
-            why_unread(item.text or "", item.finish_reason) if rating is None else None
-            for item, rating in zip(items, ratings, strict=True)
-        ]
-        return with_columns(items, {"quality_score": ratings, "step": steps})
+        texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
+        return with_columns(items, read_ratings(texts, ends))
 
     @override
     def score(self, items: Sequence[QualityItem]) -> TaskResult:
         if self._read == TOP_TOKEN:
             return self._count_tokens(items)
         is_numerical = self._read == NUMERICAL
-        is_given = not is_numerical and _have_scores(items)
+        is_given = not is_numerical and all(item.logits is None and item.quality_score is not None for item in items)
         public = [item for item in items if item.quality is not None]
         used = [item for item in public if item.step is None]
         result = TaskResult(
@@ -283,8 +304,9 @@ class QualityAssessment(Protocol):
     def _count_tokens(self, items: Sequence[QualityItem]) -> TaskResult:
         """How often each token was the most probable one, and the word pair that this suggests: Q-Bench, Sec. 2.4.1."""
         words = [_first_word(item.text or "") for item in items]
-        suggested = likeliest_pair(Counter(words), self.word_pairs)
-        name = None if suggested is None else suggested.name
+        counts = {pair.name: sum(map(words.count, pair.words)) for pair in self.word_pairs if len(pair.words) == 2}
+        likeliest = max(counts, key=lambda pair: counts[pair])
+        name = likeliest if counts[likeliest] else None
         frequent = Counter(word[:_LONGEST_TOKEN] for word in words).most_common(_TOKENS_KEPT)
         diagnostics = {
             "top_tokens": {token: count / len(items) for token, count in frequent},
@@ -292,11 +314,6 @@ class QualityAssessment(Protocol):
             "suggested_word_pair": name,
         }
         return TaskResult(items=list(items), diagnostics=diagnostics, notes=[note("top_token", pair=name)])
-
-
-def _have_scores(items: Sequence[QualityItem]) -> bool:
-    """Whether the items have precomputed scores instead of logits."""
-    return all(item.logits is None and item.quality_score is not None for item in items)
 
 
 def _logits(items: Sequence[QualityItem]) -> list[Mapping[str, float]]:
@@ -320,37 +337,3 @@ def _rating_counts(items: Sequence[QualityItem]) -> dict[str, Any]:
 def _first_word(text: str) -> str:
     """The first word in lower case and without punctuation."""
     return (text.split() or [""])[0].strip(".,:;!?*\"'").lower()
-
-
-_NUMBER = r"\d+(?:[.,]\d+)?"
-# The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
-_RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
-_SCALE = re.compile(rf"{_RANGE}|(?:/|\bof)\s*(?:{_RANGE}|{_NUMBER}\b)", re.IGNORECASE)
-# Ends a number: "4th", "80%" and a version such as 4.2.1 are not ratings.
-_END = r"(?![\w%]|[.,]\d)"
-# Allowed between the beginning of a reply and its number; a minus sign belongs to the number.
-_BETWEEN = r"(?:[^\w\u2212-]|-(?!\d))*"
-_FIRST = re.compile(rf"{_BETWEEN}(?:(?:quality|score|rating|is)\b{_BETWEEN})*({_NUMBER}){_END}", re.IGNORECASE)
-_ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
-# A numbered list: its first number is not a rating.
-_LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
-
-
-def read_rating(text: str) -> float | None:
-    """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it.
-
-    Reasoning and the scale itself ("out of 5") are ignored. None if there is no such number, if it is
-    out of range, or if the reply is a numbered list.
-
-    Examples:
-        >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
-        (4.0, 3.0, None)
-    """
-    text = split_reasoning(text).answer
-    if _LIST.match(text):
-        return None
-    left = _SCALE.sub(" ", text)
-    first = _FIRST.match(left)
-    numbers = [first[1]] if first else _ANY.findall(left)
-    ratings = {float(number.replace(",", ".").replace("\u2212", "-")) for number in numbers}
-    return ratings.pop() if len(ratings) == 1 and 1 <= min(ratings) <= 5 else None

@@ -1,5 +1,6 @@
 """Quality from logits, numbers and top tokens of models whose answers are known, against SciPy."""
 
+from dataclasses import replace
 from functools import partial
 
 import datasets
@@ -7,12 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.findings import score_notes
-from eyechart.evaluators.protocols.quality.assessment import VARIANT_RESAMPLES
+from eyechart.evaluators.protocols.quality_assessment import VARIANT_RESAMPLES
 from eyechart.evaluators.report.samples import read_samples
+from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.runs.table import score_table
 from eyechart.evaluators.tasks import get_task
@@ -314,3 +320,34 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     # The likeliest tokens need no scores to choose words by.
     tokens = run(says(["good"] * 40), private.cast_column("quality", datasets.Value("float64")), inference="top-token")
     assert tokens.diagnostics["suggested_word_pair"] == notes(tokens)["top_token"]["pair"] == "good/poor"
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return resolve_backend(None)
+
+
+@pytest.fixture(scope="module")
+def kadis():
+    data = load_data(get_task(TASK), DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k")))
+    return replace(data, limit=40)
+
+
+def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, kadis, tmp_path):
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        first = run(StoredBackend(tiny, store), kadis)
+        assert first.timings["answers_from_store"] == 0
+        for words in ("high/low", "good+high+fine/poor+low+bad"):
+            again = run(StoredBackend(tiny, store), kadis, word_pair=words)
+            assert again.timings["answers_from_store"] == 40
+            assert again.scores["srcc"] == first.variants[words]["srcc"]
+            assert again.variants["good/poor"]["srcc"] == first.scores["srcc"]
+    for name, scores in {"good/poor": first.scores, **first.variants}.items():
+        assert scores["srcc"] > 0.6, name
+
+
+def test_its_numbers_and_likeliest_tokens_are_read(tiny, kadis):
+    numerical = run(tiny, kadis, prompt="numerical")
+    assert numerical.diagnostics["unread"] == 0 and numerical.scores["srcc"] > 0.6
+    top = run(tiny, kadis, inference="top-token")
+    assert top.diagnostics["suggested_word_pair"] == "good/poor" and top.diagnostics["other_tokens"] == 0

@@ -1,6 +1,6 @@
 import pytest
 
-from eyechart.evaluators.protocols.quality.assessment import read_rating
+from eyechart.metrics.scoring.quality.ratings import read_rating
 
 READ = {
     1: ["1 " * 10_000, "1 " + " " * 50_000],

@@ -1,1 +1,0 @@
-"""Quality assessment against opinion scores: pooled logits, and ratings read from replies."""
