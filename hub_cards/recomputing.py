@@ -10,14 +10,14 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.loading import prepared_dataset
-from eyechart.evaluators.evaluation.averages import AVERAGE, mean_scores
+from eyechart.evaluators.evaluation.averages import mean_scores
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.scoring import item_type, score_again
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.finished_runs import Run, TaskKey
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
-from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.results import judge_of

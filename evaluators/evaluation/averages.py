@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.notes import note
-from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, TaskResult
 from eyechart.evaluators.tasks import get_task, known_task
 from eyechart.metrics.scores import INTERVALS, QUALITY, ScoreSpec, correlations_of
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval

@@ -12,13 +12,13 @@ from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_sett
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.evaluation.sampling import SAMPLE, Sample, draw_sample
+from eyechart.evaluators.evaluation.sampling import Sample, draw_sample
 from eyechart.evaluators.evaluation.scoring import score_items, summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, OutputType, Response, Row
-from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
+from eyechart.evaluators.results.results_file import PRIVATE, SAMPLE, LeftOut, TaskResult
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
 from eyechart.evaluators.tasks.task import Task

@@ -12,9 +12,6 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import UsageError
 
-SAMPLE = "sample"
-"""The setting of a result that describes its sample; absent if all items were asked."""
-
 
 @dataclass(frozen=True)
 class Sample:

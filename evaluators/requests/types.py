@@ -9,6 +9,10 @@ from eyechart.datasets_scripts.common.errors import DataError
 
 Row = Mapping[str, Any]
 """One row of a dataset; images are still encoded."""
+FROM_FILE = "predictions_file"
+"""Name in results of the backend that reads precomputed predictions."""
+PROVIDER = "chosen by the provider"
+"""The setting `decoding` of replies without a temperature."""
 
 
 class ImagePlace(Enum):

@@ -31,6 +31,8 @@ _NULLABLE = ("average_over", FIT_PARAMETERS, "suggested_word_pair", "all", "afte
 """Keys whose null does not mean an undefined number."""
 AVERAGE = "average"
 """Used instead of the dataset's name for an average over datasets."""
+SAMPLE = "sample"
+"""The setting of a result that describes its sample; absent if all items were asked."""
 PRIVATE = "its answer is private"
 """Why an answered row is left out of the scores: its label is not public."""
 VARIANT_WARNING = "variant "

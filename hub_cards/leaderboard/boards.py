@@ -16,7 +16,6 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.datasets_scripts.own_data.sources import is_file
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.evaluation.data import (
     DataRequest,
     load_data,
@@ -27,6 +26,7 @@ from eyechart.evaluators.evaluation.data import (
 from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES

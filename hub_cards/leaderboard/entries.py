@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
-from eyechart.evaluators.results.results_file import RESULTS_FILE, TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.recomputing import Check
 from eyechart.hub_cards.results import judge_of

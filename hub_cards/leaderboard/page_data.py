@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.evaluators.backends.endpoint.failures import PROVIDER
-from eyechart.evaluators.backends.predictions import FROM_FILE
-from eyechart.evaluators.evaluation.averages import AVERAGE
 from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published_tables
 from eyechart.evaluators.published.rendering import render
+from eyechart.evaluators.requests.types import FROM_FILE, PROVIDER
 from eyechart.evaluators.requests.values import is_number
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.requests.values import is_number, without_nan
+from eyechart.evaluators.results.results_file import SAMPLE
 from eyechart.evaluators.tasks import known_task
 from eyechart.hub_cards.model_card.benchmark import task_id
 from eyechart.hub_cards.model_card.selection import Published

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from eyechart.evaluators.backends.predictions import FROM_FILE
+from eyechart.evaluators.requests.types import FROM_FILE
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.model_card.entries import setting_words

@@ -12,9 +12,8 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.evaluation.sampling import SAMPLE
 from eyechart.evaluators.results.finished_runs import read_runs, result_title
-from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
 from eyechart.evaluators.results.sources import GIVEN, OFFICIAL, official_items, scored_items
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.hub_cards.model_card.benchmark import pretty_name

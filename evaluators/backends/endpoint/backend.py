@@ -22,10 +22,10 @@ from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.evaluators.backends.chat import distinct_words, joined
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
-from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS, PROVIDER
+from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import IMAGE, PROVIDER, Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server

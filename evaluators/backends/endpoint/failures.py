@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json, to_json
 
 from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
+from eyechart.evaluators.requests.types import PROVIDER
 
 if TYPE_CHECKING:
     import openai
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 DROPPED = "dropped_parameters"
 """The setting that lists the dropped parameters, separated by `SEPARATOR` where a response carries them."""
 SEPARATOR = ", "
-PROVIDER = "chosen by the provider"
-"""The setting `decoding` of replies without a temperature."""
 
 # Where an error names several, the first one is dropped first. Errors that name only max_tokens say that its value is
 # too large.

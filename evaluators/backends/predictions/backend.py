@@ -8,10 +8,9 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
-from eyechart.evaluators.backends.predictions import FROM_FILE
 from eyechart.evaluators.backends.predictions.formats import OWN, XLSX, Prediction, read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Matcher, comparable, group_items
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.requests.types import FROM_FILE, Backend, OutputType, Request, Response
 
 
 class PredictionsFileBackend(Backend):

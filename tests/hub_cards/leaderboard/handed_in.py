@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.evaluation.averages import AVERAGE, AVERAGED_SCORES, mean_scores
+from eyechart.evaluators.evaluation.averages import AVERAGED_SCORES, mean_scores
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
 from eyechart.metrics.score_spec import Unit

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.evaluators.evaluation.averages import AVERAGE
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.results_file import AVERAGE, read_results
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, build
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on
