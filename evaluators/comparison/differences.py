@@ -17,8 +17,9 @@ from eyechart.metrics.scores import PAIRS, spec, specs_of
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_difference, bootstrap_scores, summed_score
-from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pool_replicates
+from eyechart.metrics.scoring.pairs.scores import average_over_pools
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
+from eyechart.metrics.scoring.quality.scores import Correlations
 from eyechart.metrics.scoring.statistics.bootstrap import (
     RESAMPLES,
     bootstrap_plcc_columns,
@@ -43,6 +44,7 @@ FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resamp
 _MCNEMAR = "McNemar, exact"
 _CORRELATIONS = {"spearman": srcc, "pearson": plcc}
 _RESAMPLED = {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_columns}
+_RANKING_SCORES = tuple(score for score in specs_of(PAIRS) if score.correlation)
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def _judged_columns(values: Sequence[tuple[float | None, ...]]) -> list[list[lis
 
 
 def _ranking_differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) -> Iterator[Difference]:
-    """Differences in correlations of images ranked from pairs, on the pools that all runs have."""
+    """Differences in correlations of images ranked from pairs, on the pools that both runs have."""
     # A pool without a ranking counts as each run's setting says.
     pools = [
         pool
@@ -228,38 +230,32 @@ def _ranking_differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) ->
         if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
         and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
     ]
-    sizes = [len(runs[0].ranked[pool]) for pool in pools]
-    for score in (score for score in specs_of(PAIRS) if score.correlation and pools):
-        means = [_ranking_correlation(score.correlation, run, pools, key, seed) for run in runs]
-        units, of = (sum(sizes), "images") if min(sizes) >= FEW_UNITS else (len(pools), "pools")
-        result = Difference(*key, score.key, score.label, sum(sizes), units=units).of(means[0][0], means[1][0])
+    if not pools:
+        return
+    first, second = (_ranking_correlations(run, pools, "/".join(key), seed) for run in runs)
+    units, of = (first.n, "images") if first.units is None else (first.units, "pools")
+    for score, a, b in zip(_RANKING_SCORES, first.replicates, second.replicates, strict=True):
+        result = Difference(*key, score.key, score.label, first.n, units=units)
+        result = result.of(first.scores[score.key], second.scores[score.key])
         try:
-            test = paired_bootstrap(result.difference, means[0][1] - means[1][1], units)
-            yield result.tested(f"paired bootstrap over {of}", test)
+            yield result.tested(f"paired bootstrap over {of}", paired_bootstrap(result.difference, a - b, units))
         except ScoringError as error:
             yield replace(result, note=str(error))
 
 
-def _ranking_correlation(
-    kind: str, run: ItemScores, pools: Sequence[str], key: TaskKey, seed: int
-) -> tuple[float, FloatArray]:
-    """The correlation of the images that a run ranked, the mean over pools, and its replicates.
-
-    Images are resampled within their pool, or complete pools if some are small; equally for all runs.
-    """
-    sizes, settings = [len(run.ranked[pool]) for pool in pools], replace(run.pooling, seed=seed)
-    values, replicates = np.full(len(pools), np.nan), np.full((len(pools), RESAMPLES), np.nan)
-    for index, pool in enumerate(pools):
-        if not _is_unranked(run.ranked[pool]):
-            scores, quality = zip(*(run.ranked[pool][image] for image in sorted(run.ranked[pool])), strict=True)
+def _ranking_correlations(run: ItemScores, pools: Sequence[str], name: str, seed: int) -> Correlations:
+    """The means over pools, with replicates on resamples that are the same for all runs."""
+    parts = []
+    for pool in pools:
+        scores, quality = zip(*(run.ranked[pool][image] for image in sorted(run.ranked[pool])), strict=True)
+        values, replicates = {}, np.full((2, RESAMPLES), np.nan)
+        for side, score in enumerate(_RANKING_SCORES):
+            values[score.key], rng = math.nan, part_generator(seed, f"{name}/{pool}")
             with suppress(ScoringError):
-                values[index] = _CORRELATIONS[kind](scores, quality)
-            rng = part_generator(seed, "/".join((*key, pool)))
-            replicates[index] = _RESAMPLED[kind]([scores], quality, rng)[0]
-    mean = float(mean_over_pools(values[:, None], sizes, settings)[0])
-    if min(sizes) >= FEW_UNITS:
-        return mean, mean_over_pools(replicates, sizes, settings)
-    return mean, pool_replicates(values.tolist(), sizes, settings)
+                replicates[side] = _RESAMPLED[score.correlation]([scores], quality, rng)[0]
+                values[score.key] = _CORRELATIONS[score.correlation](scores, quality)
+        parts.append(Correlations(values, (replicates[0], replicates[1]), len(scores), {}))
+    return average_over_pools(parts, replace(run.pooling, seed=seed))
 
 
 def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:

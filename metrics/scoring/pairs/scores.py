@@ -135,7 +135,7 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
     parts = [found for _, found in ranked.values()]
     undefined = [found for found in parts if np.isnan([found.scores["srcc"], found.scores["plcc"]]).any()]
     return {
-        **_joined(whole, _average(parts, settings)),
+        **_joined(whole, average_over_pools(parts, settings)),
         "n_images": sum(found.n for found in parts),
         "n_pools": len(pools),
         "n_undefined_pools": len(undefined),
@@ -200,7 +200,7 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
     return {name: float(mean_over_pools([[part[name]] for part in scores], sizes, settings)[0]) for name in scores[0]}
 
 
-def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
+def average_over_pools(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
     """Means over pools. Images are resampled within their pool; if a pool is small, complete pools are resampled."""
     sizes, scores = [part.n for part in parts], [part.scores for part in parts]
     means = pool_means(scores, sizes, settings)
