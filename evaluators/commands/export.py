@@ -42,8 +42,8 @@ def export(
     from eyechart.datasets_scripts.export import export as export_dataset
     from eyechart.datasets_scripts.mini import is_release, release
     from eyechart.evaluators.runs.plan import parse_data_dirs
-    from eyechart.hub_cards.model_card.benchmark import benchmark as make_benchmark
-    from eyechart.hub_cards.model_card.benchmark import write_benchmark
+    from eyechart.hub_cards.model_card.entries import benchmark as make_benchmark
+    from eyechart.hub_cards.model_card.entries import write_benchmark
 
     if mini and data_dir:
         raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")

@@ -13,8 +13,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
 from eyechart.hub_cards.leaderboard.checks import misfits, started_at
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
 from eyechart.hub_cards.leaderboard.page_data import run_file, write_boards
-from eyechart.hub_cards.recomputing import Check, Recomputing
-from eyechart.hub_cards.results import refusals
+from eyechart.hub_cards.recomputing import Check, Recomputing, refusals
 
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))

@@ -10,8 +10,7 @@ from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
-from eyechart.hub_cards.results import judge_of, refusals
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of, refusals
 from eyechart.metrics.score_check import contradictions
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL

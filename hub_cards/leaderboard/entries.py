@@ -16,8 +16,7 @@ from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.recomputing import Check
-from eyechart.hub_cards.results import judge_of
+from eyechart.hub_cards.recomputing import Check, judge_of
 from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:

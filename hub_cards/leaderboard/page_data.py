@@ -21,7 +21,7 @@ from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
-from eyechart.hub_cards.results import judge_of
+from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.scores import INTERVALS
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.ranking import places

@@ -4,7 +4,7 @@ If too few items are in common or references differ, their intervals are compare
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -26,6 +26,7 @@ from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import NORMAL
 from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
+from eyechart.metrics.scoring.statistics.shares import Clusters
 from eyechart.metrics.scoring.statistics.significance import paired_bootstrap
 
 NEARLY_ALL = 0.99
@@ -125,13 +126,14 @@ class _Pair:
         return self.share >= NEARLY_ALL and not any(items.changed for items in self.shared.values())
 
     @cached_property
-    def is_regrouped(self) -> bool:
-        """Whether they group the common items into different clusters; the names of clusters do not matter."""
-        for name, items in self.shared.items():
-            first, second = (shared_clusters([run[name]], items.ids).numbers for run in (self.first, self.second))
-            if not np.array_equal(first, second):
-                return True
-        return False
+    def groupings(self) -> list[dict[str, Clusters]]:
+        """The clusters of the common items of each part, as each entry has them; one if they agree but for names."""
+        first, second = (
+            {name: shared_clusters([entry[name]], items.ids) for name, items in self.shared.items()}
+            for entry in (self.first, self.second)
+        )
+        agree = all(np.array_equal(first[name].numbers, second[name].numbers) for name in first)
+        return [first] if agree else [first, second]
 
     def notes(self) -> Iterator[tuple[str, int | str]]:
         """How the items differ: codes of notes, and the share or number of items."""
@@ -141,41 +143,36 @@ class _Pair:
             yield "few_common_items" if self.share < NEARLY_ALL else "items_differ", f"{100 * self.share:.2f} %"
         if changed := sum(len(items.changed) for items in self.shared.values()):
             yield "answers_differ", changed
-        if self.is_testable and self.is_regrouped:
+        if self.is_testable and len(self.groupings) > 1:
             yield "groups_differ", ""
 
     def p_value(self) -> float:
         """The p-value of the difference, the larger one of both groupings; nan if there are too few items."""
-        groupings = (self.first, self.second) if self.is_regrouped else (self.first,)
         test = self._share_test if self.score.unit in (Unit.FRACTION, Unit.PERCENT) else self._bootstrap
         try:
-            return max(map(test, groupings))
+            return max(map(test, self.groupings))
         except ScoringError:
             return math.nan
 
-    def _share_test(self, grouping: Parts) -> float:
-        ((name, items),) = self.shared.items()
-        runs = (self.first[name], self.second[name])
-        first, second = (np.array([run.values[self.score.key][id] for id in items.ids], dtype=bool) for run in runs)
-        images = [runs[0].images[id] for id in items.ids] if runs[0].images else []
-        return share_test(first, second, images, shared_clusters([grouping[name]], items.ids))[1].p_value
+    def _share_test(self, grouping: Mapping[str, Clusters]) -> float:
+        ((name, clusters),) = grouping.items()
+        ids, runs = self.shared[name].ids, (self.first[name], self.second[name])
+        first, second = (np.array([run.values[self.score.key][id] for id in ids], dtype=bool) for run in runs)
+        images = [runs[0].images[id] for id in ids] if runs[0].images else []
+        return share_test(first, second, images, clusters)[1].p_value
 
-    def _bootstrap(self, grouping: Parts) -> float:
+    def _bootstrap(self, grouping: Mapping[str, Clusters]) -> float:
         """From replicates of the difference in each part; the score is the mean over parts."""
-        gaps = [
-            self._replicates(name, self.first, grouping) - self._replicates(name, self.second, grouping)
-            for name in self.shared
-        ]
-        name, items = next(iter(self.shared.items()))
-        units = shared_clusters([grouping[name]], items.ids).n_clusters
-        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(items.ids), units).p_value
+        parts = [(name, self.shared[name].ids, clusters) for name, clusters in grouping.items()]
+        gaps = [self._replicates(self.first, *part) - self._replicates(self.second, *part) for part in parts]
+        _, items, clusters = parts[0]
+        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(items), clusters.n_clusters).p_value
 
-    def _replicates(self, name: str, run: Parts, grouping: Parts) -> FloatArray:
-        items, grouping = self.shared[name].ids, grouping if self.is_regrouped else run
-        key = (name, id(run), id(grouping), tuple(items))
+    def _replicates(self, entry: Parts, name: str, items: Sequence[str], clusters: Clusters) -> FloatArray:
+        key = (name, id(entry), clusters.numbers.tobytes(), tuple(items))
         if key not in self.replicates:
-            clusters = shared_clusters([grouping[name]], items)
-            self.replicates[key] = score_replicates(self.score, run[name], items, clusters, part_generator(0, name))
+            rng = part_generator(0, name)
+            self.replicates[key] = score_replicates(self.score, entry[name], items, clusters, rng)
         return self.replicates[key]
 
 

@@ -11,7 +11,7 @@ from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, scor
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.model_card.entries import setting_words
 from eyechart.hub_cards.model_card.selection import Published
-from eyechart.hub_cards.results import result_scores
+from eyechart.hub_cards.recomputing import result_scores
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import INTERVALS
 

@@ -6,6 +6,7 @@ Scores of task files are not recomputed. Other data are known to be a benchmark'
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,7 @@ from eyechart.evaluators.results.finished_runs import read_runs, result_title
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
 from eyechart.evaluators.results.sources import GIVEN, OFFICIAL, official_items, scored_items
 from eyechart.evaluators.tasks import known_task, match_tasks
-from eyechart.hub_cards.model_card.benchmark import pretty_name
-from eyechart.hub_cards.recomputing import Recomputing
-from eyechart.hub_cards.results import judge_of, refusals
+from eyechart.hub_cards.recomputing import Recomputing, judge_of, refusals
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import PAIRS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -181,3 +180,13 @@ def _not_the_release(entry: Published) -> Iterator[str]:
             f"{problem}. Run the complete release, downloaded without --data-dir, or publish it as data of your own, "
             "under a name that is not a benchmark's: --data-name NAME"
         )
+
+
+def pretty_name(dataset: str) -> str:
+    """The dataset's title in its card; its name if there is no card."""
+    from huggingface_hub import DatasetCard
+
+    if dataset not in DATASETS:
+        return dataset
+    card = files("eyechart.hub_cards") / "datasets" / f"{dataset}.md"
+    return str(DatasetCard(card.read_text(encoding="utf-8")).data["pretty_name"])

@@ -7,7 +7,7 @@ import yaml
 from eyechart.datasets_scripts import DATASETS, mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.tasks import TASKS
-from eyechart.hub_cards.model_card.benchmark import benchmark, task_id
+from eyechart.hub_cards.model_card.entries import benchmark, task_id
 from tests.evaluators.command_line import invoke
 
 

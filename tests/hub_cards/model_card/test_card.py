@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings, strategies
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.hub_cards.model_card.card import BEGIN, END, merged_card
+from eyechart.hub_cards.model_card.publication import BEGIN, END, merged_card
 
 SECTION = f"{BEGIN}\ntext\n{END}\n"
 OTHERS = """\
