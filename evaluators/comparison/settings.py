@@ -8,24 +8,14 @@ from eyechart.evaluators.results.finished_runs import Run
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.score_spec import value_at
 
-IGNORED: Mapping[str, str] = {
-    "model": "what is compared",
-    "repeats": "the scores are those of the first repeat",
-    "limit": "the items are compared one by one",
-    "sample": "the items are compared one by one",
-    "seed": "it affects intervals and random choices; the items are compared one by one",
-    "early_stop": "it skips passes that cannot change whether a question is correct",
-    "grade_open_answers": "it adds requests that change no score",
-    "exclude_blind_solved": "it adds a second score",
-    "blind_run": "it adds a second score",
-    "human_labels": "it adds an agreement, which changes no score",
-    "data.source": "where the files are",
-    "data.options.image_dir": "where the files are",
-    "data.rows": "the items are compared one by one",
-    "data.revision": "the items are compared one by one",
-    "judge": "cost and address of the judge",
-}
-"""Settings that may differ, with the reason; a name includes all settings under it."""
+WITHOUT_EFFECT = ("seed", "early_stop", "grade_open_answers", "exclude_blind_solved", "blind_run", "human_labels")
+"""Settings that change no score of an item, although they can add requests, a second score or an agreement."""
+_IGNORED = (
+    *("model", "judge", *WITHOUT_EFFECT),
+    # The items, of the first repeat, are compared one by one, wherever they are from.
+    *("repeats", "limit", "sample", "data.rows", "data.revision", "data.source", "data.options.image_dir"),
+)
+"""Settings that may differ; a name includes all settings under it."""
 _MATTERS = ("judge.name", "judge.temperature", "judge.max_tokens")
 """Settings under an ignored one that must agree."""
 _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_template_version")
@@ -80,7 +70,7 @@ def allowed_names(given: Iterable[str], runs: Iterable[Run]) -> list[str]:
 
 
 def _matters(name: str) -> bool:
-    return name in _MATTERS or not any(name == other or name.startswith(f"{other}.") for other in IGNORED)
+    return name in _MATTERS or not any(name == other or name.startswith(f"{other}.") for other in _IGNORED)
 
 
 def _flat(result: TaskResult) -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,6 @@
 A result is on a complete official split, with the task's default settings except for `FREE` and `LENGTHS`.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.datasets_scripts.own_data.sources import is_file
+from eyechart.evaluators.comparison.settings import WITHOUT_EFFECT
 from eyechart.evaluators.evaluation.data import (
     DataRequest,
     load_data,
@@ -25,7 +24,6 @@ from eyechart.evaluators.evaluation.data import (
 )
 from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
 from eyechart.evaluators.tasks.task import Task
@@ -34,10 +32,7 @@ from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
-FREE = (
-    *("seed", "judge", "early_stop", "grade_open_answers"),
-    *("blind_run", "exclude_blind_solved", "human_labels"),
-)
+FREE = ("judge", *WITHOUT_EFFECT)
 """Settings that do not change a board's scores, and the judge, which the board shows."""
 _MOST_VALUES = 20
 """Values of a task file's group that its board shows."""
@@ -242,34 +237,19 @@ def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOA
 
 
 def own_boards(files: Sequence[Path]) -> list[Board]:
-    """One board for each task of some task files, several of which may define the same; Python files are executed."""
+    """One board for each task of some task files; several entries may have the same file. Python files are executed."""
     first: dict[str, tuple[Path, Task]] = {}
     for file in files:
         if file.suffix not in TASK_FILES:
             raise UsageError(f"--tasks {file} is not a task file; expected a file that ends in {', '.join(TASK_FILES)}")
         for task in find_tasks(str(file)):
-            first_file, same = first.setdefault(task.name, (file, task))
-            here, there = _definition(same), _definition(task)
-            names = [name for name in here | there if here.get(name) != there.get(name)]
-            if changed := [f"{name} ({brief(here.get(name))} and {brief(there.get(name))})" for name in names]:
+            first_file, _ = first.setdefault(task.name, (file, task))
+            if file.read_bytes() != first_file.read_bytes():
                 raise UsageError(
-                    f"--tasks {first_file} and {file} give the name {task.name!r} to different tasks; they differ in "
-                    f"{'; '.join(changed)}. Rename one of the tasks and repeat its runs, or name only one of the files"
+                    f"--tasks {first_file} and {file} differ, and both define {task.name!r}; name only one of the "
+                    "files, or rename one of the tasks and repeat its runs"
                 )
     return [_own_board(file, task) for file, task in first.values()]
-
-
-def _definition(task: Task) -> dict[str, Any]:
-    """All that makes a task what it is; of files, the name and the contents, wherever they are."""
-    data, definition = task.data, dict(task.bound().settings())
-    definition["prefill"] = getattr(task.protocol, "prefill", "")
-    definition["word_pairs"] = [pair.name for pair in getattr(task.protocol, "word_pairs", ())]
-    path = data.path or ""
-    definition["data"] = Path(path).name if is_file(path) or Path(path).exists() else path
-    if Path(path).is_file():
-        definition["contents of the data file"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    definition |= {"split": data.split, "config": data.config, "columns": dict(data.columns)}
-    return {**definition, "groups": list(task.groups), "cluster": task.cluster, "headline": task.headline}
 
 
 def _own_board(file: Path, task: Task) -> Board:

@@ -102,21 +102,12 @@ def test_other_data_and_fewer_items_are_rejected(entries: Path, tmp_path: Path) 
     assert f"scored on {N_PHOTOS} items (scores.n); this board requires all {N_PHOTOS - 1} items" in shown
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "differs"),
-    [
-        ("good/poor", "fine/bad", "word_pair ('good/poor' and 'fine/bad')"),
-        ("groups: [camera]", "groups: []", "groups (['camera'] and [])"),
-        ("quality: mos", "quality: camera", "columns ("),
-        ("Rate the quality", "How good", "prompt_id ("),
-    ],
-)
-def test_one_name_for_two_tasks_is_refused(entries: Path, tmp_path: Path, old: str, new: str, differs: str) -> None:
+def test_one_name_for_two_tasks_is_refused(entries: Path, tmp_path: Path) -> None:
     first, second = (entries / name / FILES[0] for name in ("me", "them"))
-    second.write_text(second.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    second.write_text(second.read_text(encoding="utf-8").replace("good/poor", "fine/bad"), encoding="utf-8")
     files = ("--tasks", first, "--tasks", second)
     shown = call("leaderboard", "build", entries, *files, "--out", tmp_path / "space", code=2)
-    assert str(first) in shown and str(second) in shown and "'my_photos'" in shown and differs in shown
+    assert str(first) in shown and str(second) in shown and "both define 'my_photos'" in shown
     assert not (tmp_path / "space").exists()
 
 
