@@ -16,10 +16,9 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecode
 from eyechart.evaluators.evaluation.scoring import item_type, score_again
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.finished_runs import Run, TaskKey
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, unconfirmed_names
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.results.sources import unconfirmed_names
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec, value_at

@@ -25,10 +25,9 @@ from eyechart.evaluators.comparison.differences import (
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.requests.values import without_nan
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, read_runs
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, is_mini_data, merged_keys, read_runs
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.statistics.ranking import places

@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.options import DataRequest
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.sources import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
 
 __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]

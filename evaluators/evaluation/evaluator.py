@@ -23,10 +23,10 @@ from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.requests.types import Backend
+from eyechart.evaluators.results.finished_runs import GIVEN
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
 from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
-from eyechart.evaluators.results.sources import GIVEN
 from eyechart.evaluators.tasks import TASKS, get_task, q_bench
 from eyechart.evaluators.tasks.as_published import published_data_options
 from eyechart.evaluators.tasks.task import Task

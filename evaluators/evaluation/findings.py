@@ -8,9 +8,9 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.evaluation.waves import RowAnswers
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import PROVIDER, Backend, OutputType, Response
+from eyechart.evaluators.results.finished_runs import served_notes
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import SAMPLE, TaskResult
-from eyechart.evaluators.results.sources import served_notes
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_replies
 from eyechart.metrics.scores import INTERVALS, specs_in

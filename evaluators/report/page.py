@@ -21,8 +21,7 @@ from eyechart.evaluators.report.samples import STEPS, Samples
 from eyechart.evaluators.report.summary import TaskSummary, left_out_of, side_by_side, summarise
 from eyechart.evaluators.report.table_formats import INDEX
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import Run
-from eyechart.evaluators.results.sources import is_mini_data
+from eyechart.evaluators.results.finished_runs import Run, is_mini_data
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
 

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from eyechart.evaluators.published import PERCENT, PublishedTable, TableColumn, published_tables
 from eyechart.evaluators.published.rendering import CHANCE, Cell, Row, Table, at, cell, chance_cell, render
 from eyechart.evaluators.report.reported_task import ReportedTask, averaged_databases, texts_of
-from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.finished_runs import TaskKey, is_mini_data
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.results.sources import is_mini_data
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.metrics.scores import specs_in
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import MINI, OFFICIAL
 from eyechart.evaluators.tasks import known_task
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""Finished runs: results by task, with the answers they were computed from."""
+"""Finished runs: results by task, with the answers they were computed from, and where data and answers came from."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.results.items import (
     PREDICTIONS_FILE,
     RESULT_COLUMNS,
@@ -17,10 +18,23 @@ from eyechart.evaluators.results.items import (
     read_predictions,
     with_type,
 )
-from eyechart.evaluators.results.results_file import Results, TaskResult, read_results
+from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.results_file import AVERAGE, Results, TaskResult, read_results
+from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import specs_in
 
 if TYPE_CHECKING:
     from pyarrow import Table
+
+
+MINI = "synthetic demo data"
+"""A value of `data.source`: synthetic demo data, the default without `--model`, or asked for by `--mini`."""
+OFFICIAL = "official release"
+"""The same for a release that was downloaded from its authors. Any other value is a folder or the id of a dataset."""
+GIVEN = "given"
+"""The same for a `Dataset` object."""
+_DATED = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{4,6})")
+"""Suffix of a dated version: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
 
 
 def result_title(task: str, dataset: str, split: str) -> str:
@@ -157,3 +171,57 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
 def _model_label(model: str) -> str:
     """The last component of a local path; other names are unchanged."""
     return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model
+
+
+def is_mini_data(settings: Mapping[str, Any]) -> bool:
+    """Whether a result with these settings is on synthetic demo data."""
+    return bool(value_at(settings, "data.is_mini") or value_at(settings, "data.source") == MINI)
+
+
+def official_items(result: TaskResult) -> tuple[int, ...]:
+    """Items of the split in each official release, newest first, or of an average's databases; empty if unknown."""
+    settings = result.settings
+    if value_at(settings, "data.is_mini") is not False or value_at(settings, "data.source") == GIVEN:
+        return ()
+    if result.dataset == AVERAGE:
+        names = settings.get("databases")
+        counts = [official_counts(str(name), None, result.split) for name in names] if isinstance(names, list) else []
+        return (sum(count[0] for count in counts),) if counts and all(counts) else ()
+    data = settings["data"]
+    return official_counts(result.dataset, data.get("config"), result.split, data.get("options"))
+
+
+def scored_items(scores: Mapping[str, Any]) -> int | None:
+    """Number of items that the scores cover; None if they do not record it."""
+    n = next((spec.n(scores) for spec in specs_in(scores) if spec.headline), None)
+    return n if isinstance(n, int) and not isinstance(n, bool) else None
+
+
+def is_served_name(asked: str, served: str) -> bool:
+    """Whether a server's model name is the requested one, a dated version of it, or its revision.
+
+    Examples:
+        >>> is_served_name("gpt-4o", "gpt-4o-2024-11-20"), is_served_name("gpt-4o", "gpt-4o-mini")
+        (True, False)
+    """
+    name, other = asked.casefold(), served.casefold()
+    rest = other.removeprefix(name.removesuffix("-latest"))
+    return name == other or (rest != other and (rest.startswith("@") or _DATED.fullmatch(rest) is not None))
+
+
+def unconfirmed_names(settings: Mapping[str, Any], of: str = "model") -> list[str]:
+    """The names under which a server answered that were neither requested nor confirmed, from untrusted settings."""
+    served = value_at(settings, f"{of}.served")
+    expected = [value_at(settings, f"{of}.{key}") for key in ("name", "served_name")]
+    return [
+        str(name)
+        for name in (served if isinstance(served, list) else [])
+        if not any(isinstance(asked, str) and is_served_name(asked, str(name)) for asked in expected)
+    ]
+
+
+def served_notes(settings: Mapping[str, Any]) -> Iterator[Note]:
+    """Notes about servers, of the model and of the judge, that answered under other names."""
+    for code, of in (("served", "model"), ("judge_served", "judge")):
+        if names := unconfirmed_names(settings, of):
+            yield note(code, served=names, **{of: value_at(settings, f"{of}.name")})

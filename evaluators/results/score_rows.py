@@ -73,43 +73,40 @@ def interval_notes(
 
     Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
-    by_kind: dict[_Kind, dict[str, None]] = {}
-    for name, scores in results:
-        labels: dict[tuple[_Kind, str], list[str]] = {}
-        for spec in _shown_specs(scores):
-            if kind := _kind(spec, scores):
-                labels.setdefault((kind, _units(spec, scores)), []).append(spec.label)
-        for (kind, units), alike in labels.items():
-            by_kind.setdefault(kind, {})[_named(name, f"{' / '.join(alike)}{units}")] = None
-    for name, parts in groups:
+    texts: list[tuple[_Kind, str]] = []
+    for lead, scores in ((name and f"{name}: ", scores) for name, scores in results):
+        specs = [(spec, kind) for spec in _shown_specs(scores) if (kind := _kind(spec, scores))]
+        alike = _grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in specs)
+        texts += [(kind, f"{lead}{' / '.join(labels)}{units}") for (kind, units), labels in alike.items()]
+    for lead, parts in ((name and f"{name}: ", parts) for name, parts in groups):
         shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
-        having: dict[str, list[str]] = {}
-        noted: dict[tuple[_Kind, str], list[str]] = {}
-        for spec, group in shown:
-            having.setdefault(spec.label, []).append(group)
-            if kind := _kind(spec, parts[group]):
-                noted.setdefault((kind, spec.label), []).append(group)
-        alike_labels: dict[tuple[_Kind, str], list[str]] = {}
-        for (kind, label), of in noted.items():
-            in_groups = "all groups" if of == having[label] and len(of) > 1 else ", ".join(of)
-            alike_labels.setdefault((kind, in_groups), []).append(label)
-        for (kind, in_groups), alike in alike_labels.items():
-            by_kind.setdefault(kind, {})[_named(name, f"{' / '.join(alike)} in {in_groups}")] = None
-    return [note(code, kind=kind, scores=list(scores)) for (code, kind), scores in by_kind.items()]
+        kinds = [(spec.label, group, kind) for spec, group in shown if (kind := _kind(spec, parts[group]))]
+        all_groups = _grouped((spec.label, group) for spec, group in shown)
+        of_label = _grouped(((kind, label), group) for label, group, kind in kinds)
+        # Scores share a text if they have an interval of one kind in the same groups.
+        alike = _grouped(
+            ((kind, "all groups" if of == all_groups[label] and len(of) > 1 else ", ".join(of)), label)
+            for (kind, label), of in of_label.items()
+        )
+        texts += [(kind, f"{lead}{' / '.join(labels)} in {where}") for (kind, where), labels in alike.items()]
+    return [note(code, kind=kind, scores=scores) for (code, kind), scores in _grouped(texts).items()]
 
 
-def _named(name: str, scores: str) -> str:
-    return f"{name}: {scores}" if name else scores
+def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
+    """The texts of each key, each once, in the order given."""
+    groups: dict[Any, dict[str, None]] = {}
+    for key, text in pairs:
+        groups.setdefault(key, {})[text] = None
+    return {key: list(texts) for key, texts in groups.items()}
 
 
 def plain_interval_note(
     results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]]
 ) -> Note | None:
     """How the intervals that `interval_notes` does not mention were computed; None if there are none."""
-    shown = [(spec, scores) for _, scores in results for spec in _shown_specs(scores)]
-    parts = [scores for _, of_groups in groups for scores in of_groups.values()]
-    shown += [(spec, scores) for scores in parts for spec in _shown_specs(scores, is_group=True)]
-    kinds = {scores.get(INTERVALS, {}).get(spec.key, {}).get("kind") for spec, scores in shown}
+    parts = [(scores, False) for _, scores in results]
+    parts += [(scores, True) for _, of_groups in groups for scores in of_groups.values()]
+    kinds = {_about(spec, scores).get("kind") for scores, is_group in parts for spec in _shown_specs(scores, is_group)}
     plain = [kind for kind in PLAIN if kind in kinds]
     return note("plain_intervals", kinds=plain) if plain else None
 
@@ -123,21 +120,25 @@ def _shown_specs(scores: Scores, is_group: bool = False) -> Iterator[ScoreSpec]:
             yield spec
 
 
+def _about(spec: ScoreSpec, scores: Scores) -> Mapping[str, Any]:
+    """The kind and the units of a score's interval; empty if it has none."""
+    about: Mapping[str, Any] = scores.get(INTERVALS, {}).get(spec.key, {})
+    return about
+
+
 def _kind(spec: ScoreSpec, scores: Scores) -> _Kind | None:
     """A score's kind of interval or why it has none; None for plain intervals."""
     if spec.no_interval:
         return "no_interval", spec.no_interval
-    about = scores.get(INTERVALS, {}).get(spec.key)
-    if not about or about["kind"] in PLAIN or math.isnan(spec.value(scores)):
-        return None
-    return "interval", about["kind"]
+    kind = _about(spec, scores).get("kind")
+    return None if kind is None or kind in PLAIN or math.isnan(spec.value(scores)) else ("interval", kind)
 
 
 def _units(spec: ScoreSpec, scores: Scores) -> str:
     """The number of units of a score's interval, such as " (12 clusters)"."""
     if spec.no_interval:
         return ""
-    kind, units = scores[INTERVALS][spec.key]["kind"], scores[INTERVALS][spec.key]["units"]
+    kind, units = _about(spec, scores)["kind"], _about(spec, scores)["units"]
     is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
     of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
     return f" ({units:,} {of}{'' if units == 1 else 's'})"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from eyechart.datasets_scripts.official import in_official_terms
+from eyechart.evaluators.results.finished_runs import MINI, official_items, scored_items
 from eyechart.evaluators.results.results_file import SAMPLE, TaskResult, task_folder
-from eyechart.evaluators.results.sources import MINI, official_items, scored_items
 from eyechart.metrics.scores import GAIN
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 

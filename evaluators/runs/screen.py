@@ -10,9 +10,9 @@ from rich.text import Text
 
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.results.finished_runs import MINI
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
-from eyechart.evaluators.results.sources import MINI
 from eyechart.evaluators.runs.console import print_line, print_note
 from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
 from eyechart.evaluators.runs.table import further_rows

@@ -7,8 +7,8 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.requests.values import brief, is_number
+from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of, refusals
 from eyechart.metrics.score_check import contradictions

@@ -13,9 +13,15 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.results.finished_runs import read_runs, result_title
+from eyechart.evaluators.results.finished_runs import (
+    GIVEN,
+    OFFICIAL,
+    official_items,
+    read_runs,
+    result_title,
+    scored_items,
+)
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
-from eyechart.evaluators.results.sources import GIVEN, OFFICIAL, official_items, scored_items
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.hub_cards.recomputing import Recomputing, judge_of, refusals
 from eyechart.metrics.score_spec import value_at

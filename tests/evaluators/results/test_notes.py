@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from eyechart.evaluators.results.finished_runs import is_served_name, served_notes, unconfirmed_names
 from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance
-from eyechart.evaluators.results.sources import is_served_name, served_notes, unconfirmed_names
 from eyechart.metrics.reply_counts import unparsed_replies
 from eyechart.metrics.scores import spec
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.evaluation.averages import AVERAGED_SCORES, mean_scores
+from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.evaluators.results.sources import OFFICIAL
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import specs_of
