@@ -15,8 +15,6 @@ INFINITY = float("inf")
 CHOICE, CIRCULAR, AWARENESS = "choice_accuracy", "circular_eval", "self_awareness"
 QUALITY, PAIRS = "softmax_iqa", "paired_comparison"
 DESCRIPTION, ANSWER = "judge_description", "judge_answer"
-GAIN = "multimodal_gain"
-"""Used like a metric name: scores from a run with images and a blind run, from `multimodal_gain`."""
 NUMBERS = "numbers"
 """Used like a metric name: how `QualityAssessment` read the numbers in replies that softmax_iqa then scores."""
 OWN = "own_score"
@@ -236,17 +234,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     ScoreSpec(
         "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
     ),
-    ScoreSpec(
-        "blind_score",
-        "score without images",
-        (GAIN,),
-        higher_is_better=None,
-        has_interval=True,
-        chance="random_guess",
-    ),
-    ScoreSpec("gain", "multimodal gain", (GAIN,), low=-1.0, has_interval=True),
-    ScoreSpec("leak", "leak", (GAIN,), low=-1.0, higher_is_better=False, has_interval=True, chance=0.0),
-    ScoreSpec("random_guess", "chance level", (*_CHOICES, GAIN), higher_is_better=None, in_table=False),
+    ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
     ScoreSpec(
         "position_bias.spread",
         "spread of recall over positions",
@@ -269,7 +257,7 @@ SCORES: tuple[ScoreSpec, ...] = (
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     *_unread("outcomes", "texts", "cut off", "that are empty", DESCRIPTION),
     *_unread("unread", "replies", "cut off before they give a number", "that could not be parsed", NUMBERS),
-    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, GAIN, OWN),
+    _count("n", "items", *_CHOICES, QUALITY, *_JUDGED, OWN),
     _count("yes_no.n_yes", "items whose answer is yes", CHOICE),
     _count("yes_no.n_no", "items whose answer is no", CHOICE),
     _count("n_questions", "questions", CIRCULAR),

@@ -14,7 +14,7 @@ _DECLARED = ("evaluators/tasks/", "evaluators/protocols/")
 _COLUMNS = {field.name for protocol in PROTOCOLS.values() for field in fields(protocol.item_type)}
 TASK_NAMES = {task.name for task in TASKS}
 # Words such as "sum" and "n" are keys of scores, and much else.
-SCORE_KEYS = {spec.key for spec in SCORES} - _COLUMNS - {"n", "sum", "mean", "gain", "leak"}
+SCORE_KEYS = {spec.key for spec in SCORES} - _COLUMNS - {"n", "sum", "mean"}
 FILES = [file for wing in ("evaluators", "hub_cards") for file in sorted((ROOT / wing).rglob("*.py"))]
 # Names that say nothing of the thing: "responses" and "question" do.
 _EMPTY_NAMES = {"found", "gone", "kept", "made", "one", "own", "told"}

@@ -8,7 +8,7 @@ from eyechart.evaluators.results.finished_runs import Run
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.score_spec import value_at
 
-WITHOUT_EFFECT = ("seed", "early_stop", "grade_open_answers", "exclude_blind_solved", "blind_run", "human_labels")
+WITHOUT_EFFECT = ("seed", "early_stop", "grade_open_answers", "exclude_blind_solved", "human_labels")
 """Settings that change no score of an item, although they can add requests, a second score or an agreement."""
 _IGNORED = (
     *("model", "judge", *WITHOUT_EFFECT),

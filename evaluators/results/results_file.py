@@ -101,7 +101,6 @@ class Diagnostics(TypedDict, total=False):
     convergence: Convergence
     extractor_agreement: Agreements
     exclude_blind_solved: dict[str, Any]
-    multimodal_gain: Scores
     repeats: Repeats
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.results.finished_runs import MINI, official_items, scored_items
 from eyechart.evaluators.results.results_file import SAMPLE, TaskResult, task_folder
-from eyechart.metrics.scores import GAIN
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _SYNTHETIC = f"{MINI.capitalize()}: not comparable with papers. Name a --model for real data."
@@ -56,9 +55,6 @@ def _texts(result: TaskResult) -> Iterator[str]:
     if agreement := result.diagnostics.get("extractor_agreement", {}).get("all"):
         share = f"{100 * agreement['agreement']:.2f} %"
         yield f"The parsed letter agrees with the human label in {share} of {agreement['n']} replies."
-    blind = result.diagnostics.get(GAIN, {}).get("model", result.model)
-    if blind != result.model:
-        yield f"The blind run is of the model {blind}, so the gain compares two models."
 
 
 def _not_to_be_submitted(result: TaskResult) -> str:

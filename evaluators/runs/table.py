@@ -13,7 +13,6 @@ from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
 from eyechart.evaluators.runs.console import add_heading, add_scores, print_note, scores_table
 from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
-from eyechart.metrics.scores import GAIN
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 """Variants that the user requests by a setting; the table shows them below the scores."""
@@ -66,7 +65,7 @@ def note_lines(results: Sequence[TaskResult]) -> list[str]:
 def interval_lines(results: Sequence[TaskResult]) -> list[str]:
     """How the interval of each number in the table was computed, or why it has no interval."""
     scored = [result for result in results if result.scores is not None]
-    overall = [(result.task, scores) for result in scored for scores in (result.scores or {}, _gain(result))]
+    overall = [(result.task, result.scores or {}) for result in scored]
     groups = [(result.task, {**_asked_for(result), **_groups(result)}) for result in scored]
     notes = [*interval_notes(overall, groups), plain_interval_note(overall, groups)]
     if repeated := [result.task for result in results if "repeats" in result.diagnostics]:
@@ -81,14 +80,8 @@ def _rows(result: TaskResult) -> _Rows:
     scores = result.scores or {}
     yield from score_rows(scores)
     yield from repeat_rows(result.diagnostics.get("repeats", {}), scores)
-    yield from score_rows(_gain(result))
     for name, part in _asked_for(result).items():
         yield from score_rows(part, name)
-
-
-def _gain(result: TaskResult) -> Mapping[str, Any]:
-    scores: Mapping[str, Any] = result.diagnostics.get(GAIN, {})
-    return scores
 
 
 def _asked_for(result: TaskResult) -> _Parts:

@@ -273,7 +273,7 @@ RUN_TASK = ("run", "q_bench/perception")
         ("report '' would take the current folder for a run", ("report", ""), "an argument"),
         ("leaderboard build '' would take the current folder", ("leaderboard", "build", ""), "argument"),
         ("store prune --model '' would remove all answers", ("store", "prune", "--model", ""), "--model"),
-        ("an empty setting", (*RUN_TASK, "--mini", "--set", "blind_run="), "blind_run"),
+        ("an empty setting", ("run", "mmbench/en", "--mini", "--set", "human_labels="), "human_labels"),
         ("an empty data option", ("run", "two_afc/coarse", "--mini", "--data-arg", "mm21_dir="), "mm21_dir=''"),
         ("--data-dir DATASET= has no path", (*RUN_TASK, "--data-dir", "llvisionqa="), "--data-dir llvisionqa='' is"),
     ),

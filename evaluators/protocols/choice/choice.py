@@ -15,8 +15,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.passes import pass_number
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.protocols.choice.setting_files import BlindRun, BlindRunFolder
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.protocol import (
     CONFIG,
     Count,
@@ -26,19 +25,14 @@ from eyechart.evaluators.protocols.protocol import (
     Protocol,
     check_text_list,
     check_texts,
-    setting_fields,
 )
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
-from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.evaluators.results.items import MAIN, Item, with_columns
+from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.metrics.scores import GAIN, spec
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
-from eyechart.metrics.scoring.choices.gain import multimodal_gain
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
 from eyechart.metrics.scoring.choices.replies import Extraction, read_reply
 from eyechart.metrics.scoring.judging.replies import name_or_none
-from eyechart.metrics.scoring.statistics.shares import Clusters
 
 
 @plain_dataclass(frozen=True)
@@ -80,8 +74,6 @@ class Choice(Protocol):
     item_type: ClassVar[type[ChoiceItem]] = ChoiceItem
     columns: ClassVar[tuple[str, ...]] = ("id", "images", "answer", "question", "options")
     can_be_judged: ClassVar[bool] = True
-    share: ClassVar[str] = "accuracy"
-    """Key of the score that is the share of correct replies, which the multimodal gain compares."""
     accepts_several: ClassVar[bool] = False
     """Whether the answer may be several letters, each of which is accepted."""
 
@@ -91,8 +83,6 @@ class Choice(Protocol):
     """The prompt without options, for closed-set inference and open answers; None if the task has none."""
     blind: Flag = False
     """Ask without the images, to see how many questions can be answered without them."""
-    blind_run: BlindRunFolder | None = None
-    """Folder of a finished blind run of the same model; adds the multimodal gain and leakage (MMStar, Sec. 4.3)."""
     extraction: Extraction = "declared"
     """How a reply is parsed: "declared" tries exact matching, then statements such as "the answer is B"; "strict" is
     exact matching only (MMBench, Sec. 3.2, step 1)."""
@@ -100,12 +90,6 @@ class Choice(Protocol):
     """How a reply that names no option is scored: as wrong, or as a random choice (MMBench, Sec. 3.2, step 3)."""
     rounds: Count = 5
     """Replies requested from the judge for each of the model's replies."""
-
-    def __post_init__(self) -> None:
-        """Refuse settings that contradict each other."""
-        Protocol.__post_init__(self)
-        if self.blind and self.blind_run is not None:
-            raise UsageError("blind and blind_run cannot be combined; leave out blind in the run that sees the images")
 
     # The rule.
 
@@ -124,10 +108,6 @@ class Choice(Protocol):
     @abstractmethod
     def scores_of(self, items: Sequence[Any]) -> dict[str, Any]:
         """The metric's scores of items with public answers."""
-
-    @abstractmethod
-    def chance(self, item: Any) -> float:
-        """The probability that a guess is correct in the sense of `share`, from the first item of a question."""
 
     def variants_of(self, items: Sequence[Any]) -> dict[str, dict[str, Any]]:
         """Other scores of all items by name."""
@@ -158,17 +138,8 @@ class Choice(Protocol):
         )
 
     @override
-    def for_data(self, task: str, dataset: str, split: str) -> Any:
-        column = spec(self.share).of[0]
-        key = TaskKey(task, dataset, split)
-        runs: dict[str, Any] = {name: run.of_task(key, column) for name, run in self._blind_runs().items()}
-        return replace(self, **runs)
-
-    @override
     def check(self, row: Row) -> None:
         check_question(row, several=self.accepts_several)
-        for run in () if self.skip_bad else self._blind_runs().values():
-            run.check_asked(row)
 
     @override
     def prompt_of(self, row: Row) -> Prompt:
@@ -251,7 +222,6 @@ class Choice(Protocol):
         if any(item.error is None for item in public):
             result.scores = self.scores_of(public)
             result.variants = self.variants_of(items)
-            result.diagnostics |= self._gain([item for item in public if item.pass_name == MAIN])
         return result
 
     def _visible(self, prompt: Prompt) -> Prompt:
@@ -259,11 +229,6 @@ class Choice(Protocol):
         if not self.blind:
             return prompt
         return ("".join(part for part in prompt if part is not IMAGE).lstrip(),)
-
-    def _blind_runs(self) -> dict[str, BlindRun]:
-        """The blind runs that settings name."""
-        values = {name: getattr(self, name) for name in setting_fields(type(self))}
-        return {name: value for name, value in values.items() if isinstance(value, BlindRun)}
 
     def _read(self, items: Sequence[Any]) -> list[Any]:
         columns = read_choices(
@@ -279,20 +244,6 @@ class Choice(Protocol):
             several=True,
         )
         return with_columns(items, columns)
-
-    def _gain(self, firsts: Sequence[Any]) -> dict[str, Any]:
-        """What the images add to the blind run; from the first item of each public question that both scored."""
-        if self.blind_run is None:
-            return {}
-        column, solved = spec(self.share).of[0], self.blind_run.solved
-        pairs = [(getattr(item, column), solved.get((item.id, item.question)), item) for item in firsts]
-        both = [(bool(seeing), bool(blind), item) for seeing, blind, item in pairs if None not in (seeing, blind)]
-        if not both:
-            return {}
-        seeing, blind, items = zip(*both, strict=True)
-        clusters = Clusters.of([item.cluster for item in items], len(items))
-        gain = multimodal_gain(seeing, blind, [self.chance(item) for item in items], clusters)
-        return {GAIN: {"score": self.share, "model": self.blind_run.model} | gain}
 
 
 def parse_some(

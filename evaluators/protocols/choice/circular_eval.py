@@ -19,6 +19,7 @@ from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass
 from eyechart.evaluators.protocols.choice.setting_files import BlindRunFolder, HumanLabelFile
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Flag
 from eyechart.evaluators.requests.types import Response, Row
+from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.items import MAIN, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
@@ -65,7 +66,6 @@ class CircularEval(Choice):
     name: ClassVar[str] = "circular_eval"
     metric: ClassVar[str] = "circular_eval"
     item_type: ClassVar[type[CircularItem]] = CircularItem
-    share: ClassVar[str] = "circular_accuracy"
 
     exclude_blind_solved: BlindRunFolder | None = None
     """Folder of a finished blind run; adds a second score without the questions that the blind run solved
@@ -82,11 +82,18 @@ class CircularEval(Choice):
 
     def __post_init__(self) -> None:
         """Refuse open questions without the image or without a prompt."""
-        Choice.__post_init__(self)
+        super().__post_init__()
         if self.blind and self.grade_open_answers:
             raise UsageError("blind and grade_open_answers cannot be combined; open questions need the image")
         if self.grade_open_answers and self.open_prompt is None:
             raise UsageError("grade_open_answers needs a prompt without options, which this task does not have")
+
+    @override
+    def for_data(self, task: str, dataset: str, split: str) -> Any:
+        if self.exclude_blind_solved is None:
+            return self
+        run: Any = self.exclude_blind_solved.of_task(TaskKey(task, dataset, split))
+        return replace(self, exclude_blind_solved=run)
 
     @override
     def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
@@ -98,6 +105,8 @@ class CircularEval(Choice):
     @override
     def check(self, row: Row) -> None:
         super().check(row)
+        if self.exclude_blind_solved is not None and not self.skip_bad:
+            self.exclude_blind_solved.check_asked(row)
         released = row.get("passes") or ()
         numbers = [values["rotation"] for values in released]
         if numbers and (0 not in numbers or len(set(numbers)) < len(numbers)):
@@ -179,10 +188,6 @@ class CircularEval(Choice):
             clusters = [item.cluster for item in graded]
             variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
         return variants
-
-    @override
-    def chance(self, item: CircularItem) -> float:
-        return float(1 / len(item.options) ** (item.pass_count or 1))
 
     @override
     def diagnostics_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:

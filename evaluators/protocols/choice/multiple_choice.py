@@ -73,7 +73,7 @@ class MultipleChoice(Choice):
 
     def __post_init__(self) -> None:
         """Refuse closed-set inference if the task has no prompt for it."""
-        Choice.__post_init__(self)
+        super().__post_init__()
         if self.is_closed_set and self.open_prompt is None:
             raise UsageError(f"inference='{CLOSED_SET}' needs a prompt without options, which this task does not have")
         if self.is_closed_set and self.scorer is not None:
@@ -158,10 +158,6 @@ class MultipleChoice(Choice):
         (other,) = (loss for loss in LOSSES if loss != self.loss)
         changed: dict[str, Any] = {"loss": other}
         return {f"loss={other}": self.scores_of(replace(self, **changed).parse(public))}
-
-    @override
-    def chance(self, item: LossItem) -> float:
-        return len(item.answer) / len(item.options)
 
     @override
     def diagnostics_of(self, items: Sequence[LossItem]) -> dict[str, Any]:

@@ -58,8 +58,6 @@ class SelfAwareness(Choice):
     metric: ClassVar[str] = "self_awareness"
     item_type: ClassVar[type[AwarenessItem]] = AwarenessItem
     columns: ClassVar[tuple[str, ...]] = (*Choice.columns, "refusal")
-    # Without the image a refusal can be correct, so only correct answers are compared.
-    share: ClassVar[str] = "score_cc"
 
     shuffle_seed: Seed | None = None
     """Seed to shuffle the options of each question; by default they keep the release's order."""
@@ -131,10 +129,6 @@ class SelfAwareness(Choice):
             self.unreadable_forced,
             [first.cluster for first in firsts],
         )
-
-    @override
-    def chance(self, item: AwarenessItem) -> float:
-        return 1 / (len(item.options) - 1)
 
     @override
     def diagnostics_of(self, items: Sequence[AwarenessItem]) -> dict[str, Any]:

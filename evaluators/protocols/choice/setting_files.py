@@ -1,4 +1,4 @@
-"""Files and folders that settings name: finished blind runs (MMBench, Appendix B; MMStar), and human labels of replies.
+"""Files and folders that settings name: finished blind runs (MMBench, Appendix B), and human labels of replies.
 
 In MMBench, Sec. 3.3 and Fig. 5, six volunteers label what exact matching could not parse.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ValidationInfo
+from pydantic import BeforeValidator
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
@@ -21,6 +21,8 @@ from eyechart.metrics.scoring.choices.agreement import extractor_agreement
 
 Question = tuple[str, str | None]
 """Id and text, because the same question in another language may have the same id."""
+_SOLVED = "circular_correct"
+"""The column of items that says whether the question was solved."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,6 @@ class BlindRun:
     """A `Run`, which pydantic need not check."""
     results: Any
     """Its results of blind tasks, by key."""
-    setting: str
-    """The setting that names the folder, for errors."""
     solved: Mapping[Question, bool | None] = field(default_factory=dict)
     """Whether each question of one task was answered correctly; None if it was not scored. Empty until `of_task`."""
 
@@ -41,18 +41,15 @@ class BlindRun:
         """The model."""
         return next(iter(self.results.values())).model
 
-    def of_task(self, key: TaskKey, column: str) -> "BlindRun":
-        """The same run with the questions of one task; `column` of its items says which were solved."""
+    def of_task(self, key: TaskKey) -> "BlindRun":
+        """The same run with the questions of one task."""
         if key not in self.results:
             available = ", ".join(blind.title for blind in self.results)
-            raise UsageError(
-                f"{self.setting}={str(self.run.folder)!r} has no blind run of {key.title}; found blind runs of: "
-                f"{available}"
-            )
+            raise UsageError(f"{self.run.folder} has no blind run of {key.title}; found blind runs of: {available}")
         answers = self.run.answers(key)
-        if answers is None or column not in answers.table.column_names:
+        if answers is None or _SOLVED not in answers.table.column_names:
             raise BadAnnotationError("no replies of the blind run found", path=self.run.folder / PREDICTIONS_FILE)
-        rows = zip(*(answers.column(name) for name in ("pass", "id", "question", column)), strict=True)
+        rows = zip(*(answers.column(name) for name in ("pass", "id", "question", _SOLVED)), strict=True)
         return replace(self, solved={(id, question): right for name, id, question, right in rows if name == MAIN})
 
     def settings(self) -> dict[str, Any]:
@@ -73,21 +70,20 @@ class BlindRun:
             raise DataError("the blind run did not ask this question; run it on the same data", path=self.run.folder)
 
 
-def _read_blind_run(folder: str | Path | BlindRun, about: ValidationInfo) -> BlindRun:
+def _read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
     if isinstance(folder, BlindRun):
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
     if not (path := Path(folder, RESULTS_FILE)).is_file():
-        raise MissingFileError(f"no such file; {about.field_name} must name the folder of a finished run", path=path)
+        raise MissingFileError("no such file; expected the folder of a finished run", path=path)
     (run,) = read_runs([folder])
     results = {key: result for key, result in run.tasks.items() if result.settings.get("blind") and result.scores}
     if not results:
-        raise UsageError(
-            f"{about.field_name}={str(folder)!r} has no scores of a blind run; found: "
-            f"{', '.join(key.task for key in run.tasks)}. Run `eyechart run TASK --set blind=true --out FOLDER` first"
-        )
-    return BlindRun(run, results, str(about.field_name))
+        names = ", ".join(key.task for key in run.tasks)
+        command = "`eyechart run TASK --set blind=true --out FOLDER`"
+        raise UsageError(f"{folder} has no scores of a blind run; found: {names}. Run {command} first")
+    return BlindRun(run, results)
 
 
 BlindRunFolder = Annotated[BlindRun, BeforeValidator(_read_blind_run)]

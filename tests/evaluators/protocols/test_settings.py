@@ -32,7 +32,6 @@ def test_types_are_named_as_they_are_given():
         "max_new_tokens": "whole number",
         "rounds": "whole number",
         "blind": "true | false",
-        "blind_run": "folder",
         "grade_open_answers": "true | false",
         "early_stop": "true | false",
         "exclude_blind_solved": "folder",

@@ -68,7 +68,9 @@ def test_intervals_that_are_not_plain_have_a_line(results: Any, expected: list[s
 
 
 def test_names_keep_their_capitals_and_shares_of_replies_their_reason() -> None:
-    (note,) = interval_notes([("own", {"gain": 0.5, "n": 60, "intervals": {"gain": kind("paired-unread", 60)}})])
+    (note,) = interval_notes(
+        [("own", {"accuracy": 0.5, "n": 60, "intervals": {"accuracy": kind("paired-unread", 60)}})]
+    )
     assert note.text.startswith("Bonett and Price's interval; images were not read")
     (note,) = interval_notes([("", {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}})])
     assert note.text.startswith("No interval, as they only describe the replies") and "cut" not in note.text

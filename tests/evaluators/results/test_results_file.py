@@ -103,7 +103,6 @@ def of_task(**changes):
             r"\.extractor_agreement\.after_exact: field required",
         ),
         (of_task(diagnostics__exclude_blind_solved="x"), r"\.exclude_blind_solved: .*dictionary; it is 'x'"),
-        (of_task(diagnostics__multimodal_gain={"gain": 2}), "gain is 2; expected a number from -1 to 1"),
         (
             of_task(diagnostics__convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
             r"\.convergence\.upper_bound\[0\]\.srcc is 'x'; expected a number",

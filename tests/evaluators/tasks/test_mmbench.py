@@ -111,19 +111,20 @@ def test_precomputed_predictions_are_scored(tmp_path):
 
 
 def test_a_blind_run_of_two_versions_tells_of_each_what_it_solved_there(tmp_path):
-    settings, column = {"blind": True, "protocol": "circular_eval"}, "circular_correct"
+    settings = {"blind": True, "protocol": "circular_eval"}
     results = [
         evaluated(name, "mmbench", settings=settings, items=[item("dev-1", circular_correct=is_solved)])
         for name, is_solved in (("mmbench/en", True), ("mmbench/en_v11", False))
     ]
-    blind = evaluator("mmbench/en", settings={"blind_run": str(write(tmp_path, results))}).protocol.blind_run
+    given = {"exclude_blind_solved": str(write(tmp_path, results))}
+    blind = evaluator("mmbench/en", settings=given).protocol.exclude_blind_solved
     data = ("mmbench", "dev")
-    assert blind.of_task(TaskKey("mmbench/en", *data), column).settings()["solved"] == 1
-    assert blind.of_task(TaskKey("mmbench/en_v11", *data), column).settings()["solved"] == 0
+    assert blind.of_task(TaskKey("mmbench/en", *data)).settings()["solved"] == 1
+    assert blind.of_task(TaskKey("mmbench/en_v11", *data)).settings()["solved"] == 0
     held = r"of {} on {} \(dev\); found blind runs of: mmbench/en on mmbench \(dev\), mmbench/en_v11 on mmbench \(dev\)"
     for task, dataset in (("mmbench/cn", "mmbench"), ("mmbench/en", "another")):
         with pytest.raises(UsageError, match=held.format(task, dataset)):
-            blind.of_task(TaskKey(task, dataset, "dev"), column)
+            blind.of_task(TaskKey(task, dataset, "dev"))
 
 
 def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):

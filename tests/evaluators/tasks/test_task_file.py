@@ -162,7 +162,7 @@ def test_tasks_prints_an_own_task_in_full(examples):
         assert text in shown.output
     # It has no prompt for open answers; without images it asks in the words of its own prompt.
     assert shown.output.count("what the model sees") == 3 and "grade_open_answers" not in shown.output
-    assert "what the model sees, blind=true" in shown.output and "blind_run" in shown.output
+    assert "what the model sees, blind=true" in shown.output
     assert "\nprompt: " not in shown.output and "metric: eyechart.metrics.circular_eval" in shown.output
     shown = invoke("tasks", examples / "own_prompt.py").output
     assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
