@@ -317,6 +317,9 @@ def test_settings_that_break_comparability(compared: Any, settings: dict, data: 
     assert not found.differences
     assert found.refused[0].reasons[0].startswith(f"{name} is ") and len(found.refused[0].reasons) == 1
     assert len(compared(*runs, allowed=[name]).differences) == 1
+    # The name of a judge may be in the scores alone.
+    (refused,) = compared(*([descriptions([[[2]] * 3], judge=judge)] for judge in ("one", "other"))).refused
+    assert refused.reasons[0].startswith("scores.judge is 'one'")
 
 
 def test_settings_that_do_not(compared: Any) -> None:
@@ -411,11 +414,6 @@ def test_descriptions_without_any_readable_round_have_no_test(compared: Any) -> 
     total, complete, precise, relevant = found.differences
     assert "no score in any round" in total.note and math.isnan(total.difference) and "no score" in precise.note
     assert (complete.difference, relevant.difference, relevant.n) == (0.0, -0.5, 2)
-
-
-def test_descriptions_of_another_judge_are_refused(compared: Any) -> None:
-    (refused,) = compared(*([descriptions([[[2]] * 3], judge=judge)] for judge in ("one", "other"))).refused
-    assert refused.reasons[0].startswith("scores.judge is 'one'")
 
 
 def test_what_cannot_be_compared(compared: Any) -> None:

@@ -12,11 +12,7 @@ from scipy import stats
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare, compare_many
-from eyechart.evaluators.comparison.differences import score_replicates
-from eyechart.evaluators.comparison.item_scores import ItemScores
-from eyechart.metrics.scores import QUALITY, spec
 from eyechart.metrics.scoring.pair_ranking import rescale
-from eyechart.metrics.scoring.statistics.shares import Clusters
 from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import call, choices, noisy
 from tests.evaluators.finished_runs import evaluated, item, write
@@ -103,19 +99,6 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
     assert f"not ranked: {place.format('alone')}: missing in c" in shown
 
 
-def test_correlations_of_all_runs_are_of_the_same_resamples() -> None:
-    rng = np.random.default_rng(0)
-    human = {f"p{number}": float(number) for number in range(40)}
-    scores = {name: float(rng.normal()) for name in human}
-    # The second run sees all images the other way round.
-    runs = [ItemScores({}, {"srcc": {name: sign * x for name, x in scores.items()}}, human) for sign in (1, -1)]
-    clusters = Clusters.of(None, 40)
-    one, other = (
-        score_replicates(spec("srcc", QUALITY), run, sorted(human), clusters, np.random.default_rng(1)) for run in runs
-    )
-    np.testing.assert_allclose(one, -other)
-
-
 def paired(scores: dict[str, float], **fields: Any) -> Any:
     """Pairs of neighbours among images whose quality is their number, ranked with these scores."""
     names = sorted(scores, key=lambda name: int(name[1:]))
@@ -139,20 +122,7 @@ def paired(scores: dict[str, float], **fields: Any) -> Any:
     )
 
 
-def test_rankings_from_pairs_are_compared_by_their_correlations(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    quality = np.arange(60.0)
-    noisy = {name: rescale(quality + rng.normal(0, noise, 60)) for name, noise in (("a", 4), ("b", 60))}
-    runs = {name: paired({f"i{k}": float(v) for k, v in enumerate(values)}) for name, values in noisy.items()}
-    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
-    for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
-        one, other = (statistic(values, quality).statistic for values in noisy.values())
-        assert (found[key].first, found[key].second, found[key].n) == (pytest.approx(one), pytest.approx(other), 60)
-        assert found[key].difference_ci95[0] > 0 and found[key].p_value < 0.01
-        assert found[key].test == "paired bootstrap over images"
-
-
-def test_correlations_from_pairs_are_of_the_same_resamples(tmp_path: Path) -> None:
+def test_rankings_from_pairs_are_compared_by_their_correlations_on_the_same_resamples(tmp_path: Path) -> None:
     """The second run errs as the first does, only twice as much: their difference is far surer than either score."""
     quality = np.arange(60.0)
     noise = np.random.default_rng(0).normal(0, 8, 60)
@@ -162,6 +132,9 @@ def test_correlations_from_pairs_are_of_the_same_resamples(tmp_path: Path) -> No
     }
     found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
     for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
+        expected = [statistic(quality + factor * noise, quality).statistic for factor in (1, 2)]
+        assert (found[key].first, found[key].second) == (pytest.approx(expected[0]), pytest.approx(expected[1]))
+        assert (found[key].n, found[key].test) == (60, "paired bootstrap over images")
         drawn = np.random.default_rng(1).integers(0, 60, (2000, 60))
         gaps = [
             statistic((quality + noise)[rows], quality[rows]).statistic

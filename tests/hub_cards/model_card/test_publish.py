@@ -1,6 +1,5 @@
 """The command and the files that it makes, read by the Hub's own library; uploads to what stands in for the Hub."""
 
-import csv
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +14,7 @@ from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, parse_eval_r
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.averages import with_averages
-from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -59,7 +55,8 @@ LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org
 
 def mmbench(config: str = "en", **fields: Any) -> Any:
     scores = CIRCULAR | fields.pop("scores", {})
-    return evaluated(f"mmbench/{config}", "mmbench", scores=scores, data={"config": config}, **fields)
+    data = {"config": config, **fields.pop("data", {})}
+    return evaluated(f"mmbench/{config}", "mmbench", scores=scores, data=data, **fields)
 
 
 def assessed(dataset: str, n: int, **fields: Any) -> Any:
@@ -283,6 +280,12 @@ def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> No
         assert hub.repos[MODEL]["files"] == {"README.md": content}
 
 
+def one_database() -> Any:
+    scores = {"accuracy_all": 0.5, "n_pairs": 180}
+    data = {"config": "coarse", "options": {"databases": ["CSIQ"]}}
+    return evaluated("two_afc/coarse", "two_afc", "test", scores=scores, data=data)
+
+
 SYNTHETIC = "the data are synthetic demo data, or the settings do not say"
 PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev", items=3, advice="")
 
@@ -304,13 +307,17 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
         (evaluated(scores={**ACCURACY, "n": 400}), "the result is on 400 items, but llvisionqa (dev) has 1,495. Run"),
         (evaluated(scores={**ACCURACY, "n": 1496}), "the result is on 1,496 items, but llvisionqa (dev) has 1,495. "),
         (evaluated(data={"source": "given"}), "the data were a `Dataset` object, which may not be llvisionqa"),
+        # One database of 2AFC, and a file of a version whose number of questions is not known.
+        (one_database(), "the result is on 180 items, but two_afc (test) has 5,148. Run"),
+        (mmbench("en_v11", data={"source": "/data"}), "the data are from a folder, and the number of"),
         (with_model(**SERVED, served_name=None), f"the server answered as 'else.gguf', but '{MODEL}' was requested"),
         (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
 )
 def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) -> None:
     shown = publish([result, mmbench()], code=2).shown
-    assert f"1 of 2 results cannot be published: q_bench/perception on llvisionqa (dev): {reason}" in shown
+    title = f"{result.task} on {result.dataset} ({result.split})"
+    assert f"1 of 2 results cannot be published: {title}: {reason}" in " ".join(shown.split())
     assert "To publish the others: --task mmbench/en" in shown
 
 
@@ -392,34 +399,3 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     results = json.loads((run / "results.json").read_text())
     (run / "results.json").write_text(json.dumps({**results, "schema": 9}))
     assert "its schema is 9" in call(run, *card, code=1)
-
-
-def predicted(task: str, folder: Path, data: Path, **options: Any) -> Any:
-    """A result of a letter for every request that the rows make."""
-    others = evaluator(task)
-    loaded = load_data(others.definition, DataRequest(data_dir=data, options=options, images="skip"))
-    lines = [
-        json.dumps({"id": request.id, "pass": request.pass_name, "text": "A" if request.pass_name == "main" else "B"})
-        for row in undecoded_rows(loaded.dataset)
-        for request in others.protocol.requests(row)
-    ]
-    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
-    return others.run(PredictionsFileBackend(folder / "answers.jsonl"), loaded)
-
-
-def test_a_part_of_a_benchmark_is_not_published_under_its_name(
-    reference: Path, tmp_path: Path, publish: Publish
-) -> None:
-    """Of real runs: one database of 2AFC; six questions in the file of version 1.1, whose number is not known."""
-    few_pairs = predicted("two_afc/coarse", tmp_path, reference / "two-afc", databases=["CSIQ"])
-    assert "the result is on 180 items, but two_afc (test) has 5,148" in publish([few_pairs], code=2).shown
-    (tmp_path / "own").mkdir()
-    csv.field_size_limit(10**8)
-    with open(reference / "mmbench" / "MMBench_DEV_EN_20230712.tsv", encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if int(row["index"]) % 10**6 in range(1, 9)]
-    with open(tmp_path / "own" / "MMBench_DEV_EN_V11.tsv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t")
-        writer.writeheader()
-        writer.writerows(rows)
-    few = predicted("mmbench/en_v11", tmp_path, tmp_path / "own")
-    assert "the number of items of mmbench (dev) is unknown. Run" in publish([few], code=2).shown
