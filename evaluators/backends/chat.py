@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ class ChatOptions:
     @property
     def has_budget(self) -> bool:
         """Whether the length of the reasoning is limited."""
-        return isinstance(self.thinking, int) and not isinstance(self.thinking, bool)
+        return type(self.thinking) is int
 
     def settings(self) -> dict[str, Any]:
         """The options as part of a result and of the keys of stored responses; `sampling` only if set."""
@@ -106,15 +106,14 @@ def parse_thinking(text: str) -> bool | int:
     """Parse the value of `--thinking`; raises UsageError if it is neither on, off nor a number.
 
     Examples:
-        >>> parse_thinking("off"), parse_thinking("budget 512")
+        >>> parse_thinking("off"), parse_thinking("512")
         (False, 512)
     """
     if text in ("on", "off"):
         return text == "on"
-    number = text.removeprefix("budget").strip()
-    if not number.isdecimal():
+    if not text.isdecimal():
         raise UsageError(f"--thinking {text!r} is not allowed; give on, off, or a maximum number of reasoning tokens")
-    return int(number)
+    return int(text)
 
 
 def decode_image(source: Any) -> "Image":
@@ -128,14 +127,16 @@ def decode_image(source: Any) -> "Image":
     return open_image(source.read() if hasattr(source, "read") else source)
 
 
+def user_turn(request: Request, images: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The user's message: texts and the parts of the images, in the prompt's order."""
+    left = iter(images)
+    content = [next(left) if part is IMAGE else {"type": "text", "text": part} for part in request.prompt]
+    return {"role": "user", "content": content}
+
+
 def to_messages(request: Request, images: "list[Image]", system_prompt: str | None = None) -> list[dict[str, Any]]:
     """One user turn in the prompt's order, and an open assistant turn if the reply is prefilled."""
-    left = iter(images)
-    content = [
-        {"type": "image", "image": next(left)} if part is IMAGE else {"type": "text", "text": part}
-        for part in request.prompt
-    ]
-    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    messages = [user_turn(request, ({"type": "image", "image": image} for image in images))]
     if system_prompt is not None:
         messages.insert(0, {"role": "system", "content": [{"type": "text", "text": system_prompt}]})
     if request.prefill:
@@ -166,11 +167,12 @@ def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *,
     words = []
     for word, token in tokens.items():
         alike = [other for other in tokens if other != word and token is not None and tokens[other] == token]
-        if word in needed and (clash := [other for other in alike if other in needed]):
+        if word not in needed and alike:
+            continue
+        if clash := [other for other in alike if other in needed]:
             raise ModelError(
                 f"{where}the words '{word}' and '{clash[0]}' begin with the same token {token!r}, so they have the "
                 "same next-token logit. Choose other words."
             )
-        if word in needed or not alike:
-            words.append(word)
+        words.append(word)
     return words

@@ -63,8 +63,6 @@ class JudgeOptions:
         """Refuse values that are out of range."""
         if not self.model:
             raise UsageError("model='' is not allowed; expected the judge's name on its server.")
-        if self.temperature != DEFAULT_TEMPERATURE and "temperature" in self.endpoint.removed:
-            raise UsageError(f"temperature={self.temperature} is given, but extra_body removes it; leave out one.")
         check_ranges(self, temperature=0, max_tokens=1, max_cost=0)
         if self.price is not None and not all(0 <= value < math.inf for value in self.price):
             raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")

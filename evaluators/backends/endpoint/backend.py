@@ -19,21 +19,19 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.evaluators.backends.chat import distinct_words, joined
+from eyechart.evaluators.backends.chat import distinct_words, joined, user_turn
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.requests.types import IMAGE, PROVIDER, Backend, Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
 
 FIRST_FAILURES = 5
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
-# Only the prompt's own tokens, without more probable ones.
-_PROMPT_LOGPROBS: dict[str, Any] = {"prompt_logprobs": 0}
 # The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
 FirstToken = Callable[[str], Awaitable[str | None]]
@@ -61,7 +59,7 @@ class OpenAIBackend(Backend):
         self._client = ChatClient(served_name or model, self._options)
         self._counts_before = Counter[str]()
         self._metadata: set[tuple[str, str]] = set()
-        # Empty until the first test; shared by the backends that `for_data` makes.
+        # Shared by the backends that `for_data` makes; of prefills, there is one as soon as it is needed.
         self._prefills: list[Prefill] = []
         self._first_tokens: dict[tuple[str, str], str | None] = {}
 
@@ -82,8 +80,8 @@ class OpenAIBackend(Backend):
         return {
             "backend": "openai",
             "name": self.name,
-            **({"base_url": self._client.base_url} if serve is None else {"serve": dict(serve)}),
-            "decoding": PROVIDER if "temperature" in self._options.removed else self._options.chat.decoding,
+            **({"base_url": self._client.base_url} if serve is None else {"serve": serve}),
+            "decoding": self._options.chat.decoding,
             "top_logprobs": self._options.top_logprobs,
             **self._options.asked(),
         }
@@ -101,8 +99,6 @@ class OpenAIBackend(Backend):
         try:
             with contextlib.closing(self._client.map(respond, requests)) as responses:
                 for response in _until_hopeless(responses):
-                    if response.error is not None:
-                        self.check(response.request.output_type)
                     self._metadata |= response.response_metadata.items()
                     yield response
         except ModelError:
@@ -151,15 +147,14 @@ class OpenAIBackend(Backend):
 
     async def _logits(self, question: "_Question", lock: anyio.Lock) -> Response:
         completion = await question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)
-        tokens = completion.choices[0].tokens
-        if not tokens:
+        if not (tokens := completion.choices[0].tokens):
             raise EndpointError(f"{self._client.base_url} returned a reply without tokens")
 
         async def first_token(word: str) -> str | None:
             key = (question.request.prefill, word)
             async with lock:
                 if key not in self._first_tokens:
-                    self._first_tokens[key] = await _first_token(question, completion, word)
+                    self._first_tokens[key] = await question.first_token(completion, word)
             return self._first_tokens[key]
 
         logits, upper_bound_words = await find_words(tokens[0].likeliest, question.request, first_token)
@@ -184,6 +179,17 @@ class _Question:
             messages, extra = self.prefill.messages(messages, head), {**self.prefill.extra, **extra}
         return await self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
 
+    async def first_token(self, completion: Completion, word: str) -> str | None:
+        """As `FirstToken`; `completion` is the reply without the word."""
+        # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the
+        # word shows only whether it has more than one token.
+        before, more = self.request.prefill, f" {word}"
+        tokens, longer = await self.client.tokenize(before), await self.client.tokenize(before + more)
+        if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
+            return longer[len(tokens)]
+        extended = await self.ask(more, max_tokens=1)
+        return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
+
     def respond(self, *completions: Completion, **answer: Any) -> Response:
         """The response, with what is known only from the server's answers."""
         prefill = {} if self.prefill is None else {"prefill": self.prefill.name}
@@ -191,17 +197,6 @@ class _Question:
         return Response(
             self.request, **answer, usage=dict(usage), response_metadata={**completions[-1].metadata, **prefill}
         )
-
-
-async def _first_token(question: _Question, completion: Completion, word: str) -> str | None:
-    # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the word
-    # shows only whether it has more than one token.
-    before, more = question.request.prefill, f" {word}"
-    tokens, longer = await question.client.tokenize(before), await question.client.tokenize(before + more)
-    if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
-        return longer[len(tokens)]
-    extended = await question.ask(more, max_tokens=1)
-    return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
 
 
 async def find_words(
@@ -241,12 +236,13 @@ async def _token_of(word: str, values: Mapping[str, float], first_token: FirstTo
 async def _losses(question: _Question) -> Response:
     """The loss of each continuation: of the tokens that a prompt with it has after those of a prompt without it."""
     prefill = question.request.prefill
-    completions = [await question.ask(max_tokens=1, **_PROMPT_LOGPROBS)]
+    # Only the prompt's own tokens, without more probable ones.
+    completions = [await question.ask(max_tokens=1, prompt_logprobs=0)]
     before = _prompt_tokens(question.client, completions[0])
     losses = []
     for continuation in question.request.continuations:
         more = joined(prefill, continuation)[len(prefill) :]
-        completions.append(await question.ask(more, max_tokens=1, **_PROMPT_LOGPROBS))
+        completions.append(await question.ask(more, max_tokens=1, prompt_logprobs=0))
         tokens = _prompt_tokens(question.client, completions[-1])
         values = [value for _, value in tokens[len(before) :]]
         if not values or [id for id, _ in tokens[: len(before)]] != [id for id, _ in before]:
@@ -265,9 +261,8 @@ def _prompt_tokens(client: ChatClient, completion: Completion) -> list[tuple[str
     if not completion.prompt_logprobs:
         raise ModelError(f"model '{client.model}': {client.base_url} returns no prompt_logprobs. {NO_PROMPT_LOGPROBS}.")
     # The prompt's own token comes first at each position.
-    return [
-        next((id, token.logprob) for id, token in tokens.items()) for tokens in completion.prompt_logprobs if tokens
-    ]
+    own_tokens = [next(iter(tokens.items())) for tokens in completion.prompt_logprobs if tokens]
+    return [(id, token.logprob) for id, token in own_tokens]
 
 
 def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
@@ -289,14 +284,8 @@ def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
 
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:
     """One user turn of texts and images (data URLs), without the prefill; raises `BadImageError` for a bad image."""
-    images = iter(request.images)
-    content = [
-        {"type": "image_url", "image_url": {"url": _data_url(next(images))}}
-        if part is IMAGE
-        else {"type": "text", "text": part}
-        for part in request.prompt
-    ]
-    return [{"role": "user", "content": content}]
+    images = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in request.images]
+    return [user_turn(request, images)]
 
 
 def _data_url(source: Any) -> str:

@@ -38,16 +38,15 @@ class ChatClient:
     """Sends requests for one model to one server; `map` runs the coroutines that do.
 
     `counts` are the numbers of answered "requests", "retries", "prompt_tokens" and "completion_tokens"; `dropped` are
-    the parameters that are not sent, because the server refuses or ignores them or the options remove them.
+    the parameters that are not sent, because the server refuses or ignores them.
     """
 
     def __init__(self, model: str, options: EndpointOptions, *, key: str | None = None) -> None:
         """Check address and key, which may raise `UsageError`; nothing is sent."""
         self.model, self.base_url = model, options.address
         self.counts = Counter[str]()
-        self.dropped = options.removed
-        self._options = options
-        self._fields = failures.without(options.fields(), options.removed)
+        self.dropped = frozenset[str]()
+        self._options, self._fields = options, options.fields()
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
         self._key = read_key() if key is None else key
@@ -171,7 +170,7 @@ class ChatClient:
             raise self._explain(error) from None
 
     async def list_models(self) -> dict[str, str]:
-        """The models that the server lists, each with its owner, as which vLLM and others name themselves."""
+        """The models that the server lists, with their owners: the names of vLLM and other programs."""
         try:
             models = (await self._client.with_options(max_retries=0).models.list()).data
             return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}
@@ -265,13 +264,13 @@ def check_served(model: str, options: EndpointOptions, key: str | None = None) -
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
-    """Gives up if an answer is not complete in time or too long: the package's time limits restart with every byte."""
+    """Limits the time and the length of a complete answer: the package's time limits restart with every byte."""
 
     seconds: float
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """Send a request and wait for the complete answer, of at most `_MOST_BYTES`."""
-        # httpx or httpx2, depending on the version of openai.
+        """Send a request and wait for the complete answer."""
+        # httpx or httpx2, depending on the version of openai, which retries after their errors alone.
         package = sys.modules[type(request).__module__.partition(".")[0]]
         try:
             with anyio.fail_after(self.seconds):
@@ -289,4 +288,4 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
         if response.status_code >= 500 and failures.is_final(body.decode(errors="replace")):
             # openai's client takes this header for the server's decision.
             headers.append(("x-should-retry", "false"))
-        return package.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+        return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)

@@ -20,8 +20,6 @@ SEPARATOR = ", "
 # Where an error names several, the first one is dropped first. Errors that name only max_tokens say that its value is
 # too large.
 _NAMED_BY = {"max_tokens": "max_completion_tokens", "seed": "seed", "top_p": "top_p", "temperature": "temperature"}
-REMOVABLE = frozenset((*_NAMED_BY, "n"))
-"""Parameters that `extra_body` may remove."""
 REFUSED = (400, 422)
 """HTTP statuses with which servers refuse a field or a value: Mistral's is 422."""
 # Every other request would fail too: wrong key, no permission, no such model or address.

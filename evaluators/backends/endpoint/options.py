@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat import ChatOptions
-from eyechart.evaluators.backends.endpoint.failures import REMOVABLE
 
 DEFAULT_CONCURRENCY = 8
 DEFAULT_TEMPERATURE = 1.0
@@ -40,9 +39,7 @@ def check_ranges(options: object, **least: float) -> None:
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """Options of a server and of the requests to it.
-
-    The API key is not an option; it is read from the environment variable `OPENAI_API_KEY`.
+    """Options of a server and of the requests to it, without the API key: `OPENAI_API_KEY` in the environment has it.
 
     Attributes:
         base_url: The server's address, usually ending in `/v1`; None reads the environment variable `OPENAI_BASE_URL`,
@@ -57,8 +54,7 @@ class EndpointOptions:
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
         chat: Options for every chat.
-        extra_body: Additional fields of every request, such as {"top_k": 1}. None removes a field:
-            {"temperature": None}; `max_completion_tokens` replaces a removed `max_tokens`.
+        extra_body: Additional fields of every request, such as {"top_k": 1}.
         serve: The server that this run started, if it did: its command, version and the fingerprint of its files, which
             results have in place of its address. Requests then name `served_name` and use no proxy.
     """
@@ -76,23 +72,13 @@ class EndpointOptions:
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
         sampling = {} if self.chat.sampling is None else self.chat.sampling.fields(1)
-        may_be_removed = self.removed & (REMOVABLE - self.chat.required)
-        if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys() - may_be_removed):
+        if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys()):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
         check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1)
 
     @property
-    def removed(self) -> frozenset[str]:
-        """The fields that `extra_body` removes from every request."""
-        return frozenset(name for name, value in self.extra_body.items() if value is None)
-
-    @property
     def address(self) -> str:
-        """The server's address, without a trailing slash.
-
-        Raises:
-            UsageError: The address is malformed, or may contain a password.
-        """
+        """The server's address, without a trailing slash; raises `UsageError` if it is malformed or has a password."""
         url = self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
         if "@" in url or "?" in url:
             # The message does not show the address: it may contain a password.

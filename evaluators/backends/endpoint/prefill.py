@@ -43,8 +43,8 @@ _BY_OWNER = {
 }
 """By the name with which servers sign the models that they list."""
 
-# If the reply is too short to be cut in two, this is asked about the same images.
-_LONGER = "Describe the quality, aesthetics and other low-level appearance of the image in details."
+# The reply is long enough to be cut in two.
+_QUESTION = "Describe the quality, aesthetics and other low-level appearance of the image in details."
 _TEST_TOKENS = 24
 _WORDS_COMPARED = 3
 
@@ -66,11 +66,9 @@ async def find_prefill(client: ChatClient, messages: Messages) -> Prefill:
 
 async def _test(client: ChatClient, messages: Messages) -> Prefill:
     """Give the server the first half of its own reply; the rest must begin with the same words as the other half."""
+    images = [part for part in messages[0]["content"] if part["type"] != "text"]
+    messages = [{"role": "user", "content": [*images, {"type": "text", "text": _QUESTION}]}]
     words = await _reply_words(client, messages)
-    if len(words) <= _WORDS_COMPARED:
-        images = [part for part in messages[0]["content"] if part["type"] != "text"]
-        messages = [{"role": "user", "content": [*images, {"type": "text", "text": _LONGER}]}]
-        words = await _reply_words(client, messages)
     if len(words) < 2:
         raise ModelError(
             f"model '{client.model}': cannot test whether {client.base_url} continues a prefilled reply, because its "
@@ -78,22 +76,20 @@ async def _test(client: ChatClient, messages: Messages) -> Prefill:
         )
     half = len(words) // 2
     head, expected = " ".join(words[:half]), words[half:][:_WORDS_COMPARED]
-    failures = []
+    rest: list[str] = []
     for prefill in (_FIELDS, _LAST_MESSAGE):
         try:
             rest = await _reply_words(client, prefill.messages(messages, head), prefill.extra)
         except EndpointError as error:
             if error.status not in REFUSED:
                 raise
-            failures.append(f"with {prefill.name}: {error}")
-            continue
         if rest[: len(expected)] == expected:
             return prefill
-        failures.append(f"with {prefill.name}, it began a new reply: {' '.join(rest)!r:.60}")
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
-        f"test, after {head!r}, expected {' '.join(expected)!r}; {'; '.join(failures)}. Use a server that continues "
-        f"prefilled replies, for example vLLM, or evaluate the model with transformers. {READ_NUMBERS}."
+        f"test, after {head!r}, expected {' '.join(expected)!r}, but it began a new reply: {' '.join(rest)!r:.60}. Use "
+        "a server that continues prefilled replies, for example vLLM, or evaluate the model with transformers. "
+        f"{READ_NUMBERS}."
     )
 
 

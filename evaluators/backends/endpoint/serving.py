@@ -28,20 +28,13 @@ from eyechart.evaluators.backends.file_digests import files_digest
 
 # In seconds.
 START_TIMEOUT, _STOP_TIMEOUT, _PAUSE = 3600.0, 30, 0.5
-# Command, how to install it, and where the running server reports its version.
 _PRESETS = {
-    "vllm": ("vllm serve {model} --host 127.0.0.1 --port {port}", "pip install vllm", ("/version", "version")),
-    "sglang": (
-        "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
-        'pip install "sglang[all]"',
-        ("/get_server_info", "version"),
-    ),
-    "llama.cpp": (
-        "llama-server -m {model} --host 127.0.0.1 --port {port}",
-        "see https://github.com/ggml-org/llama.cpp#quick-start",
-        ("/props", "build_info"),
-    ),
+    "vllm": "vllm serve {model} --host 127.0.0.1 --port {port}",
+    "sglang": "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
+    "llama.cpp": "llama-server -m {model} --host 127.0.0.1 --port {port}",
 }
+# Where vLLM, SGLang and llama.cpp report their version.
+_VERSIONS = {"/version": "version", "/get_server_info": "version", "/props": "build_info"}
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
@@ -60,7 +53,7 @@ class Server:
         self.log = log
         self._command = command
         self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
-        self._words, self._version_at = _parse(command)
+        self._words = _parse(command)
         self.program = shlex.split(command)[0]
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
@@ -82,8 +75,8 @@ class Server:
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
         names = self._wait()
-        path, field = self._version_at
-        served = {"command": self._command, "version": (self._get(path) or {}).get(field), "fingerprint": fingerprint}
+        versions = [version for path, field in _VERSIONS.items() if (version := (self._get(path) or {}).get(field))]
+        served = {"command": self._command, "version": next(iter(versions), None), "fingerprint": fingerprint}
         served_name = self._model if self._model in names or not names else names[0]
         return replace(options, base_url=f"{self._address}/v1", served_name=served_name, serve=served)
 
@@ -144,33 +137,30 @@ class Server:
         return value if isinstance(value, dict) else {}
 
 
-def _parse(command: str) -> tuple[list[str], tuple[str, str]]:
-    """The words of a command with the program's path, and where the server reports its version."""
+def _parse(command: str) -> list[str]:
+    """The words of a command, with the program's path."""
     try:
-        program, *rest = shlex.split(command) or [""]
+        name, *options = shlex.split(command) or [""]
     except ValueError as error:
         raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
-    preset, install, version_at = _PRESETS.get(program, ("", "", ("/version", "version")))
-    refused = {word.partition("=")[0] for word in rest} & {*_SECRETS, *(_SET_BY_PRESETS if preset else ())}
+    preset = shlex.split(_PRESETS.get(name, ""))
+    refused = {word.partition("=")[0] for word in options} & {*_SECRETS, *(_SET_BY_PRESETS if preset else ())}
     if refused:
         raise UsageError(
             f"--serve contains {', '.join(sorted(refused))}, which eyechart sets itself or must not write to results; "
             "leave it out, and set a token of the Hub with the environment variable HF_TOKEN"
         )
-    if preset:
-        program, *preset_options = shlex.split(preset)
-        rest = [*preset_options, *rest]
-    elif not ("{model}" in command and "{port}" in command):
+    if not preset and not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "
             "command with {model} and {port} in it"
         )
+    program, *words = [*(preset or [name]), *options]
     # Next to this Python first, because the environment may not be on PATH.
     path = shutil.which(program, path=get_path("scripts")) or shutil.which(program)
     if path is None:
-        advice = f"Install it ({install}), or give" if install else "Give"
-        raise UsageError(f"--serve needs the program {program}, which was not found. {advice} its path in the command")
-    return [path, *rest], version_at
+        raise UsageError(f"--serve needs the program {program}, which was not found. Install it, or give its path")
+    return [path, *words]
 
 
 def _fingerprint(model: str, words: Sequence[str]) -> str | None:

@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
@@ -40,7 +42,7 @@ class PredictionsFileBackend(Backend):
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
         if lower_is_better and not self._has_scores:
             raise UsageError(f"lower_is_better=True needs scores, but {self._path} has none; leave it out")
-        self._lower_is_better = lower_is_better
+        self._sign = -1 if lower_is_better else 1
         # By row, the dataset for which it was used; shared by all backends that `for_data` makes.
         self._dataset_of: dict[int, str] = {}
         self._bind("")
@@ -51,8 +53,8 @@ class PredictionsFileBackend(Backend):
         self._used: set[int] = set()
 
     @property
+    @override
     def name(self) -> str:
-        """The model that made the predictions."""
         return self._name
 
     @property
@@ -60,12 +62,13 @@ class PredictionsFileBackend(Backend):
         """The config of the dataset that the file is about; None if unknown."""
         return self._format.config
 
+    @override
     def check(self, output_type: OutputType) -> None:
-        """Refuse losses; whether the file has the texts or logits is known only item by item."""
+        # Whether the file has the texts or logits is known only item by item.
         if output_type is OutputType.LOSSES:
             raise ModelError(f"a predictions file gives text, logits or scores, not {output_type.value}.")
 
-    def for_data(self, dataset: str) -> "PredictionsFileBackend":
+    def for_data(self, dataset: str) -> Self:
         """The same file, matched to the rows of this dataset only; a row of the file is used for one dataset."""
         bound = copy(self)
         bound._bind(dataset)
@@ -97,7 +100,7 @@ class PredictionsFileBackend(Backend):
         if distinct < len(self._predictions):
             settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
-            settings["lower_is_better"] = self._lower_is_better
+            settings["lower_is_better"] = self._sign < 0
         if with_thinking := sum(bool(prediction.reasoning) for prediction in self._predictions):
             settings["with_thinking"] = with_thinking
         if self._path.suffix.lower() == XLSX:
@@ -140,7 +143,7 @@ class PredictionsFileBackend(Backend):
                 return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
             if prediction.score is None:
                 raise ValueError(f"missing logits of {', '.join(missing)}")
-            return Response(request, score=self._signed(prediction.score))
+            return Response(request, score=self._sign * prediction.score)
         if prediction.text is None:
             raise ValueError("the row has no text")
         return Response(
@@ -151,9 +154,6 @@ class PredictionsFileBackend(Backend):
             options=_shown_options(request, prediction),
         )
 
-    def _signed(self, score: float) -> float:
-        return -score if self._lower_is_better else score
-
     def _compare(self, request: Request) -> Response:
         """Which of two images has the better score."""
         scores = []
@@ -162,14 +162,11 @@ class PredictionsFileBackend(Backend):
             if item is None or item.first.score is None:
                 raise MissingPredictionError(f"no score for image '{image}'", path=self._path)
             self._used.add(item.first.row)
-            scores.append(self._signed(item.first.score))
+            scores.append(self._sign * item.first.score)
         first, second = scores
         text = "The first image." if first > second else "The second image."
-        return Response(
-            request,
-            text=text if first != second else "Both images have the same score.",
-            image_scores=(first, second),
-        )
+        text = text if first != second else "Both images have the same score."
+        return Response(request, text=text, image_scores=(first, second))
 
 
 def _shown_options(request: Request, prediction: Prediction) -> tuple[str, ...] | None:
@@ -182,11 +179,11 @@ def _shown_options(request: Request, prediction: Prediction) -> tuple[str, ...] 
     for option in request.options:
         texts[comparable(option)].append(option)
     shown = [comparable(option) for option in prediction.options]
-    missing = list((Counter(map(comparable, request.options)) - Counter(shown)).elements())
+    missing = [text for text in texts if text not in shown]
     if len(missing) == 1 and missing[0] in READ_AS_EMPTY:
         # The tool read this option as an empty cell: the last one, unless there is a gap.
         index = shown.index("") if "" in shown else len(shown)
         shown[index : index + 1] = missing
-    if sorted(shown) != sorted(map(comparable, request.options)):
+    if Counter(shown) != Counter({text: len(same) for text, same in texts.items()}):
         raise ValueError(f"options {list(prediction.options)} differ from the question's: {list(request.options)}")
     return tuple(texts[option].pop(0) for option in shown)

@@ -66,7 +66,7 @@ class Prediction(BaseModel):
     id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
     """The tool's id of the item, which all passes over the item share."""
     pass_name: Annotated[_Text, Field(min_length=1)] = Field(default=MAIN, validation_alias="pass")
-    """Name of the pass over the item: "main", "rotation:1", "forced", "reversed"."""
+    """As `Request.pass_name`."""
     text: _Text | None = None
     """The reply; "" if it is empty. None if the file has logits or scores."""
     logits: dict[str, _Finite] | None = None
@@ -80,7 +80,7 @@ class Prediction(BaseModel):
     finish_reason: _Text | None = None
     """How the reply ended, if the file has it: "length" if it was truncated."""
     row: int = 0
-    """Number of the row or line in the file."""
+    """Its number in the file."""
     image: str = ""
     """Another name of the item."""
     question: str = ""

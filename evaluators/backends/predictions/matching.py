@@ -151,20 +151,12 @@ class Matcher:
         self._take(pairs, CONTENT)
         shift = _shifts({target.id: target.position for target in targets}, self.matched)
         free = set(self._free)
-        self._take(
-            [
-                (target, item)
-                for target, item in pairs
-                if item in free and shift(item.index) == target.position - item.index
-            ],
-            POSITION,
-        )
+        left = [(target, item) for target, item in pairs if item in free]
+        self._take([pair for pair in left if shift(pair[1].index) == pair[0].position - pair[1].index], POSITION)
         for row_id in claimed:
             rows = _some([str(item.first.row) for target, item in pairs if target.id == row_id])
-            reason = (
-                f"no prediction for id '{row_id}': row {rows} has its question and options, but several items match"
-            )
-            self.errors[row_id] = MissingPredictionError(reason, path=self._path)
+            reason = f"row {rows} has its question and options, but several items match"
+            self.errors[row_id] = MissingPredictionError(f"no prediction for id '{row_id}': {reason}", path=self._path)
 
     def _same_content(self, targets: Sequence[_Target]) -> list[_Pair]:
         """Each target with the items of the file that have its question and its options."""

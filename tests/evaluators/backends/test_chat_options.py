@@ -57,8 +57,8 @@ def asked(make_picture, http, script):
 
 
 def test_values_of_thinking():
-    assert [parse_thinking(text) for text in ("on", "off", "512", "budget 512")] == [True, False, 512, 512]
-    for text in ("yes", "", "-1", "1.5", "budget"):
+    assert [parse_thinking(text) for text in ("on", "off", "512")] == [True, False, 512]
+    for text in ("yes", "", "-1", "1.5", "budget 512"):
         with pytest.raises(UsageError, match=r"--thinking .* give on, off, or a maximum"):
             parse_thinking(text)
     with pytest.raises(UsageError, match="at least 1 token"):

@@ -53,9 +53,7 @@ def main() -> None:
             pages = {
                 "/health": {},
                 "/v1/models": {"data": [{"id": name}]},
-                "/version": {"version": "1.2.3"},
-                "/props": {"build_info": "b7"},
-                "/get_server_info": {"version": "0.9"},
+                "/version" if given.command else "/props": {"version": "1.2.3", "build_info": "b7"},
             }
             if given.no_health:
                 del pages["/health"]

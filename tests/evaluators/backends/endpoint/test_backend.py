@@ -95,7 +95,7 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
         for word, value in answers[str(i)].logits.items():
             assert value == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
     assert model.settings()["prefill"] == [way]
-    tests = {"": 3, "vllm": 0, "llamacpp": 1}[model_server.owner]
+    tests = {"": 2, "vllm": 0, "llamacpp": 1}[model_server.owner]
     assert len(model_server.asked) == tests + len(images), "how an unknown server goes on is tried out once"
 
 

@@ -25,8 +25,8 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert perception.model == "tiny"
     settings = assessment.settings["model"]
     assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
-    # Three to see how a reply is continued, and two for the tokens of "fine" and "bad".
-    assert settings["asked"]["requests"] == 3 + 2 + 24
+    # Two to see how a reply is continued, and two for the tokens of "fine" and "bad".
+    assert settings["asked"]["requests"] == 2 + 2 + 24
     of_perception = perception.settings["model"]
     assert of_perception["asked"]["requests"] == 24, "each task counts its own"
     assert of_perception["prefill"] == [], "no reply of it was begun"

@@ -6,7 +6,7 @@ from werkzeug import Response
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import _LONGER, find_prefill
+from eyechart.evaluators.backends.endpoint.prefill import _QUESTION, find_prefill
 
 IMAGE_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 MESSAGES = [{"role": "user", "content": [IMAGE_PART, {"type": "text", "text": "Rate it."}]}]
@@ -32,7 +32,9 @@ def find(http):
 def test_a_server_that_returns_the_rest_of_its_own_reply_continues(script, find):
     script.say(reply(REPLY), reply(REST))
     assert find().name == "continue_final_message"
-    assert script.bodies[1]["messages"] == [*MESSAGES, {"role": "assistant", "content": "A blurry"}]
+    (message,) = script.bodies[0]["messages"]
+    assert message["content"] == [IMAGE_PART, {"type": "text", "text": _QUESTION}]
+    assert script.bodies[1]["messages"] == [message, {"role": "assistant", "content": "A blurry"}]
     assert script.bodies[1]["continue_final_message"] is True and script.bodies[1]["add_generation_prompt"] is False
 
 
@@ -64,14 +66,6 @@ def test_servers_that_name_themselves_are_not_tried_out(http, script, find, owne
     models = [{"id": "a", "object": "model", "owned_by": "x"}, {"id": "m", "object": "model", "owned_by": owner}]
     http.expect_request("/v1/models").respond_with_json({"object": "list", "data": models})
     assert find().name == "continue_final_message" and not script.bodies
-
-
-def test_a_reply_of_one_word_is_followed_by_a_longer_question_about_the_same_images(script, find):
-    script.say(reply("Good"), reply(REPLY), reply(REST))
-    find()
-    (message,) = script.bodies[1]["messages"]
-    assert message["content"] == [IMAGE_PART, {"type": "text", "text": _LONGER}]
-    assert script.bodies[2]["messages"][0] == message
 
 
 def test_a_server_without_long_replies_is_refused(script, find):

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators import providers
@@ -95,22 +94,6 @@ def test_log_probabilities_are_not_dropped_and_what_works_is_named(script, backe
     script.say(provider(*providers.GPT_5[:1], refused))
     with pytest.raises(ModelError, match=r"(?i)logprobs.*--set prompt=numerical"):
         list(backend(concurrency=1).answer([Request("1", ("Rate.",), (), words=("good", "poor"))]))
-
-
-def test_null_removes_a_parameter_and_is_part_of_the_identity(script, backend):
-    script.say(always(" B. "))
-    body = {"temperature": None, "max_tokens": None, "top_k": 1, "stop": None}
-    model = backend(concurrency=1, extra_body=body)
-    (response,) = model.answer(questions(1))
-    assert sent(script) == [("max_completion_tokens",)]
-    assert script.bodies[0]["top_k"] == 1 and "stop" not in script.bodies[0]
-    assert response.response_metadata["dropped_parameters"] == "max_tokens, temperature"
-    assert model.identity()["decoding"] == "chosen by the provider" and model.identity() != backend().identity()
-    for allowed in ({"model": None}, {"logprobs": None}, {"temperature": 1}):
-        with pytest.raises(UsageError, match="which eyechart sets itself"):
-            EndpointOptions(extra_body=allowed)
-    with pytest.raises(UsageError, match="temperature, which eyechart sets itself"):
-        EndpointOptions(chat=SAMPLED, extra_body={"temperature": None})
 
 
 def replies(request):

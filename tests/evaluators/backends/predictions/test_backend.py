@@ -119,10 +119,3 @@ def test_two_rows_about_one_image_name_both(tmp_path):
     backend = PredictionsFileBackend(write_text(tmp_path, "image,score\na.png,1\nold/a.png,2\n"))
     with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'a\.png', which row 2 matches"):
         list(backend.answer(ASKED))
-
-
-def test_our_own_lines_hold_scores_too(tmp_path):
-    lines = '{"id": "a.png", "score": 1.5}\n{"id": "movie/b.png", "score": 2}\n{"id": "c-1.png", "logits": {}}\n'
-    responses = list(PredictionsFileBackend(write_text(tmp_path, lines, "a.jsonl")).answer(ASKED))
-    assert [response.score for response in responses] == [1.5, 2.0, None]
-    assert "row 3: missing logits of good, poor" in str(responses[2].error)

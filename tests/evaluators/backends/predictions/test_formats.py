@@ -13,78 +13,37 @@ from eyechart.evaluators.backends.predictions.backend import PredictionsFileBack
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.predictions.files import WRITERS as SHEETS
-from tests.evaluators.backends.predictions.files import write_csv, write_json, write_jsonl
+from tests.evaluators.backends.predictions.files import write_csv, write_jsonl
 
-VLMEVALKIT = {"index": 1, "prediction": "A"}
 WRITERS = {**SHEETS, ".jsonl": write_jsonl, ".csv": write_csv}
 
 
-@pytest.mark.parametrize(
-    ("name", "row", "expected"),
-    [
-        ("a.jsonl", {"id": "q1", "text": "A"}, "eyechart"),
-        ("a.jsonl", {"id": 1, "logits": {"good": 1.5}}, "eyechart"),
-        ("a.jsonl", {"doc_id": 0, "filtered_resps": ["A"]}, "lmms-eval"),
-        # The suffix counts in any case.
-        ("A.XLSX", VLMEVALKIT, "vlmevalkit"),
-        ("A.Json", VLMEVALKIT, "vlmevalkit"),
-    ],
-)
-def test_suffix_and_columns_tell_the_format(tmp_path, name, row, expected):
-    form, predictions = read_predictions(WRITERS[Path(name).suffix.lower()](tmp_path / name, [row]))
-    assert (form.name, len(predictions)) == (expected, 1)
-
-
-ANSWER = {"question": "Is it?", "img_path": "10.jpg", "candidates": ["Yes", "No"], "response": "A"}
-
-
-def test_a_row_of_q_bench_names_image_question_and_options(tmp_path):
-    """That answer files give the scores of the run is in `answer_files/test_round_trip.py`."""
-    form, (prediction,) = read_predictions(write_json(tmp_path / "a.json", [ANSWER]))
-    assert (form.name, form.config) == ("q-bench-answers", None)
-    assert (prediction.id, prediction.image, prediction.options) == ("10.jpg: Is it?", "10.jpg", ("Yes", "No"))
-    assert (prediction.text, prediction.question, prediction.row) == ("A", "Is it?", 1)
-    pair = {**ANSWER, "img_path": "llvisionqa_compare_test\\1.jpg_cat_2.png.jpg"}
-    _, (prediction,) = read_predictions(write_jsonl(tmp_path / "a.jsonl", [pair]))
-    assert prediction.image == "llvisionqa_compare_test\\1.jpg_cat_2.png"
-    _, (prediction,) = read_predictions(write_json(tmp_path / "b.json", [{"img_path": "1.jpg", "response": "Dark."}]))
-    assert (prediction.id, prediction.image, prediction.text, prediction.options) == ("1.jpg", "", "Dark.", None)
-
-
-@pytest.mark.parametrize(
-    ("part", "config"),
-    [("AesP", "perception"), ("AesE", "empathy"), ("AesA1", "assessment"), ("AesI", "interpretation")],
-)
-def test_a_file_of_aesbench_tells_its_part(tmp_path, part, config):
-    entries = {"1.jpg": {f"{part}_response": "A\n"}, "春 2.png": {f"{part}_response": ""}}
-    (tmp_path / "a.json").write_text(json.dumps(entries))
-    form, predictions = read_predictions(tmp_path / "a.json")
-    assert form.config == config
-    assert [(prediction.id, prediction.text) for prediction in predictions] == [("1.jpg", "A\n"), ("春 2.png", "")]
-
-
-REPEATED = [
-    ("a.jsonl", {"id": "dev-7", "text": "A"}, "text"),
-    ("a.xlsx", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
-    ("a.tsv", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
-    ("a.json", {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}, "prediction"),
-    ("a.jsonl", {"doc_id": 0, "doc": {"id": "7", "question": "Why?"}, "filtered_resps": "A"}, "filtered_resps"),
-    ("a.json", {"img_path": "dev-7", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}, "logit_good"),
-    ("a.csv", {"image": "dev-7", "score": 1}, "score"),
+VLMEVALKIT = {"index": 7, "question": "Why?", "A": "x", "B": "y", "prediction": "A"}
+LMMS_EVAL = {"doc_id": 0, "doc": {"id": "7", "question": "Why?"}, "filtered_resps": "A"}
+Q_BENCH = {"img_path": "dev-7", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}
+FILES = [
+    ("eyechart", "a.jsonl", {"id": "dev-7", "text": "A"}, "text"),
+    # The suffix counts in any case.
+    ("vlmevalkit", "A.XLSX", VLMEVALKIT, "prediction"),
+    ("vlmevalkit", "a.tsv", VLMEVALKIT, "prediction"),
+    ("vlmevalkit", "a.json", VLMEVALKIT, "prediction"),
+    ("lmms-eval", "a.jsonl", LMMS_EVAL, "filtered_resps"),
+    ("q-bench-logits", "a.json", Q_BENCH, "logit_good"),
+    ("quality-scores", "a.csv", {"image": "dev-7", "score": 1}, "score"),
 ]
 
 
-@pytest.mark.parametrize(("name", "row", "answer"), REPEATED, ids=lambda value: value if isinstance(value, str) else "")
-def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, name, row, answer):
+@pytest.mark.parametrize(("form", "name", "row", "answer"), FILES)
+def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, form, name, row, answer):
     """In every format; rows of XLSX, TSV and CSV count from their header line."""
-    write, first = WRITERS[Path(name).suffix], 1 if "json" in name else 2
+    write, first = WRITERS[Path(name).suffix.lower()], 1 if "json" in name else 2
     asked = Request("dev-7", ("Why?",), (), words=("good", "poor") if answer in ("logit_good", "score") else ())
     backend = PredictionsFileBackend(write(tmp_path / name, [row, row, row]))
     (response,) = backend.answer([asked])
     assert response.error is None
     settings = backend.settings()
     counts = [settings[key] for key in ("predictions", "predictions_repeated", "predictions_unused")]
-    assert counts == [3, 2, 0]
+    assert (settings["format"], counts) == (form, [3, 2, 0])
     different = write(tmp_path / name, [row, row | {answer: "5"}, row])
     reason = rf"row {first + 1}: repeats id '.*7', pass 'main' of row {first} with different contents"
     with pytest.raises(BadAnnotationError, match=reason):

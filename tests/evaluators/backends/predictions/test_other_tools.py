@@ -67,13 +67,6 @@ def test_q_bench_is_matched_whatever_its_ids_are(tmp_path, perception_rows):
     assert sum(settings["matched_by"].values()) == len(perception_rows)
 
 
-def test_rotations_of_mmbench(tmp_path, ability_rows):
-    passes = [(row, turn) for row in ability_rows for turn in range(len(row["options"]))]
-    letters = [right_letter(row, turn) for row, turn in passes]
-    model = backend(tmp_path, *[sample(n, mmbench_doc(*turned), [letters[n]]) for n, turned in enumerate(passes)])
-    assert [response.text for response in model.answer([ask(row, turn) for row, turn in passes])] == letters
-
-
 def test_without_the_row_its_id_is_in_what_the_task_keeps(tmp_path, ability_rows):
     parts = {"qbench_acc": {"id": "12", "question_type": 2, "answer": "B"}, "submission": {"12": "B"}}
     assert answer(tmp_path, sample(0, None, ["B"], **parts)).text == "B"

@@ -40,11 +40,7 @@ def test_right_letters_in_every_layout_of_vlmevalkit(tmp_path, perception_rows, 
     assert sum(model["matched_by"].values()) == 180
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["", "A B C", "\x00\x1b[31m\x7f", "我不知道", '{"answer": null}', "so " * 10_000, "</s><|im_end|>", "=1+1", "nan"],
-    ids=["nothing", "all", "control", "Chinese", "JSON", "long", "marks", "formula", "nan"],
-)
+@pytest.mark.parametrize("answer", ["", "nan", "\x00\x1b[31m\x7f"])
 def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_rows, answer):
     path = WRITERS[".json"](tmp_path / "a.json", rows_with(perception_rows, lambda row, turn: answer))
     task = score(path, "--limit", 40)

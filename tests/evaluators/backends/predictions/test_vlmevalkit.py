@@ -7,16 +7,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.metrics.scoring.choices.extraction import extract_choice
-from tests.evaluators.backends.predictions.files import (
-    WRITERS,
-    ask,
-    right_letter,
-    vlmevalkit_row,
-    write_json,
-    write_tsv,
-    write_xlsx,
-)
+from tests.evaluators.backends.predictions.files import WRITERS, ask, vlmevalkit_row, write_json, write_tsv, write_xlsx
 
 ROW = {"id": "dev-7", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}
 
@@ -28,22 +19,6 @@ def answer(path, *requests):
 @pytest.fixture(params=WRITERS)
 def write(request, tmp_path):
     return lambda rows: WRITERS[request.param](tmp_path / f"model_MMBench_DEV_EN{request.param}", rows)
-
-
-def test_every_rotation_of_mmbench_is_found_by_its_index(write, ability_rows):
-    passes = [(row, rotation) for row in ability_rows for rotation in range(len(row["options"]))]
-    rows = [vlmevalkit_row(row, int(row["question_id"]), right_letter(row, turn), turn) for row, turn in passes]
-    backend = PredictionsFileBackend(write(rows[::-1]))
-    responses = list(backend.answer([ask(row, turn) for row, turn in passes]))
-    assert [response.error for response in responses] == [None] * len(passes)
-    for response, (row, _) in zip(responses, passes, strict=True):
-        assert response.options == response.request.options
-        read = extract_choice(response.text, response.options)
-        assert response.options["ABCD".index(read)] == row["options"]["ABCD".index(row["answer"])]
-    settings = backend.settings()
-    assert settings["format"] == "vlmevalkit"
-    assert settings["predictions_unused"] == 0
-    assert settings["matched_by"] == {"names": 60}
 
 
 def test_options_in_another_order_are_those_that_the_letter_stands_for(write):
@@ -60,26 +35,11 @@ def test_a_rotation_that_is_not_there_can_be_told_from_a_malformed_one(write):
     assert "no prediction for id 'dev-7', pass 'rotation:1'; passes in the file: main, rotation:2" in str(first.error)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "None",
-        "nan",
-        "N/A",
-        "NULL",
-        '{"answer": "B"}',
-        "选B",
-        "B\ttab",
-        '"B"\nB',
-        "B\r\n",
-        "so it is " * 3_300 + "B",
-    ],
-    ids=lambda text: repr(text[:20]),
-)
-def test_texts_are_kept_as_they_are(write, text):
-    (response,) = answer(write([vlmevalkit_row(ROW, 7, text)]))
-    assert response.text.replace("\r", "") == text.replace("\r", "")
+def test_texts_are_kept_as_they_are(write):
+    texts = ["", "None", "nan", "N/A", "NULL", '{"answer": "B"}', "选B", "B\ttab", '"B"\nB', "so it is " * 3_300 + "B"]
+    asked = [ask({**ROW, "id": f"dev-{number}"}) for number in range(len(texts))]
+    path = write([vlmevalkit_row(ROW, number, text) for number, text in enumerate(texts)])
+    assert [response.text for response in answer(path, *asked)] == texts
 
 
 def test_a_tsv_has_no_limit_and_an_xlsx_counts_what_reaches_its_own(tmp_path):
@@ -168,9 +128,3 @@ def test_reasoning_that_was_split_off_is_no_part_of_the_answer(write):
     (response,) = backend.answer([ask(ROW)])
     assert response.text == "B"
     assert backend.settings()["with_thinking"] == 1
-
-
-def test_a_note_of_the_tool_is_no_answer(write):
-    (response,) = answer(write([vlmevalkit_row(ROW, 7, "Failed to obtain answer via API. ")]))
-    assert isinstance(response.error, MissingPredictionError)
-    assert "only the tool's note 'Failed to obtain answer via API.'" in str(response.error)
