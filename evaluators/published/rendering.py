@@ -23,8 +23,6 @@ class Cell(NamedTuple):
     """`BEST`, `SECOND` or "" among the numbers that it is compared with."""
     ends: tuple[float, float] | None = None
     """Its 95 % interval; None if missing."""
-    score: Any = None
-    """Identifies the run's score that it shows; None for parts of a result and for the paper's numbers."""
 
     @property
     def text(self) -> str:
@@ -144,13 +142,13 @@ def render(
     return table.across() if layout.across else table
 
 
-def cell(column: TableColumn, scores: Mapping[str, Any], score: Any = None) -> Cell:
+def cell(column: TableColumn, scores: Mapping[str, Any]) -> Cell:
     """The number of some scores in a column, with its interval."""
     value = sum(number(scores, *path) for path in column.path) - sum(number(scores, *path) for path in column.minus)
     has_interval = column.spec is not None and column.spec.has_interval
     ends = interval(scores, *column.path[0], factor=column.factor) if has_interval else None
     # Without what binary fractions add, as in 100 * 0.3794.
-    return Cell(round(column.factor * value, 9), column.digits, "", ends, score)
+    return Cell(round(column.factor * value, 9), column.digits, "", ends)
 
 
 def chance_cell(column: TableColumn, scores: Mapping[str, Any]) -> Cell:

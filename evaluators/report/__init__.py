@@ -62,7 +62,7 @@ def write_report(
             written |= {f"{chart.key}.{suffix}": drawing for suffix, drawing in drawn.items()}
         for table in content.tables:
             written |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
-            written[f"{table.key}.tex"] = to_latex(table, tests)
+            written[f"{table.key}.tex"] = to_latex(table)
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -74,22 +74,18 @@ def write_report(
 
 
 def _write_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Write the files of a report, and remove those of the previous one; without files, there is no folder."""
+    """Replace the files of the previous report; without files, there is no folder."""
     listed = folder / LIST_FILE
-    names = listed.read_text(encoding="utf-8", errors="replace").splitlines() if listed.is_file() else []
-    # An edited list could name any file.
-    previous = [name for name in names if Path(name).name == name != LIST_FILE and (folder / name).is_file()]
+    for name in listed.read_text(encoding="utf-8", errors="replace").splitlines() if listed.is_file() else ():
+        # An edited list could name any file.
+        if Path(name).name == name and (folder / name).is_file():
+            (folder / name).unlink()
     if contents:
         folder.mkdir(exist_ok=True)
-        # The list is written first: if this report is interrupted, the next one removes its files.
-        write_whole(listed, "".join(f"{name}\n" for name in dict.fromkeys([*previous, *contents])))
-    for name, content in contents.items():
-        write_whole(folder / name, content)
-    for name in set(previous) - contents.keys():
-        (folder / name).unlink(missing_ok=True)
-    if contents:
-        write_whole(listed, "".join(f"{name}\n" for name in contents))
-    elif listed.is_file():
-        listed.unlink()
+        # Written first: if this report is interrupted, the next one removes its files.
+        for name, content in {LIST_FILE: "".join(f"{name}\n" for name in contents), **contents}.items():
+            write_whole(folder / name, content)
+    elif folder.is_dir():
+        listed.unlink(missing_ok=True)
         if not any(folder.iterdir()):
             folder.rmdir()

@@ -2,16 +2,14 @@
 
 import io
 import math
-import os
 import re
 import textwrap
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from cycler import cycler
 
 from eyechart.evaluators.published.rendering import Row
 from eyechart.evaluators.report.charts import Chart
@@ -26,13 +24,15 @@ _INK = "#010203"
 _WIDTH = 3.25
 """Inches: a column of a two-column paper."""
 _PLOT_HEIGHT = 1.9
-_LETTER, _LINE = 0.072, 0.15
-"""Inches: the width of a character, the height of a line."""
+_LINE = 0.15
+"""Inches: the height of a line."""
 _LEGEND_LENGTH, _LABEL_LENGTH = 38, 20
 """Characters in a line of the legend, of a label."""
-_COLOURS = ("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 2, 1, 2)))
+_SERIES = (
+    cycler(color=("#2f7fc1", "#d9722b", "#2a9d6f", "#b0579a", "#8f8f8f", "#c9a227", "#5b5fc7", "#c0392b"))
+    + cycler(marker=("o", "s", "^", "D", "v", "P", "X", "*"))
+    + cycler(linestyle=("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 2, 1, 2))))
+)
 _STYLE = {
     "svg.fonttype": "none",
     # TrueType, which journals require.
@@ -48,6 +48,7 @@ _STYLE = {
     **dict.fromkeys(
         ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color"), _INK
     ),
+    **{"axes.prop_cycle": _SERIES, "lines.linewidth": 1.3, "lines.markersize": 3},
     **{"axes.linewidth": 0.6, "grid.linewidth": 0.5, "grid.alpha": 0.18},
     **dict.fromkeys(("axes.facecolor", "figure.facecolor"), "none"),
 }
@@ -60,30 +61,19 @@ _FORMATS: dict[str, dict[str, Any]] = {
 
 def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
     """A chart as files by their suffix: svg, pdf and png; the SVG of the page alone without `files`."""
+    import matplotlib
+
     drawn = {}
-    with _style():
-        figure = {"dots": _dots, "radar": _radar, "lines": _lines}[chart.kind](chart)
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # The page's fonts have glyphs that matplotlib's fonts lack.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = {"dot plot": _dots, "radar chart": _radar, "line chart": _lines}[chart.kind](chart)
         figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
         for suffix in _FORMATS if files else ["svg"]:
             content = io.BytesIO()
             figure.savefig(content, format=suffix, **_FORMATS[suffix])
             drawn[suffix] = content.getvalue()
     return drawn
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Our style, without the backend that MPLBACKEND names: a process that a notebook starts may lack it."""
-    named = os.environ.pop("MPLBACKEND", None)
-    try:
-        import matplotlib
-    finally:
-        if named is not None:
-            os.environ["MPLBACKEND"] = named
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        # The page's fonts have glyphs that matplotlib's fonts lack.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
 
 
 def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
@@ -132,13 +122,10 @@ def _dots(chart: Chart) -> "Figure":
     figure, axes = _figure(chart, height)
     for number, row in enumerate(models):
         along = middles + (number - (len(models) - 1) / 2) * step
-        style: dict[str, Any] = {"color": _COLOURS[number % len(_COLOURS)], "linewidth": 1.4}
-        for y, cell in zip(along, row.cells, strict=True):
-            if cell.ends:
-                axes.plot(cell.ends, [y, y], **style)
-        style |= {"linewidth": 0, "marker": _MARKERS[number % len(_MARKERS)], "markersize": 5}
         values, name = _series(row)
-        axes.plot(values, along, label=name, **style)
+        (points,) = axes.plot(values, along, label=name, linestyle="none", markersize=5)
+        ends = np.array([cell.ends or (math.nan, math.nan) for cell in row.cells])
+        axes.hlines(along, ends[:, 0], ends[:, 1], points.get_color(), linewidth=1.4)
     for values, name in (_series(row) for row in chart.rows if not row.is_model):
         around = (middles - 0.47 * heights, middles + 0.47 * heights)
         axes.vlines(values, *around, _INK, "dashed", label=name, linewidth=1)
@@ -163,11 +150,9 @@ def _radar(chart: Chart) -> "Figure":
     axes = cast("PolarAxes", plain)
     angles = [2 * math.pi * i / len(chart.labels) for i in range(len(chart.labels))]
     low, high = _range(chart)
-    for number, row in enumerate(chart.rows):
-        values, name = _series(row)
-        axes.plot([*angles, angles[0]], [*values, values[0]], label=name, **_line(number))
-    if low <= 0 <= high:
-        axes.plot(np.linspace(0, 2 * math.pi, 90), np.zeros(90), color=_INK, linewidth=1.2)
+    for values, name in map(_series, chart.rows):
+        axes.plot([*angles, angles[0]], [*values, values[0]], label=name)
+    axes.plot(np.linspace(0, 2 * math.pi, 90), np.zeros(90), color=_INK, linestyle="-", marker="", linewidth=1.2)
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
     axes.set_ylim(low, high)
@@ -183,13 +168,13 @@ def _radar(chart: Chart) -> "Figure":
 
 def _lines(chart: Chart) -> "Figure":
     figure, axes = _figure(chart, _PLOT_HEIGHT)
-    for number, row in enumerate(chart.rows):
-        style = _line(number) | ({} if row.is_model else {"color": _INK, "marker": "", "alpha": 0.7})
+    for row in chart.rows:
         values, name = _series(row)
+        style: dict[str, Any] = {} if row.is_model else {"color": _INK, "marker": "", "alpha": 0.7}
         axes.plot(range(len(values)), values, label=name, **style)
     labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
-    # As many labels as fit on the axis.
-    step = math.ceil(sum(len(label) + 2 for label in labels) * _LETTER / (_WIDTH - 0.7))
+    # At most eight labels fit on the axis.
+    step = math.ceil(len(labels) / 8)
     axes.set_xticks(range(0, len(labels), step), labels[::step])
     axes.set_xlabel(chart.label_axis)
     axes.set_ylabel(chart.unit)
@@ -212,12 +197,6 @@ def _range(chart: Chart) -> tuple[float, float]:
     low, high = min([0.0, *values]), max([0.0, *values])
     margin = 0.08 * (high - low) or 1.0
     return low - margin if low < 0 else low, high + margin
-
-
-def _line(number: int) -> dict[str, Any]:
-    kind = number % len(_COLOURS)
-    style = {"color": _COLOURS[kind], "marker": _MARKERS[kind], "linestyle": _DASHES[kind]}
-    return {**style, "markersize": 3, "linewidth": 1.3}
 
 
 def _wrapped(label: str, line: int = _LABEL_LENGTH) -> str:

@@ -3,36 +3,38 @@
 import base64
 import hashlib
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.evaluators.published.rendering import Table
+from eyechart.evaluators.published.rendering import UNDEFINED, Table
 from eyechart.evaluators.report.cards import against_chance, cards
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import inline_svg
-from eyechart.evaluators.report.reported_task import ReportedTask
+from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
 from eyechart.evaluators.report.samples import STEPS, Samples
-from eyechart.evaluators.report.summary import TaskSummary, left_out_of, side_by_side, summarise
-from eyechart.evaluators.report.table_formats import INDEX
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run, is_mini_data
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 if TYPE_CHECKING:
     from jinja2 import Template
-    from markupsafe import Markup
 
     from eyechart.evaluators.report.differences import RunDifferences
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_IN_SCRIPTS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
+_WARNINGS = 20
+"""Maximum number of warnings shown per result."""
+
+SettingRow = tuple[str, list[str], bool]
+"""A setting's name, its value in each run, and whether the values differ among runs that have the task."""
 
 
 class TaskContent(NamedTuple):
@@ -44,26 +46,24 @@ class TaskContent(NamedTuple):
     tables: Sequence[Table]
 
 
-class _Figure(NamedTuple):
-    caption: str
-    chart: Chart
-    svg: "Markup"
+class ScoreRow(NamedTuple):
+    """One score of all runs."""
+
+    label: str
+    chance_level: str
+    cells: list[tuple[str, str, str]]
+    """Value, 95 % interval and n of each run; "" where missing."""
 
 
-class _TaskPart(NamedTuple):
-    """One task on all its datasets."""
+class TaskSummary(NamedTuple):
+    """The scores of one task with their caveats and notes."""
 
-    name: str
-    title: str
-    data: str
-    """Dataset and split; "" if there are several."""
-    figures: list[_Figure]
-    more_figures: list[_Figure]
-    """Figures under "More figures"."""
-    main_table: tuple[str, Table] | None
-    """The table that is open next to the figures, with its title: the first with published numbers, else the first."""
-    more_tables: list[tuple[str, Table]]
-    summaries: list[TaskSummary]
+    task: ReportedTask
+    rows: list[ScoreRow]
+    caveats: list[str]
+    """What limits the meaning of the scores."""
+    notes: list[str]
+    """How the intervals were computed, and warnings."""
 
 
 def render(
@@ -75,11 +75,10 @@ def render(
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     tasks, labels, several = [content.task for content in contents], [run.label for run in runs], len(runs) > 1
-    papers: dict[Paper, list[_TaskPart]] = {}
-    numbers = count()
+    papers: dict[Paper, list[dict[str, Any]]] = {}
     for name in dict.fromkeys(task.key.task for task in tasks):
         of_task = [content for content in contents if content.task.key.task == name]
-        papers.setdefault(paper_of(name), []).append(_task_part(name, of_task, labels, numbers))
+        papers.setdefault(paper_of(name), []).append(_task_part(name, of_task, labels))
     head = cards(tasks)
     data = {
         "runs": labels,
@@ -87,12 +86,11 @@ def render(
         "steps": STEPS,
         "unread": UNREAD,
         "images": samples.images,
-        "prompts": samples.prompts,
         "samples": samples.rows,
     }
     return _template().render(
         title=f"{len(runs)} runs compared" if len(runs) > 2 else " and ".join(labels),
-        runs=[(run.label, _date(str(run.results.environment.get("started", "an unknown time")))) for run in runs],
+        runs=[(run.label, str(run.results.environment.get("started", "an unknown time"))) for run in runs],
         several=several,
         width=2 + len(runs) if several else 5,
         synthetic=_synthetic(tasks),
@@ -105,19 +103,20 @@ def render(
         cards=head,
         papers=list(papers.items()),
         tests=tests if tests is not None and tests.verdicts else None,
-        head_of=_head,
         samples=samples,
-        samples_data=Markup(_as_script(data)),
+        samples_data=_shown(data),
         versions=side_by_side([run.results.environment for run in runs]),
         all_settings=[
-            (
-                task.heading,
-                side_by_side([result.settings if result else None for result in map(task.results.get, labels)]),
-            )
+            (task.heading, side_by_side([r.settings if r else None for r in map(task.results.get, labels)]))
             for task in tasks
             if task.results
         ],
-        left_out=left_out_of(tasks, several=several),
+        left_out=[
+            (f"{task.heading}, {run}" if several else task.heading, result.left_out)
+            for task in tasks
+            for run, result in task.results.items()
+            if result.left_out
+        ],
         version=metadata.version("eyechart"),
         style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
         script=Markup(script),
@@ -125,55 +124,38 @@ def render(
     )
 
 
-def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str], numbers: Iterator[int]) -> _TaskPart:
+def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str]) -> dict[str, Any]:
+    """What the page shows of a task on all its datasets; each figure and table with its `ReportedTask`."""
     from markupsafe import Markup
 
     summaries = [summarise(content.task, runs) for content in contents if content.task.results]
-    data = summaries[0].task.data if len(summaries) == 1 else ""
-    # An average replaces its databases.
-    has_average = any(task.is_average and not c.is_extra for task, figures, _ in contents for c, _ in figures)
-    figures, more_figures, tables = list[_Figure](), list[_Figure](), list[tuple[str, Table]]()
-    for task, drawn, filled in contents:
+    figures, tables = [], [(task, table) for task, _, of_task in contents for table in of_task]
+    for task, drawn, _ in contents:
         for chart, files in drawn:
-            caption = f"{chart.title[:1].upper()}{chart.title[1:]}"
-            caption = caption if data or task.is_average else f"{task.data}: {chart.title}"
             title = f"{task.heading}: {chart.title}"
-            svg = inline_svg(files["svg"].decode(), f"figure-{next(numbers)}", title, chart.description)
-            is_main = not chart.is_extra and (task.is_average or not has_average)
             # Drawn by matplotlib, which escapes every text.
-            (figures if is_main else more_figures).append(_Figure(caption, chart, Markup(svg)))
-        for table in filled:
-            title = table.title if data else f"{table.title} ({task.data})"
-            tables.append((title.removeprefix(f"{paper_of(name).name}, "), table))
+            svg = Markup(inline_svg(files["svg"].decode(), chart.key, title, chart.description))
+            figures.append((task, chart, svg))
+    # The table that is open next to the figures: the first with published numbers, else the first.
     main = next((item for item in tables if item[1].source), next(iter(tables), None))
-    more_tables = [item for item in tables if item is not main]
-    return _TaskPart(name, task_title(name), data, figures, more_figures, main, more_tables, summaries)
+    return {
+        "name": name,
+        "title": task_title(name),
+        # Dataset and split, if there is only one.
+        "data": summaries[0].task.data if len(summaries) == 1 else "",
+        "figures": [figure for figure in figures if not figure[1].is_extra],
+        "more_figures": [figure for figure in figures if figure[1].is_extra],
+        "main_table": main,
+        "more_tables": [item for item in tables if item is not main],
+        "summaries": summaries,
+    }
 
 
 def _synthetic(tasks: Sequence[ReportedTask]) -> str:
-    """The tasks that ran on synthetic demo data: "all", or their titles; "" if none did."""
-    mini = [
-        (task.title, any(is_mini_data(r.settings) for r in task.results.values())) for task in tasks if task.results
-    ]
-    if mini and all(is_mini for _, is_mini in mini):
-        return "all"
-    return ", ".join(dict.fromkeys(title for title, is_mini in mini if is_mini))
-
-
-def _head(text: str) -> "Markup":
-    """The head of a column, with the unit on its own line and the index of a symbol such as score_cc below the line."""
-    from markupsafe import Markup, escape
-
-    name, unit = (text.removesuffix(" (%)"), Markup("<br>(%)")) if text.endswith(" (%)") else (text, "")
-    return Markup(INDEX.sub(r"\1<sub>\2</sub>", str(escape(printable(name))))) + unit
-
-
-def _date(started: str) -> str:
-    """A time in UTC, without seconds."""
-    try:
-        return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d, %H:%M} UTC"
-    except ValueError:
-        return started
+    """Which tasks ran on synthetic demo data; "" if none did."""
+    ran = {task.heading: any(is_mini_data(r.settings) for r in task.results.values()) for task in tasks if task.results}
+    names = [heading for heading, is_synthetic in ran.items() if is_synthetic]
+    return note("synthetic", tasks=names if len(names) < len(ran) else []).text if names else ""
 
 
 @cache
@@ -188,24 +170,87 @@ def _template() -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False}
     return environment.get_template("report.html.jinja")
 
 
 def _shown(value: Any) -> Any:
     """A value as the page shows it: control characters of plain texts are escaped, our own markup is unchanged."""
+    if isinstance(value, dict):
+        return {key: _shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
     return printable(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
-def _as_script(data: Mapping[str, Any]) -> str:
-    """JSON without angle brackets, so that no text in it can end the script element."""
-    return json.dumps(_finite(data), ensure_ascii=False, allow_nan=False).translate(_IN_SCRIPTS)
+def summarise(task: ReportedTask, runs: Sequence[str]) -> TaskSummary:
+    """The summary table of a task, with a column for each of the labels of all runs."""
+    rows = list(_score_rows([task.results.get(run) for run in runs]))
+    return TaskSummary(task, rows, *(_lines(make, task.results, len(runs)) for make in (_caveats, _notes)))
 
 
-def _finite(value: Any) -> Any:
-    """The value without nan and infinities, which JSON lacks, and with texts as the page may show them."""
-    if isinstance(value, str):
-        return _shown(value)
-    if isinstance(value, dict):
-        undefined = {key for key, item in value.items() if isinstance(item, float) and not math.isfinite(item)}
-        return {key: _finite(item) for key, item in value.items() if key not in undefined}
-    return [_finite(item) for item in value] if isinstance(value, list) else value
+def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
+    """Settings with one row per name; "" where a run lacks it, a dash where a run has None in place of settings."""
+    flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
+    rows = []
+    for name in dict.fromkeys(name for settings in flat for name in settings or ()):
+        values = [UNDEFINED if settings is None else settings.get(name, "") for settings in flat]
+        rows.append((name, values, len({*values} - {UNDEFINED}) > 1))
+    return rows
+
+
+def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, str]]:
+    """Settings flattened to dotted names with text values."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{lead}{name}.")
+        else:
+            yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _score_rows(results: Sequence[TaskResult | None]) -> Iterator[ScoreRow]:
+    by_run = [{label: cells for label, *cells in _cells(result)} for result in results]
+    for label in dict.fromkeys(label for rows in by_run for label in rows):
+        cells = [rows.get(label, [""] * 4) for rows in by_run]
+        levels = " / ".join(dict.fromkeys(level for _, _, level, _ in cells if level))
+        yield ScoreRow(label, levels, [(value, between, n) for value, between, _, n in cells])
+
+
+def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
+    if result is not None and result.scores is not None:
+        # Scores by image or by group have no row here: there may be very many.
+        many = ("scores", "image_scores")
+        scores = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
+        yield from score_rows(scores)
+        yield from repeat_rows(result.diagnostics.get("repeats", {}), scores)
+
+
+def _lines(make: Callable[[TaskResult], Iterator[str]], results: Mapping[str, TaskResult], count: int) -> list[str]:
+    """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
+    lines: dict[str, list[str]] = {}
+    for run, result in results.items():
+        for line in dict.fromkeys(make(result)):
+            lines.setdefault(line, []).append(run)
+    return [line if len(runs) == count else f"{', '.join(runs)}: {line}" for line, runs in lines.items()]
+
+
+def _caveats(result: TaskResult) -> Iterator[str]:
+    yield from result.caveats
+    if result.scores is None and not result.caveats:
+        yield "This task has no score."
+    if not result.complete:
+        yield "The scores are incomplete: some items were not asked."
+    if (result.scores or {}).get("judge") == LEXICAL:
+        yield f"{BY_WORDS} Not comparable with published scores."
+    if result.left_out:
+        yield f'Items left out: {len(result.left_out):,}; see "Items left out" below.'
+
+
+def _notes(result: TaskResult) -> Iterator[str]:
+    notes = interval_notes([("", result.scores or {})])
+    if "repeats" in result.diagnostics:
+        notes.append(note("interval_of_spread", tasks=[]))
+    yield from (note.text for note in notes)
+    yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
+    if len(result.warnings) > _WARNINGS:
+        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in results.json."

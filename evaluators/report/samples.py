@@ -1,19 +1,28 @@
-"""Samples as the report shows them; what was parsed from each reply is in the predictions."""
+"""Samples as the report shows them, with thumbnails; what was parsed from each reply is in the predictions."""
 
+import base64
+import hashlib
+import io
 import json
-import re
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.reported_task import ReportedTask
-from eyechart.evaluators.report.thumbnails import BUDGET, Album, add_images
-from eyechart.evaluators.results.finished_runs import Run
+from eyechart.evaluators.requests.values import is_number
+from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, Run, TaskKey
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "private"
 STEPS = {
@@ -30,12 +39,12 @@ STEPS = {
 """How the report names the step that parsed a reply."""
 _LONGEST = 4_000
 """Characters shown of a text; fewer if there are very many texts."""
-_TEXTS = ("question", "text", "reasoning", "reference", "error")
-_SHORTER = (1_000, 400, 200, 100, 50)
+_TEXTS = ("question", "prompt", "text", "reasoning", "reference", "error")
 _TEXT_BUDGET = 3_000_000
 """Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
-_SHARED = ("question", "options", "answer", "reference", "images", "prompt")
-"""Keys that a run's sample omits if the first run's sample of the same question has the same value."""
+_LARGEST_SIDE, _SMALLEST_SIDE = 512, 112
+IMAGE_BUDGET = 1_200_000
+"""Characters of all thumbnails together, for the same reason."""
 _IN_ORDER = {"first": "image 1", "second": "image 2"}
 _SWAPPED = {"first": "image 2", "second": "image 1"}
 
@@ -55,46 +64,80 @@ class Samples:
     """What is not shown, and why."""
     part: str = ""
     """How many samples are shown, and which; "" if all are."""
-    prompts: Sequence[Sequence[str | int]] = ()
-    """Prompts in parts: texts, 0 for the question, and numbers of options; rows refer to them by index."""
-    judged: bool = False
-    """Whether a judge parsed or scored any reply."""
+
+
+@dataclass
+class Album:
+    """Thumbnails, each stored once even if several samples show it."""
+
+    uris: list[str] = field(default_factory=list)
+    """`data:` addresses, in order of first use."""
+    room: int = 0
+    """Characters that may still be added."""
+    left_out: int = 0
+    """Images for which there was no room."""
+    _indices: dict[str, int] = field(default_factory=dict)
+
+    def add(self, encoded: Mapping[str, Any], share: int) -> int | None:
+        """The index of the thumbnail of `{"bytes", "path"}`; None if it cannot be read or the album is full.
+
+        A thumbnail of more than `share` characters is made smaller, down to the smallest side.
+        """
+        from eyechart.datasets_scripts.common.errors import DataError
+        from eyechart.datasets_scripts.common.images import open_image
+
+        content = encoded["bytes"]
+        key = encoded["path"] if content is None else hashlib.sha256(content).hexdigest()
+        if key in self._indices:
+            return self._indices[key]
+        if self.room <= 0:
+            self.left_out += 1
+            return None
+        try:
+            image = open_image(encoded)
+        except DataError:
+            return None
+        uri = _encoded(image, _LARGEST_SIDE)
+        while len(uri) > share and max(image.size) > _SMALLEST_SIDE:
+            # Smaller images need more bytes per pixel.
+            side = max(image.size) * math.sqrt(0.8 * share / len(uri))
+            uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
+        self._indices[key] = len(self.uris)
+        self.uris.append(uri)
+        self.room -= len(uri)
+        return self._indices[key]
 
 
 def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: int) -> Samples:
     """Choose at most `limit` questions per task, each with the replies of all runs that have it, and their images."""
     album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
-    prompts: dict[tuple[str | int, ...], int] = {}
     shown, total = 0, 0
     for number, task in enumerate(tasks):
         questions = _questions(task, runs) if limit else []
         chosen = sorted(questions, key=_rank)[:limit]
         shown, total = shown + len(chosen), total + len(questions)
         # Each task has an equal share of the room, plus what earlier tasks left.
-        album.room += BUDGET // len(tasks)
+        album.room += IMAGE_BUDGET // len(tasks)
         images, reason, ids = dict[str, list[int | None]](), "", list({replies[0][1]["id"]: None for replies in chosen})
         for result in task.results.values():
             # From the first run whose data are still there.
             if not images:
-                images, reason = add_images(album, task.key, result, ids)
+                images, reason = _add_images(album, task.key, result, ids)
         if reason and not images and chosen:
             notes.append(f"{task.heading}: no images: {reason}.")
         for replies in chosen:
-            shared: dict[str, Any] = {}
-            for run, sample in replies:
-                row = {**sample, "images": images.get(sample["id"]) or None}
-                if "prompt" in row:
-                    row["prompt"] = prompts.setdefault(_parts(row), len(prompts))
-                row["disagree"] = _disagree(replies) or None
-                new = {name: value for name, value in row.items() if value is not None and shared.get(name) != value}
-                rows.append({"run": run, "task": number, **new})
-                shared = shared or {name: row[name] for name in _SHARED if name in row}
+            about = {"images": images.get(replies[0][1]["id"]) or None, "disagree": _disagree(replies) or None}
+            known = {name: value for name, value in about.items() if value is not None}
+            rows += [{"run": run, "task": number, **sample, **known} for run, sample in replies]
     if album.left_out:
         notes.append(
             f"{album.left_out:,} images are left out to keep the page small; each task's first samples have images."
         )
-    prompt_parts = [list(parts) for parts in prompts]
-    longest = _shorten(rows, prompt_parts)
+    longest = _LONGEST
+    while len(json.dumps(rows, ensure_ascii=False).encode(errors="replace")) > _TEXT_BUDGET and longest > 50:
+        longest //= 2
+        for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)):
+            row |= {name: _cut(row[name], longest) for name in _TEXTS if name in row}
     if longest < _LONGEST:
         notes.append(
             f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has the full texts."
@@ -103,16 +146,58 @@ def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: i
     notes += [f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions." for run in without]
     first = "disagreements, then incorrect and unparsed replies" if len(runs) > 1 else "incorrect and unparsed replies"
     part = f"{shown:,} of {total:,} samples shown, at most {limit:,} per task: {first} first." if shown < total else ""
-    judged = any(row["step"] in ("judge", _TEXT) or "judge_scores" in row for row in rows)
-    return Samples(rows, album.uris, notes, part, prompt_parts, judged)
+    return Samples(rows, album.uris, notes, part)
 
 
-def _parts(sample: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """A prompt in parts, so that samples that differ only in question and options share it."""
-    texts = [sample.get("question", ""), *sample.get("options", ())]
-    known = "|".join(re.escape(text) for text in sorted(filter(None, texts), key=len, reverse=True))
-    parts = re.split(f"({known})", sample["prompt"]) if known else [sample["prompt"]]
-    return tuple(texts.index(part) if index % 2 else part for index, part in enumerate(parts))
+def _add_images(
+    album: Album, key: TaskKey, result: TaskResult, ids: Sequence[str]
+) -> tuple[dict[str, list[int | None]], str]:
+    """Put items' images into an album; return what `Album.add` gave for each item, and why there are none, else ""."""
+    from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
+
+    data = result.settings.get("data")
+    if not isinstance(data, dict) or not isinstance(source := data.get("source"), str):
+        return {}, "the run's settings do not name the data"
+    if source not in (OFFICIAL, MINI) and not Path(source).exists():
+        return {}, f"the data are no longer at {source!r}"
+    try:
+        with without_progress_bars():
+            dataset = _load(key, data)
+        wanted = set(ids)
+        rows = undecoded_rows(dataset.select([i for i, id in enumerate(dataset["id"]) if id in wanted]))
+        of_id = {row["id"]: row["images"] if "images" in row else filter(None, [row["image"]]) for row in rows}
+        # In the order of the samples, because the album may become full.
+        images = {id: list(of_id[id]) for id in ids if id in of_id}
+        share = album.room // max(1, sum(map(len, images.values())))
+        return {id: [album.add(image.read(), share) for image in of_row] for id, of_row in images.items()}, ""
+    # The files or the dataset may have changed since the run; the report is then written without images.
+    except Exception as error:
+        return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+
+
+def _load(key: TaskKey, data: Mapping[str, Any]) -> Any:
+    from eyechart.datasets_scripts import load_dataset, mini
+    from eyechart.datasets_scripts.loading import prepared_dataset
+    from eyechart.datasets_scripts.own_data import load_own
+
+    source, options, task = data["source"], data.get("options") or {}, known_task(key.task)
+    # Items that the run left out are in no sample.
+    lenient: dict[str, Any] = {"skip_missing": True, "skip_bad": True}
+    if task is None:
+        names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
+        return load_own(source, options["kind"], **names, config=data.get("config"), **lenient)
+    if source == OFFICIAL:
+        return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
+    folder = mini.release(key.dataset) if source == MINI else source
+    return load_dataset(key.dataset, task.data.config, split=key.split, data_dir=folder, options=options, **lenient)
+
+
+def _encoded(image: "Image", side: int) -> str:
+    """The image as a `data:` address, with at most this side."""
+    image.thumbnail((side, side))
+    buffer = io.BytesIO()
+    image.save(buffer, format="WEBP", quality=60, method=0)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def _questions(task: ReportedTask, runs: Sequence[Run]) -> list[_Replies]:
@@ -147,18 +232,6 @@ def _chosen(sample: Mapping[str, Any]) -> str | None:
     return str(options[index]) if 0 <= index < len(options) else choice
 
 
-def _shorten(rows: Sequence[dict[str, Any]], prompts: Sequence[list[str | int]]) -> int:
-    """Cut texts until all fit the page; return the characters that each may have."""
-    for longest in (_LONGEST, *_SHORTER):
-        for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)) if longest < _LONGEST else ():
-            row |= {name: _cut(row[name], longest) for name in _TEXTS if name in row}
-        for parts in prompts if longest < _LONGEST else ():
-            parts[:] = [part if isinstance(part, int) else _cut(part, longest) for part in parts]
-        if len(json.dumps([rows, prompts], ensure_ascii=False).encode(errors="replace")) <= _TEXT_BUDGET:
-            break
-    return longest
-
-
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}\N{HORIZONTAL ELLIPSIS}"
 
@@ -191,16 +264,17 @@ def _pair(sample: dict[str, Any], main: Mapping[str, Any], swapped: Mapping[str,
 def _sample(row: Mapping[str, Any]) -> dict[str, Any]:
     # Of other items, the label is shown as an option, an image or a score.
     is_text = not row["options"] and not row["first_id"] and row["quality"] is None
+    numbers = {"own_score": row["own_score"], "predicted": row["quality_score"], "human": row["quality"]}
+    texts = {name: row[name] for name in ("prompt", "question", "text", "reasoning", "error")}
+    texts["reference"] = row["label"] if is_text else None
     sample = {
-        **{name: row[name] for name in ("id", "pass", "answer", "choice", "own_score")},
-        **{name: row[name] and _shortened(row[name]) for name in ("prompt", "question", "text", "reasoning", "error")},
+        **{name: row[name] for name in ("id", "pass", "answer", "choice")},
+        **{name: _shortened(text) for name, text in texts.items() if text is not None},
+        **{name: number for name, number in numbers.items() if is_number(number)},
         "options": [_shortened(option) for option in row["options"] or ()],
         "step": _step(row),
         "correct": row["correct"] if row["own_score"] is None else None,
-        "reference": _shortened(row["label"]) if is_text and row["label"] is not None else None,
-        "judge_scores": {name: row[name] for name in (*DIMENSIONS, "judge_score") if row[name] is not None},
-        "predicted": row["quality_score"],
-        "human": row["quality"],
+        "judge_scores": {name: row[name] for name in (*DIMENSIONS, "judge_score") if is_number(row[name])},
     }
     return {name: value for name, value in sample.items() if value not in (None, [], {})}
 

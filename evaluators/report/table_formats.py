@@ -5,15 +5,11 @@ Spreadsheets read a text as a formula if it begins with =, +, - or @; in CSV, su
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Table
-from eyechart.evaluators.report.differences import RunDifferences
 from eyechart.evaluators.report.drawing import one_line
-from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
 
-INDEX = re.compile(r"\b(score|P)\\?_(cc|rc|sa|\d)\b")
-"""A symbol with an index, as the papers print it, in a head with or without escapes."""
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!~&])")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -41,8 +37,8 @@ _COMMANDS = {BEST: r"\textbf{%s}", SECOND: r"\underline{%s}", "": "%s"}
 _FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 _HEAD_LENGTH = 12
 """Characters in a line of a head."""
-_WIDE = 45
-"""Characters that fit in a column of a paper."""
+_WIDE = 5
+"""Most columns that fit in a column of a paper."""
 _LAST_LATIN = "\u017f"
 """The last character that pdfLaTeX can set without further packages."""
 
@@ -65,13 +61,13 @@ def to_markdown(table: Table) -> str:
     return f"**{_markdown(table.caption)}**\n\n{lines}\n{notes}"
 
 
-def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
+def to_latex(table: Table) -> str:
     """A floating table with caption and label; the best values are bold, the second best underlined."""
     from pandas import DataFrame, MultiIndex
 
     heads = [("", _escaped(head)) for head in table.corner]
     heads += [(_escaped(head.group), _broken(head.text)) for head in table.heads]
-    rows = [[*map(_escaped, row.labels), *(_latex(cell, tests) for cell in row.cells)] for row in table.rows]
+    rows = [[*map(_escaped, row.labels), *(_latex(cell) for cell in row.cells)] for row in table.rows]
     runs = sum(not row.is_published for row in table.rows)
     if 0 < runs < len(rows):
         rows[runs][0] = f"\\midrule\n{rows[runs][0]}"
@@ -81,13 +77,15 @@ def to_latex(table: Table, tests: RunDifferences | None = None) -> str:
     has_groups = any(group for group, _ in heads)
     frame = DataFrame(rows, columns=MultiIndex.from_tuples(heads) if has_groups else [head for _, head in heads])
     tabular = frame.to_latex(index=False, escape=False, column_format=layout, multicolumn_format="c")
-    caption = [f"{table.caption}.", table.note, *_remarks(table, tests), table.source]
-    environment = "table*" if _is_wide(table) else "table"
+    has_intervals = any(cell.interval for row in table.rows for cell in row.cells)
+    brackets = "In brackets: 95 % intervals." if has_intervals else ""
+    caption = " ".join(filter(None, (f"{table.caption}.", table.note, brackets, table.source)))
+    environment = "table*" if len(table.columns) > _WIDE else "table"
     text = "\n".join(
         [
             rf"\begin{{{environment}}}",
             r"\centering",
-            rf"\caption{{{' '.join(map(_escaped, filter(None, caption)))}}}",
+            rf"\caption{{{_escaped(caption)}}}",
             rf"\label{{tab:{table.key}}}",
             _FIT,
             f"{tabular.rstrip()}}}",
@@ -112,11 +110,9 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(lambda match: _LATEX[match[0]], one_line(text))
 
 
-def _latex(cell: Cell, tests: RunDifferences | None) -> str:
+def _latex(cell: Cell) -> str:
     """A number with its mark, above its interval."""
     value = _COMMANDS[cell.mark] % _signed(cell.text)
-    if tests is not None and cell.score in tests.lower:
-        value += "$^{*}$"
     return _stacked([value, rf"{{\scriptsize {_signed(cell.interval)}}}"], "t") if cell.interval else value
 
 
@@ -125,34 +121,11 @@ def _signed(text: str) -> str:
 
 
 def _broken(head: str) -> str:
-    """A head in lines, with indices below the line."""
-    lines = textwrap.wrap(one_line(head), _HEAD_LENGTH, break_long_words=False) or [""]
-    return _stacked([INDEX.sub(r"\1$_{\2}$", _escaped(line)) for line in lines], "b")
+    """A head in lines."""
+    return _stacked([*map(_escaped, textwrap.wrap(one_line(head), _HEAD_LENGTH, break_long_words=False))] or [""], "b")
 
 
 def _stacked(lines: Sequence[str], position: str) -> str:
     if len(lines) == 1:
         return lines[0]
     return rf"\begin{{tabular}}[{position}]{{@{{}}c@{{}}}}" + r" \\ ".join(lines) + r"\end{tabular}"
-
-
-def _is_wide(table: Table) -> bool:
-    """Whether the table is wider than a column of a paper, by its characters; those of intervals are smaller."""
-    rows = ([*row.labels, *(cell.interval[5:] or cell.text for cell in row.cells)] for row in table.rows)
-    return sum(max(6, *map(len, column)) + 2 for column in zip(*rows, strict=True)) > _WIDE
-
-
-def _remarks(table: Table, tests: RunDifferences | None) -> Iterator[str]:
-    """What the brackets and the asterisks mean."""
-    cells = [cell for row in table.rows for cell in row.cells]
-    if any(cell.interval for cell in cells):
-        yield "In brackets: 95 % intervals."
-    tested = [score for cell in cells if tests is not None and (score := cell.score) in tests.against_best]
-    if tests is None or not tested:
-        return
-    is_any_lower = not tests.lower.isdisjoint(tested)
-    begin = "*: lower" if is_any_lower else "No score is significantly lower"
-    names = ", ".join(dict.fromkeys(tests.against_best[score] for score in tested))
-    adjusted = f"; Holm-adjusted over {tests.pairs:,} pairs of runs" if tests.pairs > 1 else ""
-    level = f"p {'<' if is_any_lower else 'at least'} {SIGNIFICANCE}"
-    yield f"{begin} than the best of the runs ({level}). Tested on all items by {names}{adjusted}."

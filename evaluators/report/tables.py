@@ -5,24 +5,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 from eyechart.evaluators.published import PERCENT, PublishedTable, TableColumn, published_tables
-from eyechart.evaluators.published.rendering import CHANCE, Cell, Row, Table, at, cell, chance_cell, render
+from eyechart.evaluators.published.rendering import CHANCE, Row, Table, at, cell, chance_cell, render
 from eyechart.evaluators.report.reported_task import ReportedTask, averaged_databases, texts_of
-from eyechart.evaluators.results.finished_runs import TaskKey, is_mini_data
-from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
+from eyechart.evaluators.results.finished_runs import is_mini_data
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.metrics.scores import specs_in
-
-
-class ScoreId(NamedTuple):
-    """Identifies a score of a run, for tests."""
-
-    run: str
-    """The label of the run."""
-    task: TaskKey
-    score: str
 
 
 def tables_of(task: ReportedTask) -> list[Table]:
@@ -64,7 +55,7 @@ def _filled(layout: PublishedTable, task: ReportedTask) -> Table | None:
     """A table with the runs' rows; None if no run has a score in it."""
     key, results = task.key, task.scored
     columns = [expanded for column in layout.columns for expanded in _expanded(column, results)]
-    rows = [row for label, result in results.items() for row in _rows(layout, columns, key, label, result)]
+    rows = [row for label, result in results.items() for row in _rows(layout, columns, label, result)]
     if not rows:
         return None
     if not layout.rows:
@@ -72,11 +63,9 @@ def _filled(layout: PublishedTable, task: ReportedTask) -> Table | None:
         columns = list(compress(columns, filled))
         rows = [row._replace(cells=tuple(compress(row.cells, filled))) for row in rows]
     if layout.chance_row:
-        levels = {tuple(chance_cell(c, r.scores or {}).text for c in columns): r for r in results.values()}
-        if len(levels) == 1:
-            (result,) = levels.values()
-            guesses = tuple(chance_cell(column, result.scores or {}) for column in columns)
-            rows.insert(0, Row((CHANCE,), guesses, is_model=False))
+        levels = [tuple(chance_cell(column, result.scores or {}) for column in columns) for result in results.values()]
+        if len({tuple(level.text for level in of_run) for of_run in levels}) == 1:
+            rows.insert(0, Row((CHANCE,), levels[0], is_model=False))
     is_paper_s = bool(layout.rows) and layout.tasks[0] == key.task
     settings = [result.settings for result in results.values()]
     is_part = any(is_mini_data(of_run) or of_run.get("limit") or of_run.get("sample") for of_run in settings)
@@ -110,32 +99,19 @@ def _scores(result: TaskResult, variant: str) -> Mapping[str, Any]:
     return {**(result.scores or {}), "diagnostics": result.diagnostics}
 
 
-def _rows(
-    layout: PublishedTable, columns: Sequence[TableColumn], key: TaskKey, label: str, result: TaskResult
-) -> list[Row]:
+def _rows(layout: PublishedTable, columns: Sequence[TableColumn], label: str, result: TaskResult) -> list[Row]:
     """The rows of a run; none if it has no scores, or too few variants to compare."""
     name = f"{label} (without images)" if result.settings.get("blind") is True else label
+    variants = layout.row_variants
+    sources: list[tuple[tuple[str, ...], str | None]] = [((name,), None)]
+    if variants is not None:
+        same = next(texts_of({label: result}, variants.setting), "")
+        sources = [((name, text), "" if variant == same else variant) for text, variant in variants.rows.items()]
+    rows = [
+        Row(labels, tuple(cell(c, _scores(result, c.variant if source is None else source)) for c in columns))
+        for labels, source in sources
+    ]
     # The other columns of a table of an alternative scoring are there to compare with.
     counted = [i for i, column in enumerate(columns) if column.variant] or range(len(columns))
-    variants = layout.row_variants
-    if variants is None:
-        rows, fewest = [Row((name,), tuple(_cell(c, c.variant, key, label, result) for c in columns))], 1
-    else:
-        same = next(texts_of({label: result}, variants.setting), "") if variants.setting else ""
-        rows, fewest = [], 2
-        for text, variant in variants.rows.items():
-            source = "" if variant == same else variant
-            rows.append(Row((name, text), tuple(_cell(column, source, key, label, result) for column in columns)))
-    return rows if sum(any(math.isfinite(row.cells[i].value) for i in counted) for row in rows) >= fewest else []
-
-
-def _cell(column: TableColumn, variant: str, key: TaskKey, label: str, result: TaskResult) -> Cell:
-    shown = cell(column, _scores(result, variant))
-    if column.spec is None or variant:
-        return shown
-    # A database of an average is a result of its own.
-    is_database = len(column.part) == 2 and key.dataset == AVERAGE
-    if column.part and not is_database:
-        return shown
-    own_key = key._replace(dataset=column.part[1]) if is_database else key
-    return shown._replace(score=ScoreId(label, own_key, column.spec.key))
+    filled = sum(any(math.isfinite(row.cells[i].value) for i in counted) for row in rows)
+    return rows if filled >= min(2, len(sources)) else []

@@ -22,7 +22,7 @@
   let found = [];
   let page = 0;
 
-  // One array of samples per question; the first sample contains what the others share.
+  // One array of samples per question.
   function grouped(samples) {
     const groups = new Map();
     for (const sample of samples) {
@@ -104,12 +104,11 @@
       made.append(element("span", "not asked", "meta"));
       return made;
     }
-    const options = sample.options || first.options || [];
-    const chosen = sample.choice ? options[sample.choice.charCodeAt(0) - 65] : undefined;
-    const shown = reading({ ...sample, options, choice: chosen ? `${sample.choice}. ${chosen}` : sample.choice });
+    const chosen = sample.choice ? (sample.options || [])[sample.choice.charCodeAt(0) - 65] : undefined;
+    const shown = reading({ ...sample, choice: chosen ? `${sample.choice}. ${chosen}` : sample.choice });
     made.append(...shown.childNodes, ...answer(sample).childNodes);
     // Only a prompt that differs from the first run's.
-    if (sample !== first && sample.prompt !== undefined) made.append(folded("prompt", prompt(sample, first)));
+    if (sample.prompt !== undefined && sample.prompt !== first.prompt) made.append(folded("prompt", sample.prompt));
     return made;
   }
 
@@ -159,8 +158,7 @@
     const parts = [sample.id, data.tasks[sample.task]];
     if (sample.pass !== "main") parts.push(sample.pass);
     made.append(element("span", parts.join(" · "), "meta"));
-    const asked = sample.prompt === undefined ? undefined : prompt(sample, sample);
-    if (sample.question || asked) made.append(text(sample.question || asked));
+    if (sample.question || sample.prompt) made.append(text(sample.question || sample.prompt));
     else made.append(element("span", "prompt unknown", "meta"));
     if (sample.options) {
       const list = element("ol");
@@ -173,7 +171,7 @@
       });
       made.append(list);
     }
-    if (sample.question && asked) made.append(folded("prompt", asked));
+    if (sample.question && sample.prompt) made.append(folded("prompt", sample.prompt));
     if (sample.reference) made.append(element("span", "reference", "meta"), text(sample.reference));
     return made;
   }
@@ -193,12 +191,6 @@
     const made = element("details");
     made.append(element("summary", name, "meta"), text(content, "raw"));
     return made;
-  }
-
-  // Every prompt has the texts that several samples share, and the places of the question and of the options.
-  function prompt(sample, first) {
-    const own = [sample.question || first.question].concat(sample.options || first.options || []);
-    return data.prompts[sample.prompt].map((part) => (typeof part === "number" ? own[part] : part)).join("");
   }
 
   function answer(sample) {
@@ -265,6 +257,8 @@
     controls.hidden = false;
     controls.addEventListener("submit", (event) => event.preventDefault());
     byId("samples-search").addEventListener("input", select);
+    const judged = boxes.find((box) => box.dataset.filter === "judged");
+    judged.closest("label").hidden = !data.samples.some(MATCHES.judged);
     [byId("samples-task"), ...boxes].forEach((control) => control.addEventListener("change", select));
     large.addEventListener("click", () => large.close());
     byId("samples-previous").addEventListener("click", () => turn(-1));

@@ -14,8 +14,8 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.published.rendering import Table
 from eyechart.evaluators.report.charts import Chart, charts_of
+from eyechart.evaluators.report.page import TaskSummary, summarise
 from eyechart.evaluators.report.reported_task import reported_tasks
-from eyechart.evaluators.report.summary import TaskSummary, summarise
 from eyechart.evaluators.report.tables import tables_of
 from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult, collect

@@ -5,14 +5,13 @@ import math
 import pytest
 
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.report.cards import Strip, against_chance, cards
+from eyechart.evaluators.report.cards import against_chance, cards
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.report.conftest import PERCEPTION, replaced, scored
 
 MINI = {"data": {"source": "synthetic demo data", "is_mini": True}}
-SYNTHETIC = "Synthetic demo data"
 
 
 @pytest.fixture
@@ -30,12 +29,11 @@ def card_scores(make_run):
 def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_value(card_scores):
     score = card_scores(PERCEPTION)["A1 Perception"]
     (value,) = score.values
-    assert (score.label, score.task.data) == ("accuracy", "LLVisionQA, dev")
-    assert (value.value, value.between, score.chance) == ("75.00 %", "65.00 to 85.00 %", "50.00 %")
+    assert (score.task.headline.label, score.task.data) == ("accuracy", "LLVisionQA, dev")
+    assert (value.text, value.between, score.chance) == ("75.00 %", "65.00 to 85.00 %", 0.5)
     # Q-Bench, Table 7: the highest of its models, not of its people or guesses.
-    assert score.published == "65.35 %, InternLM-XComposer-VL (InternLM), Table 7"
-    assert value.strip == Strip(75, (65, 20), 50, 65.35)
-    assert score.ticks == [(0, "0"), (50, "50"), (100, "100 %")]
+    assert score.best_text == "65.35 %, InternLM-XComposer-VL (InternLM), Table 7"
+    assert score.scale == (0, 1) and score.ticks == [(0, "0"), (0.5, "50"), (1, "100 %")]
 
 
 @pytest.mark.parametrize(
@@ -59,29 +57,23 @@ def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_valu
 )
 def test_the_best_published_value_is_of_the_same_data(card_scores, task, dataset, split, scores, published):
     (score,) = card_scores(scored(task, dataset, scores, split=split)).values()
-    assert score.published.startswith(published) and bool(score.published) == bool(published)
+    assert score.best_text.startswith(published) and bool(score.best) == bool(published)
 
 
 def test_an_average_stands_for_its_databases(card_scores):
     of_one = scored("q_bench/assessment", "spaq", {"srcc": 0.5, "n": 9})
     average = scored("q_bench/assessment", "average", {"srcc": 0.25, "n": 9, "by_database": {"spaq": {"srcc": 0.5}}})
     (score,) = card_scores(of_one, average).values()
-    assert [value.value for value in score.values] == ["0.250"]
+    assert [value.text for value in score.values] == ["0.250"]
 
 
-@pytest.mark.parametrize(
-    ("srcc", "first", "second", "ticks"),
-    [
-        # An undefined score has no strip.
-        ((-0.5, math.nan), Strip(0, None, 33.33, None), None, [(33.33, "0"), (66.67, "0.5"), (100, "1")]),
-        ((-1.0, 0.5), Strip(0, None, 50, None), Strip(75, None, 50, None), [(50, "0"), (75, "0.5"), (100, "1")]),
-    ],
-)
-def test_the_strips_of_several_runs_have_one_scale_that_negative_scores_widen(card_scores, srcc, first, second, ticks):
-    runs = [scored("q_bench/assessment", "csiq", {"srcc": value, "n": 9}, model=f"{value}") for value in srcc]
+def test_the_strips_of_several_runs_have_one_scale_that_negative_scores_widen(card_scores):
+    runs = [
+        scored("q_bench/assessment", "csiq", {"srcc": value, "n": 9}, model=f"{value}") for value in (-0.5, math.nan)
+    ]
     score = card_scores(runs[0], other=runs[1])["A3 Assessment"]
-    assert [value.strip for value in score.values] == [first, second] and score.ticks == ticks
-    assert score.values[1].value == ("0.500" if second else "undefined")
+    assert score.scale == (-0.5, 1) and score.ticks == [(0, "0"), (0.5, "0.5"), (1, "1")]
+    assert [value.text for value in score.values] == ["-0.500", "undefined"]
 
 
 def described(judge, **changes):
@@ -90,11 +82,10 @@ def described(judge, **changes):
 
 def test_word_overlap_is_not_compared_with_published_values(card_scores):
     score = card_scores(described("lexical"))["A2 Description"]
-    assert score.published == "" and score.values[0].strip.published is None
+    assert score.best is None
     assert score.note == "Scored by word overlap (lexical), not by a judge."
     score = card_scores(described("lexical"), other=described("gpt", model="other"))["A2 Description"]
-    assert score.published.startswith("4.210, ") and score.note == ""
-    assert [value.strip.published is None for value in score.values] == [True, False]
+    assert score.best_text.startswith("4.210, ") and score.note == ""
 
 
 @pytest.mark.parametrize(("scores", "value"), [(None, "no score"), ({"srcc": 0.5, "n": 9}, "0.500")])
@@ -136,16 +127,13 @@ def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     page = read_page(write_report([make_run(mini)], files=False))
     assert page.text.index('<p class="legend"') < page.text.index('<div class="cards">')
     # The row of the data's source, in the settings, says it too.
-    found = [text for text in page.texts if "ynthetic" in text and text != MINI["data"]["source"]]
-    assert found == [
-        f"{SYNTHETIC}: these scores are not comparable with published results; the bundled model was trained for these "
-        "data and can exceed the papers' best values. To evaluate on the real data:"
-    ]
+    (text,) = [text for text in page.texts if "synthetic" in text and text != MINI["data"]["source"]]
+    assert text.startswith("The data are synthetic demo data, so the scores are not comparable with published ones.")
     both = [mini, evaluated("ql_bench/single", "llsavisionqa", scores={"score_sa": 50.0, "n": 9})]
     page = read_page(write_report([make_run(*both, name="both")], files=False))
-    assert page.holds(f"{SYNTHETIC} in A1 Perception: these scores")
+    assert page.holds("The data of Q-Bench A1 Perception (LLVisionQA, dev) are synthetic demo data")
     page = read_page(write_report([make_run(PERCEPTION, name="real")], files=False))
-    assert not page.holds(SYNTHETIC)
+    assert not page.holds("synthetic demo data")
 
 
 def test_headings_are_the_papers_names(make_run, read_page):

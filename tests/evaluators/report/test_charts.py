@@ -50,7 +50,7 @@ def names(chart):
 
 def test_a1_is_a_dot_plot_of_accuracy_with_whiskers_and_chance_levels(charts):
     chart, _ = charts(PERCEPTION)
-    assert (chart.kind, chart.title, chart.unit) == ("dots", "accuracy by group", "accuracy, in %")
+    assert (chart.kind, chart.title, chart.unit) == ("dot plot", "accuracy by group", "accuracy, in %")
     assert chart.labels == ("all items", "yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
     assert values(chart) == pytest.approx((75, 90, 20, 50, 60, 70, 50))
     assert ends(chart)[2] == pytest.approx((10, 30))
@@ -63,13 +63,13 @@ def test_a1_is_a_dot_plot_of_accuracy_with_whiskers_and_chance_levels(charts):
 
 def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
     _, chart = charts(PERCEPTION)
-    assert chart.kind == "radar" and chart.is_extra
+    assert chart.kind == "radar chart" and chart.is_extra
     assert chart.labels == ("yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
     assert values(chart) == pytest.approx((40, -5, 16.67, 10, 20, 0))
     assert "some/model: yes-or-no 40.00, what -5.00, how 16.67, distortion 10.00, other 20.00, in-context" in (
         chart.description
     )
-    assert chart.note == "As in Q-Bench, Fig. 9 and 14. The bold ring marks the chance level."
+    assert chart.note.startswith("As in Q-Bench, Fig. 9 and 14.")
 
 
 def test_a_group_that_one_of_two_runs_lacks_is_undefined(charts):
@@ -86,8 +86,20 @@ def test_dimensions_of_descriptions_are_dots_with_intervals(charts):
     dimensions = (("completeness", 0.9), ("preciseness", 1.13), ("relevance", 1.18))
     scores = {name: dimension(value, score_ci95=[value - 0.1, value + 0.1]) for name, value in dimensions}
     (chart,) = charts(scored("q_bench/description", "lldescribe", {**scores, "sum": 3.21, "n": 9, "judge": "gpt"}))
-    assert (chart.kind, chart.labels, chart.limits) == ("dots", ("completeness", "preciseness", "relevance"), (0, 2))
+    assert (chart.kind, chart.unit, chart.limits) == ("dot plot", "score", (0, 2))
+    assert chart.labels == ("completeness", "preciseness", "relevance")
     assert values(chart) == (0.9, 1.13, 1.18) and ends(chart)[0] == pytest.approx((0.8, 1.0))
+
+
+def test_scores_of_one_scale_share_a_dot_plot_with_their_chance_levels(charts):
+    scores = {"consistency": 0.8, "accuracy_all": 0.6, "first_rate": 0.7, "accuracy_consistent": 0.9, "srcc": 0.5}
+    counts = {"n_pairs": 9, "n_consistent": 7, "n_images": 5}
+    (chart,) = charts(scored("two_afc/coarse", "two_afc", scores | counts))
+    assert (chart.unit, chart.limits) == ("score, in %", (0, 100))
+    drawn = dict(zip(chart.labels, values(chart), strict=True))
+    assert drawn.pop("first-position preference") == 70
+    assert drawn == {"consistency": 80, "pair accuracy": 60, "accuracy, consistent pairs": 90}
+    assert values(chart, 1)[chart.labels.index("pair accuracy")] == 25
 
 
 def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
@@ -96,10 +108,9 @@ def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
     average = scored("q_bench/assessment", "average", {"srcc": 0.3, "n": 9, "by_database": parts})
     spaq = scored("q_bench/assessment", "spaq", {**parts["spaq"], "srcc_ci95": [0.5, 0.6]})
     dots, radar = charts(average, spaq)
-    assert (radar.kind, radar.labels) == ("radar", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
+    assert (radar.kind, radar.labels) == ("radar chart", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
     assert values(radar) == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
-    assert (radar.title, radar.unit) == ("SRCC over databases", "SRCC")
-    assert radar.note == "As in Q-Bench, Fig. 9 and 14. The bold ring marks zero."
+    assert (radar.title, radar.unit) == ("SRCC over databases", "SRCC minus chance level")
     assert (dots.title, dots.labels) == ("SRCC by database", ("average", *radar.labels))
     assert values(dots) == pytest.approx((0.3, *values(radar)), nan_ok=True)
     # An average has no intervals of its databases; these have.
@@ -115,33 +126,6 @@ def test_groups_with_too_many_values_are_in_tables_only(charts):
     (dots,) = charts(scored("mmbench/en", "mmbench", {**part(0.3), "by_l2_category": groups, "by_category": many}))
     assert dots.labels == ("all items", "attribute reasoning", "coarse perception")
     assert values(dots) == (30, 50, 25) and values(dots, 1) == (10, 10, 10)
-
-
-@pytest.mark.parametrize(
-    ("task", "dataset", "scores", "drawn", "chance"),
-    [
-        (
-            "ql_bench/single",
-            "llsavisionqa",
-            {"score_cc": 60.0, "score_rc": 2.0, "score_sa": 62.0, "answer_rate": 0.9, "n": 9},
-            {"self-awareness": 62, "right answers": 60, "right refusals": 2, "answer rate": 90},
-            {},
-        ),
-        (
-            "two_afc/coarse",
-            "two_afc",
-            {"consistency": 0.8, "accuracy_all": 0.6, "first_rate": 0.7, "accuracy_consistent": 0.9, "srcc": 0.5}
-            | {"n_pairs": 9, "n_consistent": 7, "n_images": 5},
-            {"consistency": 80, "pair accuracy": 60, "accuracy, consistent pairs": 90, "first-position preference": 70},
-            {"pair accuracy": 25},
-        ),
-    ],
-)
-def test_scores_of_one_scale_share_a_dot_plot(charts, task, dataset, scores, drawn, chance):
-    (chart,) = charts(scored(task, dataset, scores))
-    assert (chart.kind, chart.unit, chart.limits) == ("dots", "score, in %", (0, 100))
-    assert dict(zip(chart.labels, values(chart), strict=True)) == drawn
-    assert all(values(chart, 1)[chart.labels.index(label)] == level for label, level in chance.items())
 
 
 def test_figure_4_has_the_letters_of_replies_and_of_right_answers(charts, judged, three_questions):
@@ -193,7 +177,7 @@ def convergence(*values, bound=(0.9, 0.95), **changes):
 
 def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
     (chart,) = charts(convergence(0.5, 0.75))
-    assert (chart.kind, chart.labels, chart.label_axis) == ("lines", ("1", "2"), "rounds")
+    assert (chart.kind, chart.labels, chart.label_axis) == ("line chart", ("1", "2"), "rounds")
     assert chart.note.startswith("As in 2AFC, Fig. 3. ")
     assert [(row.labels[0], values(chart, i), row.is_model) for i, row in enumerate(chart.rows)] == [
         ("LLaVA-v1.5", (0.5, 0.75), True),
@@ -215,7 +199,10 @@ def test_one_upper_bound_stands_for_runs_that_have_the_same(charts):
 
 
 CELLS = (Cell(1.0, 2), Cell(math.nan, 2), Cell(-2.0, 2, ends=(-3.0, -1.0)))
-CHARTS = [Chart("k", kind, "T", ("a", "b", "c"), (Row(("m",), CELLS),), "u") for kind in ("radar", "lines", "dots")]
+CHARTS = [
+    Chart("k", kind, "T", ("a", "b", "c"), (Row(("m",), CELLS),), "u")
+    for kind in ("radar chart", "line chart", "dot plot")
+]
 
 
 def svg_of(chart):
@@ -267,7 +254,7 @@ def test_chance_levels_are_drawn_where_they_are_known():
     levels = Row(("chance level",), (Cell(0.5, 2), Cell(math.nan, 2), Cell(1.0, 2)), is_model=False)
     chart = replaced(CHARTS[2], rows=(*CHARTS[2].rows, levels))
     root = ElementTree.fromstring(svg_of(chart))
-    (drawn,) = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
+    *_, drawn = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
     assert len([path for path in drawn.iter(f"{SVG}path") if path.get("d")]) == 2
     assert "chance level" in texts_in(chart)
 

@@ -12,8 +12,8 @@ import pytest
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import REPORT_FILE, write_report
+from eyechart.evaluators.report.page import side_by_side
 from eyechart.evaluators.report.reported_task import reported_tasks
-from eyechart.evaluators.report.summary import side_by_side
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks import get_task
@@ -82,11 +82,7 @@ NO_INTERVAL = "65.00 to 85.00"
         ),
         ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
         ({"scores": {**SCORES, "accuracy_ci95": None}}, ["75.00 %"], [NO_INTERVAL]),
-        (
-            {"settings": {}},
-            ["The results contain no settings", "no images: the run's settings do not name the data"],
-            [],
-        ),
+        ({"settings": {}}, ["no images: the run's settings do not name the data"], []),
     ],
 )
 def test_a_page_shows_the_scores_and_what_limits_them(make_run, read_page, fields, texts, missing):
@@ -171,14 +167,14 @@ def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
     page = read_page(write_report([make_run(changed(items=predictions))], samples=10_000, files=False))
     assert len(page.samples["samples"]) == 10_000 and len(page.text) < 5e6
     assert page.holds(
-        "Texts are cut after 100 characters to keep the page small; predictions.parquet has the full texts."
+        "Texts are cut after 62 characters to keep the page small; predictions.parquet has the full texts."
     )
 
 
 def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
     from eyechart.evaluators.report import samples
 
-    monkeypatch.setattr(samples, "BUDGET", 3_000)
+    monkeypatch.setattr(samples, "IMAGE_BUDGET", 3_000)
     loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
     ids = loaded.dataset["id"][:40]
     settings = {"data": loaded.describe()}

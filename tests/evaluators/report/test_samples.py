@@ -9,8 +9,7 @@ from PIL import Image
 
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report.reported_task import reported_tasks
-from eyechart.evaluators.report.samples import collect_samples
-from eyechart.evaluators.report.thumbnails import Album
+from eyechart.evaluators.report.samples import Album, collect_samples
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
@@ -120,32 +119,6 @@ def test_a_pair_is_one_sample_with_both_orders(samples):
     steps = {"equal": "exact", "flipped": "exact", "same": "exact", "unread": "unparseable"}
     assert {row["id"]: row["swapped"]["step"] for row in rows} == steps
     assert {(row["text"], row["swapped"]["text"], row["answer"]) for row in rows} == {("Sharp.", "Both.", "image 1")}
-
-
-def shown_prompt(found, row):
-    own = [row.get("question"), *row.get("options", ())]
-    return "".join(own[part] if isinstance(part, int) else part for part in found.prompts[row["prompt"]])
-
-
-def test_prompts_are_whole_and_shared_by_samples_that_differ_in_question_and_options(samples):
-    prompts = [f"<image>\nIs {id} sharp? Yes or No?\nA. Yes\nB. No" for id in ("a", "b")]
-    found = samples(changed(*(choice(id, "A", prompt=one) for id, one in zip("ab", prompts, strict=True))))
-    assert [shown_prompt(found, row) for row in found.rows] == prompts and len(found.prompts) == 1
-    pair = {"first_id": "x", "second_id": "y", "prompt": "Which is better?"}
-    found = samples(changed(plain(**pair), plain(**pair, pass_name="reversed"), plain(id="b", prompt=None)))
-    assert shown_prompt(found, found.rows[0]) == "Which is better?" and "prompt" not in found.rows[1]
-
-
-@pytest.mark.parametrize(
-    ("predictions", "judge", "judged"),
-    [
-        ([choice("a", "A", choice="A")], "gpt-4", False),
-        ([choice("a", "Hm", choice="A", step="judge")], "gpt-4", True),
-        ([plain(label="Blurry.", rounds=[[2]])], "lexical", True),
-    ],
-)
-def test_the_filter_is_for_judged_replies(samples, predictions, judge, judged):
-    assert samples(replaced(changed(*predictions), scores={"judge": judge})).judged == judged
 
 
 def test_a_refused_question_says_what_came_of_it(samples):

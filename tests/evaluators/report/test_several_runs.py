@@ -7,11 +7,10 @@ from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.differences import compare_runs
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import collect_samples
-from eyechart.evaluators.report.table_formats import to_latex
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from tests.evaluators.command_line import invoke
-from tests.evaluators.report.conftest import PERCEPTION, choice, paper_tables, replaced, summaries
+from tests.evaluators.report.conftest import PERCEPTION, choice, replaced, summaries
 
 
 def compared(folders):
@@ -44,25 +43,6 @@ def test_tests_say_which_runs_differ(three):
     row = found.rows[1]
     assert row[2] == "good \N{MINUS SIGN} poor"
     assert row[3:6] == ("90.00 %", "25.00 %", "+65.00 points") and row[-2:] == ("26 / 0", "40")
-
-
-def test_latex_has_intervals_and_marks_what_is_significantly_lower_than_the_best(three):
-    runs = read_runs(three)
-    lines = to_latex(paper_tables(runs)[0], compare_runs(runs, reported_tasks(runs))).splitlines()
-    last = {line.split(" & ")[0]: line.split(" & ")[-1] for line in lines}
-    assert r"\textbf{90.00} \\" in last["good"] and r"\underline{87.50} \\" in last["fair"]
-    assert r"25.00$^{*}$ \\ {\scriptsize {[}65.00, 85.00]}" in last["poor"]
-    (caption,) = (line for line in lines if "caption" in line)
-    assert r"In brackets: 95\,\% intervals. {*}: lower than the best of the runs (p \textless{} 0.05)." in caption
-    assert "Tested on all items by McNemar's exact test; Holm-adjusted over 3 pairs of runs." in caption
-
-
-def test_latex_says_if_no_difference_is_significant(three):
-    runs = read_runs(three[:2])
-    latex = to_latex(paper_tables(runs)[0], compare_runs(runs, reported_tasks(runs)))
-    assert "No score is significantly lower than the best of the runs (p at least 0.05). Tested on all items" in latex
-    assert "^{*}" not in latex
-    assert "significantly" not in to_latex(paper_tables(runs[:1])[0])
 
 
 def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
@@ -116,8 +96,6 @@ def test_answers_to_a_question_stand_together_and_disagreements_come_first(three
     found = rows_of(three, 30)
     assert [(row["id"], row["run"]) for row in found[:4]] == [("q10", 0), ("q10", 1), ("q10", 2), ("q11", 0)]
     assert [row["id"] for row in found[::3] if row.get("disagree")] == [f"q{i}" for i in range(10, 36)]
-    # What the first run's sample says of the question is not said again.
-    assert "question" in found[0] and not {"question", "options", "answer"} & found[1].keys()
 
 
 def test_options_in_another_order_are_the_same_choice(make_run):
