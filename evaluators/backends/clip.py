@@ -6,6 +6,7 @@ Images are preprocessed by the model's own processor. For the paper's model it r
 and crops the center; the paper says "resize images into 224 x 224", not whether it crops.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import permutations
@@ -13,25 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError, UsageError
-from eyechart.evaluators.backends.image_sizes import is_downscaled
-from eyechart.evaluators.backends.local.image_groups import (
-    PreparedRequests,
-    Preparer,
-    default_workers,
-    group_by_image,
-    respond,
-)
-from eyechart.evaluators.backends.local.loading import (
-    DUAL_ENCODERS,
-    UNKNOWN_ORIGIN,
-    Origin,
-    load_settings,
-    model_identity,
-)
-from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting
-from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.evaluators.backends.local.base import LocalBackend
+from eyechart.evaluators.backends.local.image_groups import PromptRenderer, batches
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, UNKNOWN_ORIGIN, Origin, load_settings
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, is_downscaled
+from eyechart.evaluators.requests.types import OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
@@ -41,15 +29,10 @@ TEXT_TEMPLATE = "a photo of {word} quality"
 """The text that an image is compared with: Q-Bench, Sec. A.2.3, which tries only the words good and poor."""
 
 _SCALE = 100.0
-# Number of batches of images that are prepared ahead.
-_BATCHES_PLANNED = 4
 
 
-class ClipZeroShotBackend(Backend):
-    """Answers requests for logits of words with the similarity of the image to a text with each word.
-
-    A batch size of None is chosen; it is halved, for the rest of the run, when memory runs out.
-    """
+class ClipZeroShotBackend(LocalBackend):
+    """Answers requests for logits of words with the similarity of the image to a text with each word."""
 
     def __init__(
         self,
@@ -68,38 +51,27 @@ class ClipZeroShotBackend(Backend):
         kind = model.config.model_type
         if kind not in DUAL_ENCODERS:
             raise ModelError(f"model '{name}' is of type '{kind}'; supported types: {', '.join(DUAL_ENCODERS)}.")
-        # Switches off dropout, which may still be on after training.
-        self._model = model.eval()
+        super().__init__(
+            model, lambda: _Renderer(image_processor, self._text), name=name, batch_size=batch_size, origin=origin
+        )
         self._tokenizer = tokenizer
         self._image_processor = image_processor
-        self._name = name
-        self._batch_size = first_batch_size(batch_size, model.device.type)
         self._text_template = text_template
-        self._origin = origin
         self._features: dict[str, torch.Tensor] = {}
-
-    @property
-    def name(self) -> str:
-        """The model's id or folder."""
-        return self._name
 
     def check(self, output_type: OutputType) -> None:
         """Refuse everything but logits."""
         if output_type is not OutputType.LOGITS:
             raise ModelError(
-                f"model '{self._name}' only compares images with texts; it gives logits of words, not "
+                f"model '{self.name}' only compares images with texts; it gives logits of words, not "
                 f"{output_type.value}. Choose a task that needs only such logits: one that assesses quality."
             )
-
-    def identity(self) -> dict[str, Any] | None:
-        """The model's weights, dtype and preprocessing; None if its weights are unknown."""
-        return model_identity(self.settings(), self._origin)
 
     def settings(self) -> dict[str, Any]:
         """Model, dtype, image sizes, text template, and the factor of the similarities."""
         return {
             "backend": "clip_zero_shot",
-            **load_settings(self._model, self._image_processor, self._name, self._origin),
+            **load_settings(self._model, self._image_processor, self.name, self._origin),
             "text_template": self._text_template,
             "similarity": "cosine",
             "similarity_scale": _SCALE,
@@ -112,47 +84,42 @@ class ClipZeroShotBackend(Backend):
             self.check(request.output_type)
             if len(request.images) != 1:
                 raise ModelError(
-                    f"item '{request.id}' has {len(request.images)} images, but model '{self._name}' compares a single "
+                    f"item '{request.id}' has {len(request.images)} images, but model '{self.name}' compares a single "
                     "image with texts. Choose a task about single images."
                 )
         kinds = {(request.words, request.optional_words) for request in requests}
         words = {kind: self._encode_texts(*kind) for kind in kinds}
-        preparer = Preparer(
-            lambda: _Renderer(self._image_processor, self._text), workers=default_workers(self._model.device.type)
-        )
-        for window in preparer.windows(group_by_image(requests), _BATCHES_PLANNED * self._batch_size):
-            yield from window.failed
-            for prompt, image in each_alone(window.prompts, partial(self._encode_images, window)):
-                shown = words[prompt.request.words, prompt.request.optional_words]
-                if isinstance(image, DataError):
-                    yield respond(prompt, image, window)
-                else:
-                    # Eq. 2's exponents, times 100.
-                    logits = [float(_SCALE * (self._features[word] @ image)) for word in shown]
-                    yield respond(prompt, logits, window, shown)
+        with contextlib.closing(self._windows(requests)) as windows:
+            for window in windows:
+                yield from window.failed
+                yield from self._respond(window, window.prompts, partial(self._logits, words, window.inputs))
 
     def _text(self, word: str) -> str:
         return self._text_template.replace("{word}", word)
 
-    def _encode_images(
-        self, window: PreparedRequests, prompts: Sequence[RenderedPrompt]
-    ) -> "list[tuple[int, torch.Tensor]]":
-        """The features of each prompt's image; requests about the same image share them."""
+    def _logits(
+        self,
+        words: Mapping[tuple[tuple[str, ...], tuple[str, ...]], Sequence[str]],
+        inputs: Mapping[str, ImageInputs],
+        prompts: Sequence[RenderedPrompt],
+        batch_size: int,
+    ) -> list[dict[str, float]]:
+        """The logits of each prompt's words; prompts with the same image share its features."""
         import torch
 
-        keys = list(dict.fromkeys(prompt.images[0] for prompt in prompts))
-
-        def encode(batch_size: int) -> "list[torch.Tensor]":
-            features: list[torch.Tensor] = []
-            for start in range(0, len(keys), batch_size):
-                images = [window.inputs[key].tensors for key in keys[start : start + batch_size]]
-                tensors = {name: torch.cat([image[name] for image in images]) for name in images[0]}
-                features += self._normalized(self._model.get_image_features, tensors)
-            return features
-
-        features, self._batch_size = fitting(encode, self._batch_size)
-        by_key = dict(zip(keys, features, strict=True))
-        return [(index, by_key[prompt.images[0]]) for index, prompt in enumerate(prompts)]
+        features: dict[str, torch.Tensor] = {}
+        for keys in batches(list(dict.fromkeys(prompt.images[0] for prompt in prompts)), batch_size):
+            images = [inputs[key].tensors for key in keys]
+            tensors = {name: torch.cat([image[name] for image in images]) for name in images[0]}
+            features.update(zip(keys, self._normalized(self._model.get_image_features, tensors), strict=True))
+        return [
+            # Eq. 2's exponents, times 100.
+            {
+                word: float(_SCALE * (self._features[word] @ features[prompt.images[0]]))
+                for word in words[prompt.request.words, prompt.request.optional_words]
+            }
+            for prompt in prompts
+        ]
 
     def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
         """Encode the texts of words; returns all words except optional ones with the same features as another word."""
@@ -164,7 +131,7 @@ class ClipZeroShotBackend(Backend):
         if clash := next((pair for pair in equal if set(pair) <= set(words)), None):
             first, second = map(self._text, clash)
             raise ModelError(
-                f"model '{self._name}' gives the same features for '{first}' and '{second}', so they cannot be "
+                f"model '{self.name}' gives the same features for '{first}' and '{second}', so they cannot be "
                 "compared. Possible cause: the tokenizer does not add the end token that the model expects."
             )
         return [word for word in features if word in words or word not in dict(equal)]
@@ -177,7 +144,7 @@ class ClipZeroShotBackend(Backend):
         tokens = self._tokenizer(text, return_tensors="pt", **padding)
         count = tokens["input_ids"].shape[1]
         if count > longest:
-            raise ModelError(f"the text '{text}' has {count} tokens; model '{self._name}' takes at most {longest}.")
+            raise ModelError(f"the text '{text}' has {count} tokens; model '{self.name}' takes at most {longest}.")
         (features,) = self._normalized(self._model.get_text_features, tokens)
         return features
 
@@ -194,7 +161,7 @@ class ClipZeroShotBackend(Backend):
         return list(features / features.norm(dim=-1, keepdim=True))
 
 
-class _Renderer:
+class _Renderer(PromptRenderer):
     """Preprocesses images; texts are encoded separately."""
 
     def __init__(self, image_processor: "BaseImageProcessor", text: Callable[[str], str]) -> None:
@@ -210,6 +177,3 @@ class _Renderer:
     ) -> list[RenderedPrompt]:
         texts = "\n".join(map(self._text, request.all_words))
         return [RenderedPrompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]
-
-    def forget_images(self) -> None:
-        pass

@@ -27,11 +27,7 @@ class FunctionBackend(Backend):
     def __init__(self, function: Callable[..., Any]) -> None:
         """Keep the function."""
         self._function = function
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return getattr(self._function, "__qualname__", type(self._function).__qualname__)
+        self.name = getattr(function, "__qualname__", type(function).__qualname__)
 
     def check(self, output_type: OutputType) -> None:
         """Refuse losses, and a function that does not take the arguments; what it returns is checked when called."""

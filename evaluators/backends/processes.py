@@ -26,16 +26,13 @@ class Processes:
         self._state = state
         self.rank: int = state.process_index
         self.count: int = state.num_processes
+        self.device = str(state.device)
+        """The device on which this process runs its model."""
 
     @property
     def is_main(self) -> bool:
         """Whether this is the process that prints and writes results."""
         return self.rank == 0
-
-    @property
-    def device(self) -> str:
-        """The device on which this process runs its model."""
-        return str(self._state.device)
 
     def gather(self, value: Value) -> list[Value]:
         """The values of all processes, by rank; every process must call this."""

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Self
 
-from eyechart.evaluators.requests.keys import RequestKeys
-from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.stored_form import is_answer
+from eyechart.evaluators.requests.keys import request_keys
+from eyechart.evaluators.requests.store import ResponseStore, is_answer
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
@@ -23,15 +22,11 @@ class BackendWrapper(Backend):
     def __init__(self, backend: Backend) -> None:
         """Keep the backend."""
         self._backend = backend
+        self.name = backend.name
         self.needs_images = backend.needs_images
         self.writes_replies = backend.writes_replies
         self.billed_per_request = backend.billed_per_request
         self.samples = backend.samples
-
-    @property
-    def name(self) -> str:
-        """The model's id or folder."""
-        return self._backend.name
 
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend cannot give this kind of output."""
@@ -70,20 +65,17 @@ class StoredBackend(BackendWrapper):
         if identity is None:
             yield from self._backend.answer(requests)
             return
-        keys = RequestKeys(identity)
         waiting: dict[_Key, list[Request]] = {}
         for start in range(0, len(requests), _REQUESTS_PER_LOOKUP):
             part = requests[start : start + _REQUESTS_PER_LOOKUP]
-            # The backend reports the error of an image that cannot be read.
-            keyed = [
-                (key or (asked.id, asked.pass_name), asked) for key, asked in zip(keys.keys(part), part, strict=True)
-            ]
-            stored = self._store.get(key for key, _ in keyed if isinstance(key, bytes))
-            for key, request in keyed:
+            keys = request_keys(identity, part)
+            stored = self._store.get(filter(None, keys))
+            for key, request in zip(keys, part, strict=True):
                 if key in stored and _answers(request, stored[key]):
                     yield _response(request, stored[key])
                 else:
-                    waiting.setdefault(key, []).append(request)
+                    # The backend reports the error of an image that cannot be read.
+                    waiting.setdefault(key or (request.id, request.pass_name), []).append(request)
         if waiting:
             yield from self._ask(waiting)
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
+    r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
+)
 
 
 def announce(model: str) -> None:
@@ -167,7 +171,7 @@ def check_server(
 
 
 def _open_store() -> "ResponseStore":
-    from eyechart.evaluators.requests.store import ResponseStore, default_path, network_drive
+    from eyechart.evaluators.requests.store import ResponseStore, default_path
 
     path = default_path()
     if kind := network_drive(path.parent):
@@ -177,6 +181,20 @@ def _open_store() -> "ResponseStore":
         )
         print_line(console(stderr=True), text, "yellow")
     return ResponseStore.open(path)
+
+
+def network_drive(folder: str | Path) -> str:
+    """The type of a folder's network file system, such as "nfs4", unsafe for WAL mode; "" if local or unknown."""
+    import psutil
+
+    path = Path(os.path.realpath(folder))
+    try:
+        # Of several on one mount point, the last one is in use.
+        mounts = [part for part in reversed(psutil.disk_partitions(all=True)) if path.is_relative_to(part.mountpoint)]
+    except OSError:
+        return ""
+    kind = max(mounts, key=lambda part: len(part.mountpoint)).fstype if mounts else ""
+    return kind if _NETWORK.fullmatch(kind) else ""
 
 
 def result_folders(out: Path | None, models: Sequence[str | None]) -> list[Path]:

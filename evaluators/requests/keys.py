@@ -1,67 +1,78 @@
-"""The keys under which answers are stored: requests with equal keys are the same question."""
+"""What identifies a question to a model: digests of model files, of images, and of whole requests.
 
+Requests with equal digests, or keys, are the same question. The SHA-256 of a large model file is kept under
+`EYECHART_HOME` while device, inode, size and time of change (ctime) stay the same. Programs can set the time of
+modification, as `cp -p` and `rsync -t` do, but not the time of change.
+"""
+
+import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
+import re
+import sys
+import time
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.images import encoded_bytes
+from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.requests.values import encode
 
 _MOST_THREADS = 8
+# Hashing a smaller file is as fast as looking up its SHA-256.
+_SMALL = 4 * 2**20
+# More bytes than this take some seconds to hash, so a message is printed.
+_MUCH = 2**30
+# Seconds within which two changes of a file can have the same, rounded time of change.
+_ROUNDING = 2.0
 
 
-class RequestKeys:
-    """Makes keys for the requests to one model: the SHA-256 of everything that an answer depends on.
+def request_keys(identity: dict[str, Any], requests: Sequence[Request]) -> list[bytes | None]:
+    """The keys of requests to a model with this `Backend.identity`: the SHA-256 of everything an answer depends on.
 
     Row id and pass name are not part of it. An image is represented by the bytes of its file, or, if it is already
-    decoded, by its mode, size and pixels.
+    decoded, by its mode, size and pixels. A request has no key if one of its images cannot be read.
 
     Examples:
-        >>> (key,) = RequestKeys({"model": "a"}).keys([Request("row 1", ("Is it sharp?",), images=())])
+        >>> (key,) = request_keys({"model": "a"}, [Request("row 1", ("Is it sharp?",), images=())])
         >>> key.hex()[:16]
         'ff255a9731ff260d'
     """
+    digests = image_digests(source for request in requests for source in request.images)
+    return [_key(identity, request, [digests[id(source)] for source in request.images]) for request in requests]
 
-    def __init__(self, identity: dict[str, Any]) -> None:
-        """Keep the result of `Backend.identity`."""
-        self._identity = identity
-        # Requests about a row share image objects, which are kept here so that no other object gets their id.
-        self._digests: dict[int, tuple[Any, str | None]] = {}
 
-    def keys(self, requests: Sequence[Request]) -> list[bytes | None]:
-        """The key of each request, 32 bytes; None if one of its images cannot be read."""
-        sources = {id(source): source for request in requests for source in request.images}
-        unread = [source for number, source in sources.items() if number not in self._digests]
-        if unread:
-            # In threads, as reading files and hashing release Python's lock.
-            with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
-                for source, digest in zip(unread, thread_pool.map(digest_or_none, unread), strict=True):
-                    self._digests[id(source)] = (source, digest)
-        return [self._key(request) for request in requests]
+def _key(identity: dict[str, Any], request: Request, digests: list[str | None]) -> bytes | None:
+    if None in digests:
+        return None
+    asked = {
+        # null marks the place of an image.
+        "prompt": [None if part is IMAGE else part for part in request.prompt],
+        "images": digests,
+        "prefill": request.prefill,
+        # Logits depend neither on the order of the words nor on which of them are required.
+        "words": sorted(request.all_words),
+        "continuations": request.continuations,
+        "max_new_tokens": request.max_new_tokens,
+        # The first repeat has the same key as a request that is asked once.
+        **({"repeat": request.repeat} if request.repeat > 1 else {}),
+    }
+    return hashlib.sha256(encode({"identity": identity, "request": asked}, sort_keys=True)).digest()
 
-    def _key(self, request: Request) -> bytes | None:
-        digests = [self._digests[id(source)][1] for source in request.images]
-        if None in digests:
-            return None
-        asked = {
-            # null marks the place of an image.
-            "prompt": [None if part is IMAGE else part for part in request.prompt],
-            "images": digests,
-            "prefill": request.prefill,
-            # Logits depend neither on the order of the words nor on which of them are required.
-            "words": sorted(request.all_words),
-            "continuations": request.continuations,
-            "max_new_tokens": request.max_new_tokens,
-            # The first repeat has the same key as a request that is asked once.
-            **({"repeat": request.repeat} if request.repeat > 1 else {}),
-        }
-        return hashlib.sha256(encode({"identity": self._identity, "request": asked}, sort_keys=True)).digest()
+
+def image_digests(sources: Iterable[Any]) -> dict[int, str | None]:
+    """The `image_digest` of each image object by its `id`; each is read once, and None if that is not possible."""
+    by_id = {id(source): source for source in sources}
+    # In threads, as reading files and hashing release Python's lock.
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
+        return dict(zip(by_id, thread_pool.map(_digest_or_none, by_id.values()), strict=True))
 
 
 def image_digest(source: Any) -> str:
@@ -78,9 +89,61 @@ def image_digest(source: Any) -> str:
     return f"pixels {source.mode} {source.width}x{source.height} {palette} {pixels}"
 
 
-def digest_or_none(source: Any) -> str | None:
-    """The `image_digest`; None for an image that cannot be read, which is reported when it is prepared or sent."""
+def _digest_or_none(source: Any) -> str | None:
     try:
         return image_digest(source)
+    # It is reported when the image is prepared or sent.
     except BadImageError:
         return None
+
+
+def files_digest(path: str | Path) -> str:
+    """The SHA-256, in hexadecimal, of names and contents of a model's files without hidden ones, or of its only file.
+
+    Prints a line to stderr if more than 1 GiB must be hashed.
+    """
+    root = Path(path)
+    files = {file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*"))} or {"": root}
+    files = {name: file for name, file in files.items() if "/." not in f"/{name}" and file.is_file()}
+    unread = sum(file.stat().st_size for file in files.values() if _known_digest(file) is None)
+    if unread > _MUCH:
+        print(f"Hashing {unread / 1e9:.1f} GB of weights, once, to identify the model", file=sys.stderr, flush=True)
+    # Hashing releases the GIL, so the files of large models are hashed in parallel.
+    with ThreadPoolExecutor() as threads:
+        contents = threads.map(_content_digest, files.values())
+        digest = hashlib.sha256()
+        for name, content in zip(files, contents, strict=True):
+            digest.update(os.fsencode(name) + b"\0" + content.encode())
+    return digest.hexdigest()
+
+
+def _record(status: os.stat_result) -> tuple[Path, str]:
+    """The file that keeps a digest, and the file's size and time of change, which precede the digest there."""
+    file = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
+    return file, f"{status.st_size} {status.st_ctime_ns} "
+
+
+def _known_digest(file: Path) -> str | None:
+    """The kept digest of a large file; None if missing or the file has changed since."""
+    record, state = _record(file.stat())
+    with contextlib.suppress(OSError, ValueError):
+        if match := re.fullmatch(f"{state}([0-9a-f]{{64}})", record.read_text("ascii")):
+            return match[1]
+    return None
+
+
+def _content_digest(file: Path) -> str:
+    started, status = time.time(), file.stat()
+    if status.st_size <= _SMALL:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    if (known := _known_digest(file)) is not None:
+        return known
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    # Do not keep the digest of a file that changed during hashing or just before it.
+    if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
+        record, state = _record(status)
+        with contextlib.suppress(OSError):
+            record.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(record, state + digest)
+    return digest

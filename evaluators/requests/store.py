@@ -4,23 +4,20 @@ In WAL mode, readers and one writer do not wait for each other; it needs a local
 """
 
 import contextlib
-import os
-import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pydantic.dataclasses
-from pydantic import ValidationError
-from typing_extensions import override
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict, override
 
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
-from eyechart.evaluators.requests.stored_form import ROW, VALUE, Text, Time, problem
-from eyechart.evaluators.requests.values import encode
+from eyechart.evaluators.requests.values import brief, decode, encode
 
 FILE = "responses.sqlite"
 SCHEMA = 1
@@ -51,24 +48,77 @@ _ADVICE = {
     sqlite3.SQLITE_CORRUPT: _REMOVE_ALL,
 }
 
-MOUNTS = Path("/proc/self/mounts")
-"""Linux's list of mounted file systems, one per line: device, mount point, type. Other systems do not have it."""
-_NETWORK = re.compile(
-    r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
-    r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
-)
+_Text = Annotated[str, Field(strict=True)]
+_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+_LossTokens = Annotated[int, Field(strict=True, gt=0, lt=2**63)]
+# Seconds since 1970, within the range of Python's dates.
+_Time = Annotated[float, Field(strict=True, ge=0, lt=2.5e11)]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Answer(TypedDict, total=False):
+    """An answer of a model, with fields of `Response`, or of a judge, with those of `Reply`."""
+
+    text: _Text | None
+    reasoning: _Text
+    finish_reason: _Text
+    rendered_prompt: _Text
+    upper_bound_words: list[_Text]
+    options: list[_Text]
+    logits: dict[str, _Number]
+    losses: list[tuple[_Number, _LossTokens]]
+    score: _Number
+    image_scores: list[_Number]
+    usage: dict[str, _Count]
+    images_downscaled: _Count
+    response_metadata: dict[str, _Text]
+
+
+def _decoded(stored: object) -> object:
+    """A stored value: JSON as bytes, or as text if the database was edited by hand."""
+    data = stored.encode("utf-8", "surrogatepass") if isinstance(stored, str) else stored
+    try:
+        return decode(data) if isinstance(data, bytes) else data
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+
+
+_Value = Annotated[Answer, BeforeValidator(_decoded)]
+
+
+class Row(TypedDict):
+    """A row of the store."""
+
+    key: Annotated[bytes, Field(strict=True)]
+    model: _Text
+    stored_at: _Time
+    value: _Value
+
+
+_VALUE: TypeAdapter[Answer] = TypeAdapter(_Value)
+_ROW: TypeAdapter[Row] = TypeAdapter(Row)
+
+
+def is_answer(value: Any) -> bool:
+    """Whether a value has the form of an answer."""
+    try:
+        _VALUE.validate_python(value)
+    except ValidationError:
+        return False
+    return True
 
 
 @pydantic.dataclasses.dataclass(frozen=True)
 class StoredModel:
     """The contents of a store for one model."""
 
-    name: Text
+    name: _Text
     answers: int
     bytes: int
     """Size of the answers, without the overhead of the database."""
-    first: Time
-    last: Time
+    first: _Time
+    last: _Time
     """When its oldest and its newest answer were stored, in seconds since 1970."""
 
 
@@ -106,7 +156,7 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
         query = "SELECT value FROM responses WHERE key = ?"
         with _explained(self.path):
             rows = {key: self._connection.execute(query, (key,)).fetchone() for key in keys}
-            return {key: VALUE.validate_python(row[0]) for key, row in rows.items() if row}
+            return {key: _VALUE.validate_python(row[0]) for key, row in rows.items() if row}
 
     def put(self, model: str, values: Mapping[bytes, Any]) -> None:
         """Store answers of a model by key in one transaction: all or none. Existing answers are not changed."""
@@ -171,7 +221,7 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
         names = ("key", "model", "stored_at", "value")
         for row in self._connection.execute(f"SELECT {', '.join(names)} FROM responses"):
             try:
-                ROW.validate_python(dict(zip(names, row, strict=True)))
+                _ROW.validate_python(dict(zip(names, row, strict=True)))
             except ValidationError as error:
                 yield row[0], error
 
@@ -198,23 +248,6 @@ def default_path() -> Path:
     return eyechart_home() / FILE
 
 
-def network_drive(folder: str | Path) -> str:
-    """The type of a folder's network file system, such as "nfs4", unsafe for WAL mode; "" if local or unknown."""
-    try:
-        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    path = os.path.realpath(folder)
-    kinds = {"": ""}
-    for _, mount, kind, *_ in (line.split() for line in lines):
-        # Spaces and similar characters are written as octal numbers.
-        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), mount)
-        if path == point or path.startswith(point.rstrip("/") + "/"):
-            kinds[point] = kind
-    kind = kinds[max(kinds, key=len)]
-    return kind if _NETWORK.fullmatch(kind) else ""
-
-
 def _files(path: Path) -> tuple[Path, ...]:
     """The files that SQLite keeps next to a database while it is in use, and the database."""
     return path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"), path
@@ -222,17 +255,14 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 def _prepare(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
     """Create the table in a new database, and check that it can be written."""
-    # Before writing, as the file may be another program's; in a transaction, as another process may be creating it.
-    with _transaction(connection, "BEGIN"):
-        _check_kind(connection, path)
-    _use_wal(connection, path, timeout)
-    connection.execute("PRAGMA synchronous = NORMAL")
     # Also if there is nothing to create: only a transaction shows whether the file can be written.
     with _transaction(connection):
         if _check_kind(connection, path):
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    _use_wal(connection, path, timeout)
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> bool:
@@ -270,18 +300,12 @@ def _use_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Write all or nothing; with "BEGIN", read a consistent state."""
-    # "BEGIN IMMEDIATE" locks for writing at once, because a reader that becomes a writer cannot wait for another one.
-    connection.execute(begin)
-    try:
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all or nothing."""
+    with connection:
+        # This locks for writing at once, because a reader that becomes a writer cannot wait for another one.
+        connection.execute("BEGIN IMMEDIATE")
         yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # SQLite has already rolled back if the disk is full or failing.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager
@@ -295,7 +319,14 @@ def _explained(path: Path) -> Iterator[None]:
         advice = _ADVICE.get(_primary_code(error), "Try again")
         raise _store_error(path, f"cannot be used: {error}", advice) from error
     except ValidationError as error:
-        raise _store_error(path, f"is damaged: {problem(error)}", _REMOVE_UNREADABLE) from error
+        raise _store_error(path, f"is damaged: {_problem(error)}", _REMOVE_UNREADABLE) from error
+
+
+def _problem(error: ValidationError) -> str:
+    """What is wrong with a row or an answer."""
+    first = error.errors(include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"]) or "value"
+    return f"an answer has the invalid field {name!r}: {brief(first['input'])} ({first['msg']})"
 
 
 def _store_error(path: Path, reason: str, advice: str) -> StoreError:

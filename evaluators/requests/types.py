@@ -160,6 +160,8 @@ class Response:
 class Backend(Protocol):
     """Anything that answers requests; a subclass overrides what differs."""
 
+    name: str
+    """The model's id or folder."""
     needs_images: bool = True
     """Whether requests have to carry their images."""
     writes_replies: bool = True
@@ -168,10 +170,6 @@ class Backend(Protocol):
     """Whether each request is sent and billed separately, so that fewer requests cost less."""
     samples: bool = False
     """Whether it samples its replies, so that the repeats of a request differ."""
-
-    @property
-    def name(self) -> str:
-        """The model's id or folder."""
 
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the backend can't give this."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import IMAGE, Backend, OutputType, Request, Response
 
@@ -61,9 +61,10 @@ def make_requests(image_bytes: int, per_image: int) -> list[Request]:
     return [Request(f"{i}", (PROMPT, IMAGE, f"{i}"), (images[i // per_image],)) for i in range(COUNT)]
 
 
-def make_keys(keys: RequestKeys, requests: list[Request]) -> list[bytes | None]:
+def make_keys(requests: list[Request]) -> list[bytes | None]:
     """As the store makes them."""
-    return [key for start in range(0, len(requests), 256) for key in keys.keys(requests[start : start + 256])]
+    parts = (requests[start : start + 256] for start in range(0, len(requests), 256))
+    return [key for part in parts for key in request_keys(IDENTITY, part)]
 
 
 def microseconds(run: Callable[[], object]) -> float:
@@ -81,7 +82,7 @@ def measure(requests: list[Request]) -> dict[str, float]:
     for _ in range(REPEATS):
         times["no store"].append(microseconds(lambda: list(model.answer(requests))))
         times["hash"].append(microseconds(lambda: [hashlib.sha256(data).digest() for data in images]))
-        times["key"].append(microseconds(lambda: make_keys(RequestKeys(IDENTITY), requests)))
+        times["key"].append(microseconds(lambda: make_keys(requests)))
         with tempfile.TemporaryDirectory() as folder, ResponseStore.open(Path(folder) / "responses.sqlite") as store:
             backend = StoredBackend(model, store)
             for name in ("new", "stored"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
-from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import writing
@@ -122,7 +122,7 @@ def stored(folder, copy):
         if (folder / name).exists():
             shutil.copy(folder / name, copy / name)
     requests = MODEL["make_requests"](COUNT)
-    keys = RequestKeys({"model": "logging"}).keys(requests)
+    keys = request_keys({"model": "logging"}, requests)
     ids = {request.id: key for request, key in zip(requests, keys, strict=True)}
     with ResponseStore.open(copy / "responses.sqlite") as store:
         store.check()

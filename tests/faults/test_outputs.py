@@ -5,15 +5,15 @@ import os
 import shutil
 import stat
 
+import psutil
 import pytest
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import OutputError
 from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.commands.running import network_drive
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.requests import store
-from eyechart.evaluators.requests.store import network_drive
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.folder import write_run
@@ -167,6 +167,13 @@ tmpfs /mnt/far/quick tmpfs rw 0 0
 """
 
 
+def mount(tmp_path, monkeypatch, lines):
+    """Mount these file systems, in the form of /proc/self/mounts."""
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "mounts").write_text(lines)
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("folder", "kind"),
     [
@@ -182,21 +189,19 @@ tmpfs /mnt/far/quick tmpfs rw 0 0
     ],
 )
 def test_stored_answers_on_network_drives(tmp_path, monkeypatch, folder, kind):
-    (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
+    mount(tmp_path, monkeypatch, MOUNTS)
     assert network_drive(folder) == kind
 
 
 @fault("a system that does not list its mounted file systems", "no warning")
 def test_no_list_of_file_systems(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "MOUNTS", tmp_path / "none")
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
     assert network_drive(tmp_path) == ""
 
 
 @fault("a run with the store on a network drive", "it warns before it starts and says what to do")
 def test_a_run_says_so(tmp_path, monkeypatch):
-    (tmp_path / "mounts").write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
-    monkeypatch.setattr(store, "MOUNTS", tmp_path / "mounts")
+    mount(tmp_path, monkeypatch, f"/dev/sda1 / ext4 rw 0 0\nserver:/export {tmp_path} nfs rw 0 0\n")
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
     arguments = ["run", "aes_bench/assessment", "--mini", "--limit", "1", "--out", str(tmp_path / "run")]
     done = invoke(*arguments)

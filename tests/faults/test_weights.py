@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from eyechart.evaluators.backends import file_digests
 from eyechart.evaluators.backends.endpoint import serving
-from eyechart.evaluators.backends.file_digests import files_digest
 from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.evaluators.requests import keys
+from eyechart.evaluators.requests.keys import files_digest
 from tests.faults.fault import fault, rows
 
 MODEL = SimpleNamespace(config=SimpleNamespace(_commit_hash="commit"))
@@ -23,7 +23,7 @@ WEIGHTS = "model.safetensors"
 def weights(tmp_path, monkeypatch):
     """Creates a model folder with one large file; returns the folder and the file."""
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(file_digests, "_ROUNDING", 0.02)
+    monkeypatch.setattr(keys, "_ROUNDING", 0.02)
 
     def make(name="model.safetensors"):
         folder = tmp_path / "model"
@@ -132,7 +132,7 @@ def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
 @fault("a weight file was written less than two seconds ago", "its hash is not cached, because file times are rounded")
 def test_a_file_that_was_just_written(weights, tmp_path, monkeypatch):
     folder, _ = weights()
-    monkeypatch.setattr(file_digests, "_ROUNDING", 60)
+    monkeypatch.setattr(keys, "_ROUNDING", 60)
     files_digest(folder)
     assert not (tmp_path / "home" / "file_digests").exists()
 

@@ -51,7 +51,7 @@ class OpenAIBackend(Backend):
 
     def __init__(self, model: str, options: EndpointOptions | None = None, server: "Server | None" = None) -> None:
         """Check address and key, which may raise `UsageError`; nothing is sent."""
-        self._model = model
+        self.name = model
         self._options = options or EndpointOptions()
         self._server = server
         self.samples = self._options.chat.sampling is not None
@@ -62,11 +62,6 @@ class OpenAIBackend(Backend):
         # Shared by the backends that `for_data` makes; of prefills, there is one as soon as it is needed.
         self._prefills: list[Prefill] = []
         self._first_tokens: dict[tuple[str, str], str | None] = {}
-
-    @property
-    @override
-    def name(self) -> str:
-        return self._model
 
     @override
     def check(self, output_type: OutputType) -> None:

@@ -24,7 +24,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.failures import redact
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
-from eyechart.evaluators.backends.file_digests import files_digest
+from eyechart.evaluators.requests.keys import files_digest
 
 # In seconds.
 START_TIMEOUT, _STOP_TIMEOUT, _PAUSE = 3600.0, 30, 0.5

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,32 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import ChatOptions
-from eyechart.evaluators.backends.local.engine import Engine, Job, Output
-from eyechart.evaluators.backends.local.image_groups import Preparer, default_workers, group_by_image, respond
-from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings, model_identity
+from eyechart.evaluators.backends.local.base import LocalBackend
+from eyechart.evaluators.backends.local.engine import Engine, Node, shared_prefixes
+from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings
+from eyechart.evaluators.backends.local.outputs import Job, Output
 from eyechart.evaluators.backends.local.plain import PlainRunner
-from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
 from eyechart.evaluators.backends.local.reader import UnsharableError
-from eyechart.evaluators.backends.local.recovery import each_alone, first_batch_size, fitting, is_out_of_memory
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.requests.types import OutputType, Request, Response
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
-_FEATURE_BYTES = 2**30
-# Batches of sequences that are planned together: more of them fill batches better but keep more images in memory.
-_BATCHES_PLANNED = 4
 _APART = "its processor does not show where the images are in the prompt"
 
 
-class TransformersBackend(Backend):
-    """Answers with an image-text-to-text model, whose processor needs a tokenizer and a chat template.
-
-    `batch_size` is in sequences per forward pass, and is halved, for the rest of the run, when memory runs out.
-    """
+class TransformersBackend(LocalBackend):
+    """Answers with an image-text-to-text model, whose processor needs a tokenizer and a chat template."""
 
     def __init__(
         self,
@@ -61,19 +53,13 @@ class TransformersBackend(Backend):
             raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models are supported.")
         if processor.tokenizer.pad_token is None:
             processor.tokenizer.pad_token = processor.tokenizer.eos_token
-        # Switches off dropout, which may still be on after training.
-        self._model = model.eval()
+        super().__init__(model, self._make_renderer, name=name, batch_size=batch_size, origin=origin)
         self._processor = processor
-        self._name = name
-        self._batch_size = first_batch_size(batch_size, model.device.type)
-        self._origin = origin
         self._chat = chat or ChatOptions()
         self.samples = self._chat.sampling is not None
         self._renderer = self._make_renderer()
-        self._preparer = Preparer(self._make_renderer, workers=default_workers(model.device.type))
-        if origin.options.chat_template is not None:
-            self._renderer.check_template()
-        self._plain = PlainRunner(model, processor)
+        self._renderer.check_template()
+        self._plain = PlainRunner(self._model, processor)
         self._engine: Engine | None = None
         self._compared: set[bool] = set()
         # Why prefixes are not shared at all, and whether those of some requests are not.
@@ -81,14 +67,9 @@ class TransformersBackend(Backend):
         self._is_partial = False
         if share_prefixes:
             try:
-                self._engine = Engine(model, processor.tokenizer, feature_bytes=_FEATURE_BYTES)
+                self._engine = Engine(self._model, processor.tokenizer)
             except UnsharableError as error:
                 self._stop_sharing(error)
-
-    @property
-    def name(self) -> str:
-        """The model's id or folder."""
-        return self._name
 
     def check(self, output_type: OutputType) -> None:
         """A local model gives text, logits and losses."""
@@ -96,14 +77,14 @@ class TransformersBackend(Backend):
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, dtype and preprocessing; None if its weights are unknown."""
         template = hashlib.sha256(str(self._processor.chat_template).encode()).hexdigest()
-        identity = model_identity(self.settings(), self._origin)
+        identity = super().identity()
         return None if identity is None else {**identity, "chat_template": template}
 
     def settings(self) -> dict[str, Any]:
         """Model, dtype, image sizes, decoding, batch size and prefix sharing."""
         return {
             "backend": "transformers",
-            **load_settings(self._model, self._processor.image_processor, self._name, self._origin),
+            **load_settings(self._model, self._processor.image_processor, self.name, self._origin),
             "decoding": self._chat.decoding,
             **self._chat.settings(),
             "batch_size": self._batch_size,
@@ -121,95 +102,66 @@ class TransformersBackend(Backend):
             kinds.setdefault(kind, []).append(request)
         for (output_type, words, *_, length), group in kinds.items():
             tokens = self._renderer.first_tokens(group[0]) if words else {}
-            windows = self._preparer.windows(group_by_image(group), _BATCHES_PLANNED * self._batch_size)
             # Closed immediately, whatever happens here, so that no thread keeps running.
-            with contextlib.closing(windows):
+            with contextlib.closing(self._windows(group)) as windows:
                 for window in windows:
                     yield from window.failed
-                    wanted = (output_type, length, list(tokens.values()), self._chat.sampling)
-                    job = Job(window.prompts, window, *wanted)
-                    yield from self._answer_window(job, list(tokens))
+                    job = Job((), window, output_type, length, tokens, self._chat.sampling)
+                    for is_placed in (True, False):
+                        prompts = [prompt for prompt in window.prompts if prompt.is_placed is is_placed]
+                        yield from self._respond(window, prompts, partial(self._run, job))
 
-    def _answer_window(self, job: Job, words: Sequence[str]) -> Iterator[Response]:
-        def run(prompts: Sequence[RenderedPrompt]) -> list[Output]:
-            outputs, self._batch_size = fitting(partial(self._run, replace(job, prompts=prompts)), self._batch_size)
-            return outputs
-
-        losses: dict[int, dict[int, Any]] = defaultdict(dict)
-        for prompt, output in each_alone(job.prompts, run):
-            if prompt.continuation is None:
-                yield respond(prompt, output, job.window, words)
-                continue
-            # The losses of one request come one by one.
-            of_request = losses[id(prompt.request)]
-            of_request[prompt.continuation] = output
-            if len(of_request) == len(prompt.request.continuations):
-                in_order = tuple(of_request[index] for index in sorted(of_request))
-                failed = [loss for loss in in_order if isinstance(loss, DataError)]
-                yield respond(prompt, failed[0] if failed else in_order, job.window)
-
-    def _run(self, job: Job, batch_size: int) -> list[Output]:
-        """The output of each sequence, with prefix sharing where it is possible."""
-        placed = [index for index, prompt in enumerate(job.prompts) if prompt.is_placed]
-        apart = [index for index, prompt in enumerate(job.prompts) if not prompt.is_placed]
-        if apart and self._engine is not None and not self._is_partial:
+    def _run(self, job: Job, prompts: Sequence[RenderedPrompt], batch_size: int) -> list[Output]:
+        """The output of prompts whose images are all placed, or none are; with prefix sharing where it is possible."""
+        job = replace(job, prompts=prompts)
+        if self._engine is not None and prompts[0].is_placed:
+            try:
+                root = shared_prefixes(prompts)
+                if bool(root.children) not in self._compared:
+                    self._compare(self._engine, job, root)
+                    self._compared.add(bool(root.children))
+                return self._engine.run(job, root, batch_size)
+            except UnsharableError as error:
+                self._stop_sharing(error)
+        elif self._engine is not None and not self._is_partial:
             self._is_partial = True
             self._warn(f"runs some requests without prefix sharing, which is slower: {_APART}")
-        outputs: list[Output] = []
-        for indices in filter(None, (placed, apart)):
-            part = replace(job, prompts=[job.prompts[index] for index in indices])
-            results = self._run_shared(part, batch_size) if indices is placed else None
-            if results is None:
-                results = self._plain.run(part, batch_size)
-            outputs += [(indices[index], result) for index, result in results]
-        return outputs
-
-    def _run_shared(self, job: Job, batch_size: int) -> list[Output] | None:
-        """The output of each sequence; None if the model does not support prefix sharing."""
-        if self._engine is None:
-            return None
-        try:
-            root = shared_prefixes(job.prompts)
-            if bool(root.children) not in self._compared:
-                self._compare(self._engine, job, root)
-                self._compared.add(bool(root.children))
-            return self._engine.run(job, root, batch_size)
-        except UnsharableError as error:
-            self._stop_sharing(error)
-            return None
+        return self._plain.run(job, batch_size)
 
     def _compare(self, engine: Engine, job: Job, root: Node) -> None:
         """Compare the logits of two sequences, which share a prefix if any do, with and without prefix sharing."""
+        from accelerate.utils.memory import should_reduce_batch_size
+
         indices = root.children[0].sequences() if root.children else root.leaves
         first = [replace(job.prompts[index], scored=0) for index in indices[:2]]
-        tokens = range(0, self._model.config.get_text_config().vocab_size, 97)
+        tokens = {str(token): token for token in range(0, self._model.config.get_text_config().vocab_size, 97)}
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
         # Outside the `try`: an error here is not caused by prefix sharing.
-        expected = self._plain.run(probe, 1)
+        expected: list[Any] = self._plain.run(probe, 1)
         try:
-            outputs = engine.run(probe, shared_prefixes(first), 2)
+            outputs: list[Any] = engine.run(probe, shared_prefixes(first), 2)
         except UnsharableError:
             raise
         # Architectures differ in more ways than can be foreseen.
         except Exception as error:
-            if is_out_of_memory(error):
+            if should_reduce_batch_size(error):
                 raise
             raise UnsharableError(f"prefix sharing failed with {type(error).__name__}: {error}") from error
-        shared, plain = (np.array([row for _, row in sorted(way)]) for way in (outputs, expected))
+        shared, plain = (np.array([list(logits.values()) for logits in way]) for way in (outputs, expected))
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
         if np.isfinite(largest) and not apart <= allowed:
             raise UnsharableError(f"prefix sharing would change its logits by {apart:.2g}")
 
     def _make_renderer(self) -> Renderer:
-        return Renderer(self._processor, _image_token_id(self._model.config), name=self._name, chat=self._chat)
+        return Renderer(self._processor, _image_token_id(self._model.config), name=self.name, chat=self._chat)
 
     def _stop_sharing(self, error: UnsharableError) -> None:
         self._engine, self._unshared = None, str(error)
         self._warn(f"runs each request without prefix sharing, which is slower: {error}")
 
     def _warn(self, text: str) -> None:
-        warnings.warn(f"model '{self._name}' {text}.", stacklevel=3)
+        warnings.warn(f"model '{self.name}' {text}.", stacklevel=3)
 
 
 def _image_token_id(config: Any) -> int:

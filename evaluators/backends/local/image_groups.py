@@ -1,23 +1,20 @@
 """Prepares requests ahead of the model: groups that begin with the same image are rendered in worker threads."""
 
-import math
-import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, EyechartError
 from eyechart.evaluators.backends.chat import decode_image
-from eyechart.evaluators.backends.local.recovery import model_failure
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
-from eyechart.evaluators.requests.keys import digest_or_none, image_digest
-from eyechart.evaluators.requests.types import OutputType, Request, Response
-from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
+from eyechart.evaluators.requests.keys import image_digest, image_digests
+from eyechart.evaluators.requests.types import Request, Response
 
+_Item = TypeVar("_Item")
 _MOST_BYTES = 2**30
 
 
@@ -46,71 +43,68 @@ class PreparedRequests:
         self.failed += other.failed
 
 
-class _Renderer(Protocol):
-    """What `Renderer` does; each thread has its own."""
+class PromptRenderer(Protocol):
+    """Makes the model's inputs; each thread has its own."""
 
-    def image(self, image: Image.Image) -> ImageInputs: ...
+    def image(self, image: Image.Image) -> ImageInputs:
+        """Preprocess one image, in RGB."""
 
     def prompts(
         self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
-    ) -> list[RenderedPrompt]: ...
+    ) -> list[RenderedPrompt]:
+        """Render a request with RGB images, which take `sizes` tokens: one sequence, or one for each continuation."""
 
-    def forget_images(self) -> None: ...
-
-
-def default_workers(device_type: str) -> int:
-    """Threads that prepare images: 1 on a CPU, which the model needs itself, otherwise up to 8."""
-    return 1 if device_type == "cpu" else min(8, os.cpu_count() or 1)
+    def forget_images(self) -> None:
+        """Free what is cached of all images so far."""
+        return
 
 
 def group_by_image(requests: Sequence[Request]) -> list[list[Request]]:
     """Group requests by their first image, if they have one; groups of similar length are next to each other."""
+    digests = image_digests(source for request in requests for source in request.images[:1])
     groups: dict[object, list[Request]] = {}
-    # Requests about the same row have the same image object, which is read once.
-    digests: dict[int, str | None] = {}
     for request in requests:
-        digest = None
-        for source in request.images[:1]:
-            if id(source) not in digests:
-                digests[id(source)] = digest_or_none(source)
-            digest = digests[id(source)]
+        digest = digests[id(request.images[0])] if request.images else None
         groups.setdefault(digest or id(request), []).append(request)
     return sorted(groups.values(), key=lambda group: max(map(_length, group)))
 
 
+def _length(request: Request) -> tuple[int, int, str]:
+    return len(request.images), sum(len(part) for part in request.prompt if isinstance(part, str)), request.id
+
+
+def batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+    """Divide items into batches of this size; the last one may be smaller."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+@dataclass
 class Preparer:
-    """Prepares groups in `workers` threads, each of which makes a renderer."""
+    """Prepares groups in threads, each of which makes a renderer."""
 
-    def __init__(self, make_renderer: Callable[[], _Renderer], *, workers: int) -> None:
-        """Keep the arguments; no thread starts yet."""
-        self._make_renderer = make_renderer
-        self._workers = workers
-        self._idle: list[_Renderer] = []
+    make_renderer: Callable[[], PromptRenderer]
+    workers: int
+    _idle: list[PromptRenderer] = field(default_factory=list)
 
-    def windows(self, groups: Iterable[list[Request]], least: int) -> Generator[PreparedRequests]:
+    def windows(self, requests: Sequence[Request], least: int) -> Generator[PreparedRequests]:
         """Yield windows of at least `least` sequences, or of 1 GiB of pixels; the next are prepared meanwhile."""
         waiting: deque[Future[PreparedRequests]] = deque()
-        left = iter(groups)
+        left = deque(group_by_image(requests))
         window = PreparedRequests()
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="eyechart-prepare") as thread_pool:
-            try:
-                while True:
-                    # Enough for the next window, but limited, so that a long run does not keep all its images.
-                    while len(waiting) < least + self._workers and _bytes_ready(waiting) <= _MOST_BYTES:
-                        if (group := next(left, None)) is None:
-                            break
-                        waiting.append(thread_pool.submit(self._prepare, group))
-                    if not waiting:
-                        break
-                    window.add(waiting.popleft().result())
-                    if len(window.prompts) + len(window.failed) >= least or window.nbytes > _MOST_BYTES:
-                        yield window
-                        window = PreparedRequests()
-                if window.prompts or window.failed:
+        thread_pool = ThreadPoolExecutor(self.workers, thread_name_prefix="eyechart-prepare")
+        try:
+            while left or waiting:
+                # Enough for the next window, but limited, so that a long run does not keep all its images.
+                while left and len(waiting) < least + self.workers and _bytes_ready(waiting) <= _MOST_BYTES:
+                    waiting.append(thread_pool.submit(self._prepare, left.popleft()))
+                window.add(waiting.popleft().result())
+                is_full = len(window.prompts) + len(window.failed) >= least or window.nbytes > _MOST_BYTES
+                if is_full or not (left or waiting):
                     yield window
-            finally:
-                for future in waiting:
-                    future.cancel()
+                    window = PreparedRequests()
+        finally:
+            thread_pool.shutdown(cancel_futures=True)
 
     def _prepare(self, requests: list[Request]) -> PreparedRequests:
         """Decode and render requests; those that fail become error responses."""
@@ -118,7 +112,7 @@ class Preparer:
         try:
             renderer = self._idle.pop()
         except IndexError:
-            renderer = self._make_renderer()
+            renderer = self.make_renderer()
         group = PreparedRequests()
         keys: dict[int, str] = {}
         images: dict[str, Image.Image] = {}
@@ -146,34 +140,11 @@ class Preparer:
         return group
 
 
-def respond(prompt: RenderedPrompt, output: Any, window: PreparedRequests, words: Sequence[str] = ()) -> Response:
-    """The response to a sequence's request: its text, its logits in the order of `words`, its losses, or its error."""
-    request = prompt.request
-    if isinstance(output, DataError):
-        return Response(request, error=output)
-    # Unknown if the processor tiles several images differently from a single one, which was counted.
-    reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
-    response = Response(
-        request,
-        rendered_prompt=prompt.text,
-        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
-    )
-    if request.output_type is OutputType.TEXT:
-        # If the prompt itself opens the reasoning, the reply has no opening tag.
-        text = f"<think>{output.text}" if opens_reasoning(prompt.text) else output.text
-        return replace(response, text=text, finish_reason=LENGTH if output.is_cut else STOP)
-    is_loss = request.output_type is OutputType.LOSSES
-    values = [loss.total for loss in output] if is_loss else output
-    if not all(map(math.isfinite, values)):
-        kind = "losses of the continuations" if is_loss else f"logits of {', '.join(words)}"
-        return Response(request, error=DataError(f"the model's {kind} are {values}"))
-    return replace(response, **({"losses": output} if is_loss else {"logits": dict(zip(words, values, strict=True))}))
-
-
 def _bytes_ready(waiting: Iterable[Future[PreparedRequests]]) -> int:
     """Size of the pixels that are prepared and waiting."""
     return sum(future.result().nbytes for future in waiting if future.done() and not future.exception())
 
 
-def _length(request: Request) -> tuple[int, int, str]:
-    return len(request.images), sum(len(part) for part in request.prompt if isinstance(part, str)), request.id
+def model_failure(error: Exception) -> DataError:
+    """The error of an item for which the model or its processor raised."""
+    return DataError(f"the model failed on it: {type(error).__name__}: {error}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import open_regular
-from eyechart.evaluators.backends.file_digests import files_digest
-from eyechart.evaluators.backends.image_sizes import size_settings
+from eyechart.evaluators.backends.local.rendering import size_settings
+from eyechart.evaluators.requests.keys import files_digest
 
 if TYPE_CHECKING:
     from transformers import Pipeline, PreTrainedModel
@@ -172,17 +172,17 @@ def _check_device(option: str, name: str, known: Sequence[str]) -> None:
     import torch
 
     try:
-        device = torch.device(name)
+        torch.device(name)
     except RuntimeError:
         raise unknown_name(option, name, known) from None
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    available = {"cpu": ["cpu"], "cuda": [f"cuda:{index}" for index in range(count)]}
-    available["mps"] = ["mps"] * torch.backends.mps.is_available()
-    # Other types of devices are left to torch.
-    of_type = available.get(device.type, [name])
-    if not of_type or (device.type == "cuda" and (device.index or 0) >= count):
-        listed = ", ".join(device for devices in available.values() for device in devices)
-        raise UsageError(f"{option} {name!r} is not available on this machine; available: {listed}")
+    try:
+        torch.empty(0, device=name)
+    # torch raises one for a device that is missing, the other for a type of device that it was built without.
+    except (RuntimeError, AssertionError) as error:
+        available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+        available += ["mps"] * torch.backends.mps.is_available()
+        message = f"{option} {name!r} is not available on this machine; available: {', '.join(available)}"
+        raise UsageError(message) from error
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:

@@ -3,73 +3,71 @@
 import contextlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel, ProcessorMixin
 
 from eyechart.evaluators.backends.chat import decode_image
-from eyechart.evaluators.backends.local.engine import (
+from eyechart.evaluators.backends.local.image_groups import batches
+from eyechart.evaluators.backends.local.outputs import (
     GeneratedText,
     Job,
     Output,
-    continuation_loss,
+    TokenSampler,
     end_tokens,
     text_decoder,
 )
 from eyechart.evaluators.backends.local.rendering import special_tokens_option
-from eyechart.evaluators.backends.local.sampling import TokenSampler
-from eyechart.evaluators.requests.types import Loss, OutputType
+from eyechart.evaluators.requests.types import OutputType
 
 
+@dataclass
 class PlainRunner:
     """Runs jobs with the model's own `generate` and with single forward passes."""
 
-    def __init__(self, model: PreTrainedModel, processor: ProcessorMixin) -> None:
-        """Keep them."""
-        self._model = model
-        self._processor = processor
+    model: PreTrainedModel
+    processor: ProcessorMixin
 
     def run(self, job: Job, batch_size: int) -> list[Output]:
-        """The result of each sequence, in any order."""
-        outputs: list[Output] = []
+        """The output of each sequence."""
+        outputs: dict[int, Output] = {}
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
-        for start in range(0, len(by_length), batch_size):
-            batch = by_length[start : start + batch_size]
+        for indices in batches(by_length, batch_size):
             with torch.inference_mode():
-                outputs += zip(batch, self._answers(job, batch), strict=True)
-        return outputs
+                outputs.update(zip(indices, self._outputs(job, indices), strict=True))
+        return [outputs[index] for index in range(len(job.prompts))]
 
-    def _answers(self, job: Job, batch: Sequence[int]) -> "list[GeneratedText] | list[list[float]] | list[Loss]":
-        prompts = [job.prompts[index] for index in batch]
+    def _outputs(self, job: Job, indices: Sequence[int]) -> Sequence[Output]:
+        prompts = [job.prompts[index] for index in indices]
         shown = [[decode_image(job.window.sources[key]) for key in prompt.images] for prompt in prompts]
-        inputs = self._processor(
+        inputs = self.processor(
             text=[prompt.continued for prompt in prompts],
             images=shown if any(shown) else None,
             return_tensors="pt",
             padding=True,
             padding_side="left",
-            **special_tokens_option(self._processor.tokenizer, prompts[0].text),
-        ).to(self._model.device, dtype=self._model.dtype)
+            **special_tokens_option(self.processor.tokenizer, prompts[0].text),
+        ).to(self.model.device, dtype=self.model.dtype)
         if job.output_type is OutputType.TEXT:
-            return self._generate(inputs, job.max_new_tokens, job.sampler(batch))
-        if _takes_plain_positions(self._model):
+            return self._generate(inputs, job.max_new_tokens, job.sampler(indices))
+        if _takes_plain_positions(self.model):
             # By default, a forward pass counts positions from the padding; `generate` does not.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
-        logits = self._model(**inputs, logits_to_keep=max(prompt.needed_logits for prompt in prompts)).logits
-        if job.output_type is OutputType.LOGITS:
-            return logits[:, -1, list(job.tokens)].float().tolist()
-        return [continuation_loss(prompt, row) for prompt, row in zip(prompts, logits, strict=True)]
+        logits = self.model(**inputs, logits_to_keep=max(prompt.needed_logits for prompt in prompts)).logits
+        return job.scores(indices, logits)
 
     def _generate(
-        self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler | None
+        self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler
     ) -> list[GeneratedText]:
-        tokenizer, ends = self._processor.tokenizer, end_tokens(self._model)
-        with _plain_greedy(self._model, tokenizer.pad_token_id):
-            processors = [] if sampler is None else [_SampledOnly(sampler)]
-            output = self._model.generate(**inputs, max_new_tokens=max_new_tokens, logits_processor=processors)
+        tokenizer, ends = self.processor.tokenizer, end_tokens(self.model)
+        with _plain_greedy(self.model, tokenizer.pad_token_id):
+            output = self.model.generate(
+                **inputs, max_new_tokens=max_new_tokens, logits_processor=[_SampledOnly(sampler)]
+            )
         decode = text_decoder(tokenizer)
         return [
-            GeneratedText(decode(tokens), len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
+            GeneratedText(decode(tokens), is_cut=len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
             for tokens in output[:, inputs["input_ids"].shape[1] :].tolist()
         ]
 
@@ -81,7 +79,7 @@ class _SampledOnly(LogitsProcessor):
         self._sampler = sampler
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        tokens = self._sampler.draw(scores, range(len(scores)))
+        tokens = self._sampler.next_tokens(scores, range(len(scores)))
         index = torch.as_tensor(tokens, device=scores.device)[:, None]
         return torch.full_like(scores, -torch.inf).scatter(1, index, 0.0)
 

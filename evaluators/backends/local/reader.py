@@ -1,22 +1,85 @@
-"""Extends sequences that a model has read, with a key-value cache.
+"""What a model reads: images, whose features are kept, and chunks of tokens, which extend a key-value cache.
 
 Padding is between a row's prefix and its continuation. Mask and positions skip it, so rows do not affect each other.
 """
 
-import contextlib
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from eyechart.evaluators.backends.local.image_groups import batches
+from eyechart.evaluators.backends.local.rendering import ImageInputs
+
+_KNOWN_OUTPUTS = frozenset({"last_hidden_state", "pooler_output", "hidden_states", "attentions"})
 
 
 class UnsharableError(Exception):
     """The model does not support prefix sharing; its prompts are then run separately. The message gives the reason."""
+
+
+class ImageFeatures:
+    """Encodes each distinct image once and keeps 1 GiB of the last used features."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Start without features."""
+        self._model = model
+        self._capacity = 2**30
+        self._cache: OrderedDict[str, torch.Tensor] = OrderedDict()
+        self._listed = False
+
+    def encoder_outputs(
+        self, inputs: Mapping[str, ImageInputs], keys: Sequence[str], batch_size: int
+    ) -> dict[str, Any] | None:
+        """Features of the images with these keys, in the form of the model's `mm_encoder_outputs`; None without images.
+
+        `inputs` may lack images with features; `batch_size` is in images. Raises UnsharableError for unknown outputs.
+        """
+        if not keys:
+            return None
+        by_shape: dict[Any, list[str]] = defaultdict(list)
+        for key in dict.fromkeys(keys):
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            else:
+                by_shape[tuple((name, value.shape) for name, value in inputs[key].tensors.items())].append(key)
+        for alike in by_shape.values():
+            for batch in batches(alike, batch_size):
+                self._cache.update(zip(batch, self._encode([inputs[key] for key in batch]), strict=True))
+        # Models concatenate the features of all images, so they can be passed as the features of one image.
+        joined = torch.cat([self._cache[key] for key in keys])
+        while sum(features.nbytes for features in self._cache.values()) > self._capacity:
+            self._cache.popitem(last=False)
+        return {"image": BaseModelOutputWithPooling(pooler_output=[joined] if self._listed else joined[None])}
+
+    def _encode(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
+        """Features of images whose inputs have the same shapes, (tokens, width) each."""
+        model = self._model
+        tensors = {}
+        for name in images[0].tensors:
+            value = torch.cat([image.tensors[name] for image in images]).to(model.device)
+            tensors[name] = value.to(model.dtype) if value.is_floating_point() else value
+        output = model.get_image_features(**tensors, return_dict=True)
+        unknown = {name for name, value in output.items() if value is not None} - _KNOWN_OUTPUTS
+        pooled = output.pooler_output
+        if unknown or pooled is None:
+            outputs = f"unsupported outputs: {', '.join(sorted(unknown))}" if unknown else "no pooled output"
+            raise UnsharableError(f"its vision encoder gives {outputs}")
+        self._listed = isinstance(pooled, list | tuple)
+        joined = torch.cat(list(pooled)) if self._listed else pooled
+        joined = joined.reshape(-1, joined.shape[-1])
+        sizes = [image.tokens for image in images]
+        if len(joined) != sum(sizes):
+            raise UnsharableError(f"its vision encoder gives {len(joined)} features for {sum(sizes)} image tokens")
+        # Copies, because views would keep the complete batch in memory.
+        return [part.clone() for part in joined.split(sizes)]
 
 
 @dataclass
@@ -54,7 +117,7 @@ class Reader:
         missing = {"mm_encoder_outputs", "position_ids", "past_key_values", "logits_to_keep"} - set(parameters)
         if missing or not hasattr(model, "get_image_features"):
             raise UnsharableError(f"its architecture does not take {', '.join(sorted(missing)) or 'image features'}")
-        self.model = model
+        self._model = model
         self._pad = pad_token_id
         self._takes_types = "token_type_ids" in parameters
         self._window = _smallest_window(model.config.get_text_config(decoder=True))
@@ -66,14 +129,12 @@ class Reader:
         encoder_outputs: dict[str, Any] | None = None,
         *,
         keep: int = 1,
-        room: int = 0,
     ) -> tuple[KVCache, torch.Tensor]:
         """Append a chunk to each row of the cache, which is used up, and return the new cache and the last logits.
 
-        Logits have the shape (chunks, keep, vocabulary); `room` is the number of tokens that will be appended later.
-        Raises UnsharableError if the model's cache or the length does not allow prefix sharing.
+        Logits have the shape (chunks, keep, vocabulary). Raises UnsharableError if the model's cache or the length does
+        not allow prefix sharing.
         """
-        device = self.model.device
         width = max(len(chunk.ids) for chunk in chunks)
         kinds = chunks[0].positions.shape[0]
         ids = torch.full((len(chunks), width), self._pad)
@@ -87,11 +148,11 @@ class Reader:
             positions[:, row, begin:] = chunk.positions
             if chunk.types is not None:
                 types[row, begin:] = torch.as_tensor(chunk.types)
-        ids, mask, types, positions = (value.to(device) for value in (ids, mask, types, positions))
+        ids, mask, types, positions = (value.to(self._model.device) for value in (ids, mask, types, positions))
         if kv_cache is not None:
             mask, types = torch.cat([kv_cache.mask, mask], dim=1), torch.cat([kv_cache.types, types], dim=1)
         # Padding in the middle shifts a sliding window, and a moving window drops tokens of the shared prefix.
-        if self._window is not None and mask.shape[1] + room > self._window:
+        if self._window is not None and mask.shape[1] > self._window:
             raise UnsharableError(f"its sliding attention window has {self._window} tokens, and a prompt is longer")
         arguments: dict[str, Any] = {
             "input_ids": ids,
@@ -105,30 +166,9 @@ class Reader:
         if self._takes_types and encoder_outputs is not None:
             # For the complete sequence, because the model indexes types from its beginning.
             arguments["token_type_ids"] = types
-        output = self.model(**arguments)
-        check_cache(output.past_key_values)
+        output = self._model(**arguments)
+        _check_cache(output.past_key_values)
         return KVCache(output.past_key_values, mask, types), output.logits
-
-
-@contextlib.contextmanager
-def restrict_lm_head(model: PreTrainedModel, tokens: Sequence[int]) -> Iterator[bool]:
-    """Compute the logits of these tokens only, in this order; yields False if the output projection is not plain."""
-    from torch import nn
-
-    head = model.get_output_embeddings()
-    plain = type(head) is nn.Linear and type(head.weight.data) is torch.Tensor
-    if not plain or hasattr(head, "_hf_hook") or head.weight.is_meta:
-        yield False
-        return
-    narrow = nn.Linear(head.in_features, len(tokens), bias=head.bias is not None, device="meta")
-    narrow.weight = nn.Parameter(head.weight[list(tokens)], requires_grad=False)
-    if head.bias is not None:
-        narrow.bias = nn.Parameter(head.bias[list(tokens)], requires_grad=False)
-    model.set_output_embeddings(narrow)
-    try:
-        yield True
-    finally:
-        model.set_output_embeddings(head)
 
 
 def _smallest_window(config: Any) -> int | None:
@@ -164,7 +204,7 @@ class PreallocatedLayer(DynamicLayer):
         self.keys, self.values = (store[..., :length, :] for store in self._stores)
 
 
-def check_cache(cache: Any) -> None:
+def _check_cache(cache: Any) -> None:
     """Raise `UnsharableError` for a cache whose rows `KVCache.select` cannot copy."""
     kinds = {type(layer) for layer in getattr(cache, "layers", [])}
     if type(cache) is not DynamicCache or not kinds <= {DynamicLayer, DynamicSlidingWindowLayer, PreallocatedLayer}:

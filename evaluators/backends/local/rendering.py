@@ -13,7 +13,6 @@ from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import ChatOptions, distinct_words, joined, to_messages
-from eyechart.evaluators.backends.image_sizes import is_downscaled
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, ProcessorMixin
 
 _TOKEN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"})
+_SIZE_SETTINGS = (
+    *("do_resize", "size", "crop_size", "do_center_crop", "do_pad", "min_pixels", "max_pixels", "resample"),
+    *("image_grid_pinpoints", "do_image_splitting", "max_image_size", "do_pan_and_scan", "crop_to_patches"),
+    *("min_patches", "max_patches", "max_image_tiles", "pan_and_scan_max_num_crops"),
+)
 
 
 @dataclass(frozen=True)
@@ -69,23 +73,36 @@ class Renderer:
     def __init__(
         self, processor: "ProcessorMixin", image_token_id: int, *, name: str, chat: ChatOptions | None = None
     ) -> None:
-        """Check that the chat template shows a system prompt."""
+        """Raise `ModelError` if the chat template cannot switch reasoning as the options say."""
         self._chat = chat or ChatOptions()
         self._switches = self._chat.template_arguments(str(processor.chat_template), name)
         self._processor = copy.deepcopy(processor)
         self._processor.image_processor = self._memory = _Remembering(self._processor.image_processor)
         self._image_token_id = image_token_id
         self._name = name
+
+    def check_template(self) -> None:
+        """Refuse a chat template that fails, or that leaves out a part of the chat."""
+        request = Request("", ("What is shown?", IMAGE), (Image.new("RGB", (64, 64)),))
         system = self._chat.system_prompt
-        if system is None:
-            return
         try:
-            problem = "" if system.strip() in self.text_of(Request("", ("?",), ())) else "ignores the system prompt"
-        # Templates can raise any kind of error.
+            text = self.text_of(request)
+            shows = {
+                "the system prompt": (system or "").strip() in text,
+                "the text of the prompt": "What is shown?" in text,
+                "a placeholder for images": text != self.text_of(replace(request, prompt=request.prompt[:1], images=()))
+                and (self._image_token_id < 0 or self.image(request.images[0]).tokens > 0),
+            }
+            problem = ", ".join(f"leaves out {part}" for part, is_shown in shows.items() if not is_shown)
+        # Templates and processors can raise any kind of error.
         except Exception as error:
-            problem = f"does not support a system prompt: {error}"
+            problem = f"cannot be used: {type(error).__name__}: {error}"
         if problem:
-            raise ModelError(f"model '{name}': the chat template {problem}. Leave --system-prompt out.")
+            instead = "" if system is None else "leave --system-prompt out, or "
+            raise ModelError(
+                f"model '{self._name}': the chat template {problem}; {instead}name another template with --model-arg "
+                "chat_template=FILE."
+            )
 
     def forget_images(self) -> None:
         """Free the cached pixels of all images so far."""
@@ -140,22 +157,6 @@ class Renderer:
         names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in first.items()}
         return {word: first[word] for word in distinct_words(names, request.words, where=f"model '{self._name}': ")}
 
-    def check_template(self) -> None:
-        """Refuse a chat template that fails, or that leaves out the image or the text of a prompt."""
-        image, where = Image.new("RGB", (64, 64)), f"model '{self._name}': the given chat_template"
-        request = Request("", ("What is shown?", IMAGE), (image,))
-        try:
-            text = self.text_of(request)
-            without = self.text_of(replace(request, prompt=("What is shown?",), images=()))
-            shows_images = text != without and (self.image(image).tokens > 0 or self._image_token_id < 0)
-        # Templates and processors can raise any kind of error.
-        except Exception as error:
-            raise ModelError(f"{where} cannot be used: {type(error).__name__}: {error}") from error
-        if not shows_images:
-            raise ModelError(f"{where} writes no placeholder for images; the model's own template shows which it needs")
-        if "What is shown?" not in text:
-            raise ModelError(f"{where} leaves out the text of the prompt")
-
     def _prompt(self, prompt: RenderedPrompt, images: list[Image.Image], sizes: Sequence[int]) -> RenderedPrompt:
         """The prompt with its tokens, and where its images are among them."""
         inputs = self._inputs(prompt.continued, images)
@@ -177,8 +178,8 @@ class Renderer:
         )
 
     def _inputs(self, text: str, images: list[Image.Image]) -> "Mapping[str, torch.Tensor]":
-        special = special_tokens_option(self._processor.tokenizer, text)
-        return self._processor(text=[text], images=[images] if images else None, return_tensors="pt", **special)
+        options = special_tokens_option(self._processor.tokenizer, text)
+        return self._processor(text=[text], images=[images] if images else None, return_tensors="pt", **options)
 
     def _inseparable(self, word: str) -> ModelError:
         return ModelError(
@@ -213,3 +214,38 @@ class _Remembering:
 
 def _ids(images: Any) -> Any:
     return tuple(map(_ids, images)) if isinstance(images, list | tuple) else id(images)
+
+
+def size_settings(image_processor: Any) -> dict[str, Any]:
+    """The processor's settings of image size, those that it has, as JSON values.
+
+    They are reported with every result, because resizing changes image quality.
+    """
+    values = image_processor.to_dict()
+    return {name: values[name] for name in _SIZE_SETTINGS if values.get(name) is not None}
+
+
+def is_downscaled(image: Image.Image, inputs: "Mapping[str, torch.Tensor]", image_processor: Any) -> bool | None:
+    """Whether the processor downscaled an image; None if its output and settings do not show it."""
+    pixels, grid = inputs.get("pixel_values"), inputs.get("image_grid_thw")
+    if grid is not None:
+        return int(grid.prod()) * image_processor.patch_size**2 < image.width * image.height
+    settings = size_settings(image_processor)
+    if tiles := settings.get("image_grid_pinpoints"):
+        from transformers.image_processing_utils import select_best_resolution
+
+        # LLaVA-Next chooses for each image a grid of tiles.
+        height, width = select_best_resolution((image.height, image.width), tiles)
+        return image.height > height or image.width > width
+    size = settings.get("size", {})
+    if "do_image_splitting" in settings and set(size) == {"longest_edge"}:
+        # Idefics3: the tiles together show the image resized to `size`; without tiles it is resized to one tile.
+        limits = size if settings["do_image_splitting"] else settings["max_image_size"]
+        return max(image.size) > limits["longest_edge"]
+    if pixels is None or pixels.dim() != 4 or len(pixels) != 1:
+        return None
+    if not settings.get("do_resize"):
+        return False
+    if size.get("height") and size.get("width"):
+        return image.width > size["width"] or image.height > size["height"]
+    return min(image.size) > size["shortest_edge"] if set(size) == {"shortest_edge"} else None

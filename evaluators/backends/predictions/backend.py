@@ -36,7 +36,7 @@ class PredictionsFileBackend(Backend):
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
         """Read the complete file."""
         self._path = Path(path)
-        self._name = name or self._path.stem
+        self.name = name or self._path.stem
         self._format, self._predictions = read_predictions(self._path)
         self._items = group_items(self._predictions, self._path)
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
@@ -51,11 +51,6 @@ class PredictionsFileBackend(Backend):
         self._dataset = dataset
         self._matcher = Matcher(self._items, self._path, has_our_ids=self._format is OWN)
         self._used: set[int] = set()
-
-    @property
-    @override
-    def name(self) -> str:
-        return self._name
 
     @property
     def config(self) -> str | None:
@@ -90,7 +85,7 @@ class PredictionsFileBackend(Backend):
         distinct = sum(len(item.passes) for item in self._items)
         settings = {
             "backend": FROM_FILE,
-            "name": self._name,
+            "name": self.name,
             "file": self._path.name,
             "format": self._format.name,
             "predictions": len(self._predictions),

@@ -85,8 +85,8 @@ def test_thinking_is_an_argument_of_the_chat_template(local, thinking):
 @pytest.mark.parametrize(
     ("chat", "before", "after", "message"),
     [
-        (SYSTEM, "{% set messages = messages[-1:] %}", "", "the chat template ignores the system prompt"),
-        (SYSTEM, REFUSE, "", "does not support a system prompt: no system role"),
+        (SYSTEM, "{% set messages = messages[-1:] %}", "", "the chat template leaves out the system prompt"),
+        (SYSTEM, REFUSE, "", "cannot be used: .*no system role; leave --system-prompt out"),
         (ChatOptions(thinking=True), "", "", "thinking=True has no effect, .* no argument enable_thinking or thinking"),
         (ChatOptions(thinking=64), "", SWITCH, "thinking=64 has no effect, .* no argument thinking_budget"),
     ],
@@ -164,7 +164,7 @@ def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (("'<image>'", "''"), "no placeholder for images"),
+        (("'<image>'", "''"), "a placeholder for images"),
         (("'<image>'", "'<img>'"), "chat_template"),
         (("part['text']", "''"), "the text of the prompt"),
         (("{%- endfor -%}", ""), "TemplateSyntaxError"),

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from eyechart.evaluators.requests.keys import RequestKeys
+from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 IDENTITY = {"backend": "test", "model": "a/b", "generation": {"temperature": 0.5, "top_p": 1}}
 
 
 def key(request, identity=IDENTITY):
-    (key,) = RequestKeys(identity).keys([request])
+    (key,) = request_keys(identity, [request])
     return key
 
 
@@ -134,11 +134,9 @@ def test_an_image_is_read_once_for_all_requests_about_it(asked, make_picture):
 
     requests = [dataclasses.replace(asked, images=(source(i), make_picture(i))) for i in range(40)]
     unreadable = dataclasses.replace(asked, images=("/does/not/exist.png",))
-    keys = RequestKeys(IDENTITY)
-    assert keys.keys([*requests[:30], *requests[:30], unreadable])[-1] is None
-    assert keys.keys([dataclasses.replace(request, prefill="other") for request in requests[:30]])[0] is not None
-    assert sorted(reads) == list(range(30))
-    assert keys.keys(requests) == [key(request) for request in requests]
+    keys = request_keys(IDENTITY, [*requests, *requests, unreadable])
+    assert sorted(reads) == list(range(40)) and keys[-1] is None
+    assert keys[:40] == keys[40:80] == [key(request) for request in requests]
 
 
 @pytest.mark.parametrize("source", ["/does/not/exist.png", b"", {"bytes": None, "path": None}, "truncated"])

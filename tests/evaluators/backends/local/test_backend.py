@@ -10,7 +10,7 @@ from transformers import AddedToken, GenerationConfig, LlamaConfig, pipeline
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.engine import text_decoder
+from eyechart.evaluators.backends.local.outputs import text_decoder
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 

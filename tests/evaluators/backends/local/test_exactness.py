@@ -9,8 +9,7 @@ from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.features import ImageFeatures
-from eyechart.evaluators.backends.local.reader import restrict_lm_head
+from eyechart.evaluators.backends.local.reader import ImageFeatures
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
@@ -241,28 +240,6 @@ def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, mon
     responses = answers(backend, [ask(number) for number in range(3)])
     assert [key[0] for key, response in responses.items() if response.error] == ["0"]
     assert compared == [["0", "1"], ["0"], ["1"]]
-
-
-def test_the_output_projection_is_put_back_after_an_error(llava):
-    model, _ = llava
-    head = model.get_output_embeddings()
-    with pytest.raises(KeyboardInterrupt), restrict_lm_head(model, [3, 1]) as is_narrow:
-        assert is_narrow and model.get_output_embeddings().weight.equal(head.weight[[3, 1]])
-        raise KeyboardInterrupt
-    assert model.get_output_embeddings() is head
-
-
-class Packed(torch.Tensor):
-    """Weights in a format of their own, as quantised ones are."""
-
-
-def test_an_output_projection_of_another_format_is_left_alone(llava, monkeypatch):
-    model, _ = llava
-    head = model.get_output_embeddings()
-    packed = torch.nn.Parameter(head.weight.detach().as_subclass(Packed), requires_grad=False)
-    monkeypatch.setitem(head._parameters, "weight", packed)
-    with restrict_lm_head(model, [3, 1]) as is_narrow:
-        assert not is_narrow and model.get_output_embeddings() is head
 
 
 @pytest.mark.parametrize("end", [GeneratorExit, KeyboardInterrupt])

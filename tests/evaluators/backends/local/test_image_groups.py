@@ -1,7 +1,7 @@
 import torch
 
 from eyechart.evaluators.backends.local import image_groups
-from eyechart.evaluators.backends.local.image_groups import Preparer, group_by_image
+from eyechart.evaluators.backends.local.image_groups import Preparer
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 
@@ -22,7 +22,7 @@ class Renderer:
 def test_windows_hold_so_many_sequences_and_end_early_when_their_pixels_fill_the_memory(make_picture, monkeypatch):
     def sizes(count, least):
         requests = [Request(str(number), (IMAGE, "?"), (make_picture(number),)) for number in range(count)]
-        windows = Preparer(Renderer, workers=2).windows(group_by_image(requests), least)
+        windows = Preparer(Renderer, workers=2).windows(requests, least)
         return [len(window.prompts) for window in windows]
 
     assert sizes(10, 4) == [4, 4, 2]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.evaluators.backends.local.prefixes import Node, shared_prefixes
+from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import Request
 

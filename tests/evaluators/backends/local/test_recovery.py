@@ -4,7 +4,7 @@ import weakref
 import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.backends.local.recovery import each_alone, fitting
+from eyechart.evaluators.backends.local.base import each_alone, fitting
 
 FULL = "CUDA out of memory. Tried to allocate 1 GiB"
 FAILED = "the model failed on it: ValueError: no"
@@ -60,7 +60,7 @@ def test_a_bad_item_does_not_take_the_others_along_and_what_its_run_held_is_free
         held.append(weakref.ref(large))
         if "bad" in items:
             raise ValueError("no")
-        return list(enumerate(item.upper() for item in items))
+        return [item.upper() for item in items]
 
     results = dict(each_alone(["a", "bad", "c"], run))
     assert (results["a"], results["c"], len(held)) == ("A", "C", 4)

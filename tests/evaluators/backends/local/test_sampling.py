@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import Origin
-from eyechart.evaluators.backends.local.sampling import TokenSampler, probabilities
+from eyechart.evaluators.backends.local.outputs import TokenSampler, probabilities
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests
@@ -57,21 +57,10 @@ def test_tokens_are_drawn_as_computed_by_hand(sampling, expected):
     shares = probabilities(LOGITS, sampling)[0]
     assert (shares / shares.sum()).tolist() == pytest.approx(expected, abs=1e-6)
     sampler = TokenSampler(sampling, [prompt(number) for number in range(5000)])
-    counts = Counter(sampler.draw(LOGITS.expand(5000, -1), range(5000)))
+    counts = Counter(sampler.next_tokens(LOGITS.expand(5000, -1), range(5000)))
     for token, share in enumerate(expected):
         # Five standard deviations of a binomial share.
         assert counts[token] / 5000 == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 5000) + 1e-9)
-
-
-@pytest.mark.parametrize("sampling", [Sampling(0.7), Sampling(1.3, 0.9), Sampling(0.2, 0.3), Sampling(5.0, 0.999)])
-def test_the_distribution_is_that_of_transformers(sampling):
-    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
-
-    logits = torch.randn(20, 300, generator=torch.Generator().manual_seed(1)) * 4
-    warped = TemperatureLogitsWarper(sampling.temperature)(None, logits)
-    expected = TopPLogitsWarper(sampling.top_p)(None, warped).softmax(dim=-1)
-    shares = probabilities(logits, sampling)
-    assert torch.allclose((shares / shares.sum(-1, keepdim=True)).float(), expected, atol=1e-6)
 
 
 def test_a_text_depends_on_its_question_the_repeat_and_the_seed_alone(llava, requests):

@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from eyechart.evaluators.backends import file_digests
-from eyechart.evaluators.backends.file_digests import files_digest
+from eyechart.evaluators.requests import keys
+from eyechart.evaluators.requests.keys import files_digest
 
 
 @pytest.fixture
 def hashed(monkeypatch, tmp_path):
     """The names of the large files that were read."""
     monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(file_digests, "_ROUNDING", 0.02)
+    monkeypatch.setattr(keys, "_ROUNDING", 0.02)
     names = []
     digest = hashlib.file_digest
 
@@ -41,7 +41,7 @@ def test_large_files_are_read_once(tmp_path, hashed):
 
 
 def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monkeypatch, capsys):
-    monkeypatch.setattr(file_digests, "_MUCH", 2**23)
+    monkeypatch.setattr(keys, "_MUCH", 2**23)
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "small").write_bytes(b"x")

@@ -1,0 +1,144 @@
+"""What both kinds of local models do with requests: prepare them ahead; go on if memory runs out or an item fails."""
+
+import math
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
+from eyechart.evaluators.backends.local.image_groups import PreparedRequests, Preparer, PromptRenderer, model_failure
+from eyechart.evaluators.backends.local.loading import Origin, model_identity
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
+from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+# Batches that are prepared together: more of them fill batches better but keep more images in memory.
+_BATCHES_PLANNED = 4
+
+
+class LocalBackend(Backend):
+    """A transformers model on this machine.
+
+    `batch_size` is in sequences, or images, per forward pass, and is halved, for the rest of the run, when memory runs
+    out. None is 8 on a CPU, where more is not faster, and otherwise 64.
+    """
+
+    def __init__(
+        self,
+        model: "PreTrainedModel",
+        make_renderer: Callable[[], PromptRenderer],
+        *,
+        name: str,
+        batch_size: int | None,
+        origin: Origin,
+    ) -> None:
+        """Raise `UsageError` for a batch size below 1."""
+        if batch_size is not None and batch_size < 1:
+            raise UsageError(f"batch_size={batch_size} is not allowed; it must be at least 1, or None to choose it.")
+        self.name = name
+        # Switches off dropout, which may still be on after training.
+        self._model = model.eval()
+        self._origin = origin
+        on_cpu = model.device.type == "cpu"
+        self._batch_size = batch_size or (8 if on_cpu else 64)
+        # A CPU is needed by the model itself.
+        self._preparer = Preparer(make_renderer, workers=1 if on_cpu else min(8, os.cpu_count() or 1))
+
+    def identity(self) -> dict[str, Any] | None:
+        """The model's weights, dtype and preprocessing; None if its weights are unknown."""
+        return model_identity(self.settings(), self._origin)
+
+    def _windows(self, requests: Sequence[Request]) -> Generator[PreparedRequests]:
+        return self._preparer.windows(requests, _BATCHES_PLANNED * self._batch_size)
+
+    def _respond(
+        self,
+        window: PreparedRequests,
+        prompts: Sequence[RenderedPrompt],
+        run: Callable[[Sequence[RenderedPrompt], int], Sequence[Any]],
+    ) -> Iterator[Response]:
+        """Respond to the requests of prompts; `run` takes prompts and a batch size, and gives each prompt's output."""
+
+        def run_in_batches(prompts: Sequence[RenderedPrompt]) -> Sequence[Any]:
+            outputs, self._batch_size = fitting(partial(run, prompts), self._batch_size)
+            return outputs
+
+        # A request for losses has several prompts, one for each continuation.
+        for _, results in groupby(each_alone(prompts, run_in_batches), key=lambda result: id(result[0].request)):
+            yield _response(window, *zip(*results, strict=True))
+
+
+def _response(window: PreparedRequests, prompts: Sequence[RenderedPrompt], outputs: Sequence[Any]) -> Response:
+    """The response to the request of these prompts: its text, logits or losses, or an error."""
+    prompt, output, request = prompts[0], outputs[0], prompts[0].request
+    for error in outputs:
+        if isinstance(error, DataError):
+            return Response(request, error=error)
+    # Unknown if the processor tiles several images differently from a single one, which was counted.
+    reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
+    response = Response(
+        request,
+        rendered_prompt=prompt.text,
+        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
+    )
+    if request.output_type is OutputType.TEXT:
+        # If the prompt itself opens the reasoning, the reply has no opening tag.
+        text = f"<think>{output.text}" if opens_reasoning(prompt.text) else output.text
+        return replace(response, text=text, finish_reason=LENGTH if output.is_cut else STOP)
+    if request.output_type is OutputType.LOSSES:
+        response, kind = replace(response, losses=tuple(outputs)), "losses of the continuations"
+        values = [loss.total for loss in outputs]
+    else:
+        response, kind, values = replace(response, logits=output), f"logits of {', '.join(output)}", [*output.values()]
+    if not all(map(math.isfinite, values)):
+        return Response(request, error=DataError(f"the model's {kind} are {values}"))
+    return response
+
+
+def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:
+    """Run with half the batch size each time memory runs out; returns the result and the size that fitted."""
+    from accelerate.utils.memory import clear_device_cache, should_reduce_batch_size
+
+    while True:
+        try:
+            return run(batch_size), batch_size
+        except RuntimeError as error:
+            if not should_reduce_batch_size(error):
+                raise
+            if batch_size == 1:
+                raise MemoryError(f"out of memory even with batch size 1: {error}") from error
+        # Outside of `except`, where the traceback's frames hold the tensors that filled the memory.
+        clear_device_cache(garbage_collection=True)
+        batch_size //= 2
+
+
+def each_alone(
+    items: Sequence[_Item], run: Callable[[Sequence[_Item]], Sequence[_Result]]
+) -> Iterator[tuple[_Item, _Result | DataError]]:
+    """Run items together or, if that fails, one by one, and yield each in order with its result or the error.
+
+    An EyechartError concerns all items and is raised.
+    """
+    results: Sequence[_Result | DataError] | None = None
+    try:
+        results = run(items) if items else ()
+    except EyechartError:
+        raise
+    # Models can raise any kind of error.
+    except Exception as error:
+        if len(items) == 1:
+            results = [model_failure(error)]
+    # Outside of `except`, as in `fitting`.
+    if results is None:
+        for item in items:
+            yield from each_alone([item], run)
+    else:
+        yield from zip(items, results, strict=True)
