@@ -67,6 +67,21 @@ class ScoreSpec:
     items."""
 
     @property
+    def is_percentage(self) -> bool:
+        """Whether it is shown as a percentage."""
+        return self.unit in (Unit.FRACTION, Unit.PERCENT)
+
+    @property
+    def scale(self) -> int:
+        """The factor that turns its value into the shown number."""
+        return 100 if self.unit is Unit.FRACTION else 1
+
+    @property
+    def digits(self) -> int:
+        """Decimals shown."""
+        return 2 if self.is_percentage else 3
+
+    @property
     def interval_key(self) -> str:
         """The key of its 95 % interval, which stands next to it."""
         return f"{self.key}_ci95"
@@ -107,9 +122,7 @@ class ScoreSpec:
             return "undefined"
         if self.unit is Unit.COUNT:
             return f"{value:,}"
-        if self.unit in (Unit.FRACTION, Unit.PERCENT):
-            return f"{100 * value if self.unit is Unit.FRACTION else value:.2f} %"
-        return f"{value:.3f}"
+        return f"{self.scale * value:.{self.digits}f}{' %' if self.is_percentage else ''}"
 
     def number(self, value: float | None) -> str:
         """The same without the sign of a percentage, for columns of numbers."""

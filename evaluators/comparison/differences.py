@@ -283,8 +283,7 @@ def signed(key: str, value: float) -> str:
         ('+13.33 points', '-0.012')
     """
     shown = f"{'+' if value >= 0 else ''}{spec(key).shown(value)}"
-    is_percentage = spec(key).unit in (Unit.FRACTION, Unit.PERCENT)
-    return f"{shown.removesuffix(' %')} points" if is_percentage and math.isfinite(value) else shown
+    return f"{shown.removesuffix(' %')} points" if shown.endswith("%") else shown
 
 
 def shown_p(value: float) -> str:

@@ -54,9 +54,8 @@ class TableColumn(_Strict):
     @classmethod
     def of(cls, spec: ScoreSpec, part: Path = (), label: str = "") -> "TableColumn":
         """The column of a score of all items, or of a part of them, such as `("by_concern", "other")`."""
-        digits = 2 if spec.unit in (Unit.FRACTION, Unit.PERCENT) else 3
         path = (*part, *spec.key.split("."))
-        return cls(label=label or spec.label, path=(path,), digits=digits, unit=PERCENT)
+        return cls(label=label or spec.label, path=(path,), digits=spec.digits, unit=PERCENT)
 
     @property
     def spec(self) -> ScoreSpec | None:
@@ -74,7 +73,7 @@ class TableColumn(_Strict):
     @property
     def is_percent(self) -> bool:
         """Whether its numbers are percentages."""
-        return self.unit == PERCENT and (self.spec is None or self.spec.unit in (Unit.FRACTION, Unit.PERCENT))
+        return self.unit == PERCENT and (self.spec is None or self.spec.is_percentage)
 
     @property
     def factor(self) -> int:

@@ -29,7 +29,7 @@ from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
-from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
 FREE = ("judge", *WITHOUT_EFFECT)
@@ -57,16 +57,6 @@ class Column:
     def name(self) -> str:
         """Unique in its board; used in the page's address and in the papers' tables."""
         return ".".join((*self.part[1:], self.score.key))
-
-    @property
-    def scale(self) -> int:
-        """The factor that turns the score into the shown value."""
-        return 100 if self.score.unit is Unit.FRACTION else 1
-
-    @property
-    def digits(self) -> int:
-        """Decimals shown."""
-        return 2 if self.score.unit in (Unit.FRACTION, Unit.PERCENT) else 3
 
     def of(self, scores: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """A result's score and the bounds of its interval; None for undefined ones."""

@@ -22,6 +22,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.recomputing import judge_of
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.ranking import places
@@ -91,9 +92,9 @@ def _breakdowns(board: Board, shown: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    unit = "%" if column.digits == 2 else ""
-    names = ("name", "label", "scale", "digits", "about")
-    return {**{name: getattr(column, name) for name in names}, "unit": unit, "part": column.kind}
+    about = {name: getattr(column, name) for name in ("name", "label", "about")}
+    numbers = {"scale": column.score.scale, "digits": column.score.digits}
+    return {**about, **numbers, "unit": "%" if column.score.is_percentage else "", "part": column.kind}
 
 
 def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
@@ -104,7 +105,7 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     ranked: list[tuple[int, float, str, dict[str, Any]]] = []
     for same in by_judge.values():
         scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
-        ranks = ranks_of([value for value, *_ in scores], board.main, tests.p_values)
+        ranks = ranks_of([value for value, *_ in scores], board.main.score, tests.p_values)
         for row, (score, *_), rank, notes in zip(same, scores, ranks, tests.notes, strict=True):
             # The tag of a note is its code in words.
             tags = [(note.code.replace("_", " "), note.text) for note in notes]
@@ -113,16 +114,15 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
 
 
-def ranks_of(scores: Sequence[float | None], column: Column, p_values: FloatArray | None = None) -> list[int]:
+def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatArray | None = None) -> list[int]:
     """The rank of each model: one more than the number of significantly better models, as in `eyechart compare`.
 
-    `p_values` are Holm-adjusted, shape (k, k). Where one is nan, scores differ if they differ as `column` prints them.
+    `p_values` are Holm-adjusted, shape (k, k). Where one is nan, models differ if their scores differ as printed.
     """
     values = np.array(scores, dtype=np.float64)
     tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()
     for i, j in np.argwhere(np.isnan(tested)).tolist():
-        digits = {f"{values[index] * column.scale:.{column.digits}f}" for index in (i, j)}
-        tested[i, j] = 1.0 if len(digits) == 1 else 0.0
+        tested[i, j] = 1.0 if score.shown(values[i]) == score.shown(values[j]) else 0.0
     return places(values, tested)
 
 
@@ -151,7 +151,7 @@ def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _score(column: Column, row: BoardRow) -> list[float | None]:
     """The score with its interval, `[value, low, high]`, undefined parts as None; rounded to the shown digits."""
-    digits = column.digits + (2 if column.scale == 100 else 0)
+    digits = column.score.digits + (2 if column.score.scale == 100 else 0)
     return [round(value, digits) if is_number(value) else None for value in column.of(row.result.scores or {})]
 
 
@@ -257,7 +257,7 @@ def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]
 def _overview_column(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     main = board.main
     about = {"board": board.name, "benchmark": board.benchmark, "title": board.title, "label": main.label}
-    return about | {"scale": main.scale, "high": main.score.high, "chance": _chance_level(board, rows)}
+    return about | {"scale": main.score.scale, "high": main.score.high, "chance": _chance_level(board, rows)}
 
 
 def _overview_row(model: str, first: Mapping[str, Board], rows: Mapping[str, BoardRow]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
-from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
@@ -148,7 +148,7 @@ class _Pair:
 
     def p_value(self) -> float:
         """The p-value of the difference, the larger one of both groupings; nan if there are too few items."""
-        test = self._share_test if self.score.unit in (Unit.FRACTION, Unit.PERCENT) else self._bootstrap
+        test = self._share_test if self.score.is_percentage else self._bootstrap
         try:
             return max(map(test, self.groupings))
         except ScoringError:

@@ -6,7 +6,7 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.hub_cards.leaderboard.boards import BOARDS, Column, find_board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
 from eyechart.hub_cards.leaderboard.page_data import ranks_of
 from eyechart.metrics.scores import spec
 
@@ -76,5 +76,4 @@ NAN = np.nan
     ],
 )
 def test_a_rank_is_one_more_than_the_number_of_significantly_better_models(key, scores, p_values, ranks):
-    column = Column(spec(key), "score")
-    assert ranks_of(scores, column, None if p_values is None else np.array(p_values)) == ranks
+    assert ranks_of(scores, spec(key), None if p_values is None else np.array(p_values)) == ranks
