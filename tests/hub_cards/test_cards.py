@@ -81,14 +81,9 @@ def test_a_data_set(path: Path) -> None:
     assert all(f"`{split}`" in splits for split in subset.private or ("test",))
     assert len(subset.configs) == 1 or all(f"`{config}`" in splits for config in subset.configs)
     assert re.search(r"\d", splits) and "- " in card.text.partition("Known traps:")[2].partition("## ")[0]
-
-
-@pytest.mark.parametrize("path", DATASET_CARDS, ids=name)
-def test_a_data_set_says_since_when_what_is_public_and_from_where(path: Path) -> None:
-    section = path.read_text(encoding="utf-8").partition("### What is public\n")[2].partition("### ")[0]
-    assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|release date unknown", section) and "https://" in section
-    private = set(DATASETS[path.stem].private)
-    assert not private or "private" in section or "No file with answers" in section
+    public = card.text.partition("### What is public\n")[2].partition("### ")[0]
+    assert re.search(r"since (\d+ [A-Z][a-z]+ )?20\d\d|release date unknown", public) and "https://" in public
+    assert not subset.private or "private" in public or "No file with answers" in public
 
 
 @pytest.mark.parametrize("path", SPACES, ids=name)

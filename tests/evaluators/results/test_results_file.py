@@ -91,16 +91,8 @@ def of_task(**changes):
         (of_task(variants={"x": {"n": []}}), r"\.variants\.x\.n is \[\]; expected a whole number"),
         (of_task(diagnostics__table={"x": {"srcc": 2}}), r"\.diagnostics\.table\.x\.srcc is 2; expected a number"),
         (
-            of_task(diagnostics__averages=[{"over": [], "weights": "equal", "srcc": "x"}]),
-            r"\.averages\[0\]\.srcc is 'x'; expected a number",
-        ),
-        (
             of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}}),
             r"\.extractor_agreement\.all\.n: .*integer.*\(and 1 more",
-        ),
-        (
-            of_task(diagnostics__extractor_agreement={"all": None}),
-            r"\.extractor_agreement\.after_exact: field required",
         ),
         (of_task(diagnostics__exclude_blind_solved="x"), r"\.exclude_blind_solved: .*dictionary; it is 'x'"),
         (
