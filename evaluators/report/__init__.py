@@ -1,6 +1,6 @@
 """Reports on finished runs: an HTML page, figures, and tables with the papers' columns; no score is recomputed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,18 +74,25 @@ def write_report(
 
 
 def _write_files(folder: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Replace the files of the previous report; without files, there is no folder."""
+    """Replace the files of the previous report once the new ones are written; without files, there is no folder."""
     listed = folder / LIST_FILE
-    for name in listed.read_text(encoding="utf-8", errors="replace").splitlines() if listed.is_file() else ():
-        # An edited list could name any file.
-        if Path(name).name == name and (folder / name).is_file():
-            (folder / name).unlink()
+    lines = listed.read_text(encoding="utf-8", errors="replace").splitlines() if listed.is_file() else []
+    # An edited list could name any file.
+    previous = [name for name in lines if Path(name).name == name and (folder / name).is_file()]
     if contents:
         folder.mkdir(exist_ok=True)
         # Written first: if this report is interrupted, the next one removes its files.
-        for name, content in {LIST_FILE: "".join(f"{name}\n" for name in contents), **contents}.items():
+        _write_list(listed, [*previous, *contents])
+        for name, content in contents.items():
             write_whole(folder / name, content)
-    elif folder.is_dir():
+        _write_list(listed, contents)
+    for name in set(previous) - contents.keys():
+        (folder / name).unlink()
+    if not contents and folder.is_dir():
         listed.unlink(missing_ok=True)
         if not any(folder.iterdir()):
             folder.rmdir()
+
+
+def _write_list(listed: Path, names: Iterable[str]) -> None:
+    write_whole(listed, "".join(f"{name}\n" for name in dict.fromkeys(names)))

@@ -1,5 +1,6 @@
 """The page that follows a row from its file to a board names the functions that it passes, in their order."""
 
+import json
 import re
 import shutil
 import sys
@@ -46,7 +47,10 @@ def test_a_run_and_a_board_call_the_functions_in_this_order(tmp_path: Path) -> N
         for name in ("task.yaml", "my_questions.tsv"):
             shutil.copy(tmp_path / name, entry)
         board = ["leaderboard", "build", str(tmp_path / "entries"), "--tasks", str(entry / "task.yaml")]
-        CliRunner().invoke(app, [*board, "--out", str(tmp_path / "space")])
+        built = CliRunner().invoke(app, [*board, "--out", str(tmp_path / "space")])
+        assert built.exit_code == 0, built.output
     finally:
         sys.setprofile(None)
+    (on_board,) = (tmp_path / "space" / "results" / "boards").glob("my_questions*.json")
+    assert len(json.loads(on_board.read_text(encoding="utf-8"))["rows"]) == 1
     assert list(called) == [(str(ROOT / file), function) for _, file, function in listed]

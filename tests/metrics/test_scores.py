@@ -161,8 +161,7 @@ def test_a_key_means_the_same_in_every_module() -> None:
 
 def test_ranges_are_those_of_the_units() -> None:
     ends = {
-        # Differences of shares too.
-        Unit.FRACTION: {(0.0, 1.0), (-1.0, 1.0)},
+        Unit.FRACTION: {(0.0, 1.0)},
         Unit.PERCENT: {(0.0, 100.0)},
         Unit.CORRELATION: {(-1.0, 1.0)},
         # A scoring function declares its own.

@@ -19,7 +19,7 @@ export function showOverviewText(overview) {
     (others ? " A score without shade is from another board of the benchmark, which it names." : "") +
     " There is no overall ranking; click a heading to sort.";
   if (!overview.rows.length) at("about").textContent = "One column per benchmark.";
-  at("run-task").textContent = "mmbench/en";
+  at("run-task").textContent = "TASK";
   at("build-tasks").textContent = "";
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   at("legend").textContent = "";
