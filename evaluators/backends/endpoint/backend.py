@@ -19,12 +19,13 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.evaluators.backends.chat import distinct_words, user_turn
+from eyechart.evaluators.backends.chat import distinct_words, joined, user_turn
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
@@ -33,8 +34,8 @@ FIRST_FAILURES = 5
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 # The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
-FirstToken = Callable[[str], Awaitable[str]]
-"""Finds the text of a word's first token; "" if it is unknown."""
+FirstToken = Callable[[str], Awaitable[str | None]]
+"""Finds the text of a word's first token, "" if it is unknown; None if the word is a single token."""
 
 
 class OpenAIBackend(Backend):
@@ -60,13 +61,11 @@ class OpenAIBackend(Backend):
         self._metadata: set[tuple[str, str]] = set()
         # Shared by the backends that `for_data` makes; of prefills, there is one as soon as it is needed.
         self._prefills: list[Prefill] = []
-        self._first_tokens: dict[tuple[str, str], str] = {}
+        self._first_tokens: dict[tuple[str, str], str | None] = {}
 
     @override
     def check(self, output_type: OutputType) -> None:
-        if output_type is OutputType.LOSSES:
-            raise ModelError(f"model '{self.name}': servers give no losses of texts; load the model on this machine.")
-        # Whether a server gives log-probabilities is known only from its answers.
+        # What a server can give is known only from its answers.
         if self._server is not None and (ending := self._server.ending()):
             raise ModelError(ending)
 
@@ -116,7 +115,7 @@ class OpenAIBackend(Backend):
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
             prefill = None
-            if request.prefill:
+            if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
                     if not self._prefills:
@@ -125,6 +124,8 @@ class OpenAIBackend(Backend):
             question = _Question(self._client, request, messages, prefill)
             if request.words:
                 return await self._logits(question, lock)
+            if request.continuations:
+                return await _losses(question)
             sampling = self._options.chat.sampling
             fields = {} if sampling is None else sampling.fields(request.repeat)
             completion = await question.ask(max_tokens=request.max_new_tokens, **fields)
@@ -144,11 +145,11 @@ class OpenAIBackend(Backend):
         if not (tokens := completion.choices[0].tokens):
             raise EndpointError(f"{self._client.base_url} returned a reply without tokens")
 
-        async def first_token(word: str) -> str:
+        async def first_token(word: str) -> str | None:
             key = (question.request.prefill, word)
             async with lock:
                 if key not in self._first_tokens:
-                    self._first_tokens[key] = await question.first_token(word)
+                    self._first_tokens[key] = await question.first_token(completion, word)
             return self._first_tokens[key]
 
         logits, upper_bound_words = await find_words(tokens[0].likeliest, question.request, first_token)
@@ -164,26 +165,33 @@ class _Question:
     messages: Messages
     prefill: Prefill | None
 
-    async def ask(self, *, max_tokens: int, top_logprobs: int | None = None, **extra: Any) -> Completion:
-        """Ask for the reply after the prefill."""
-        messages = self.messages
-        if self.prefill is not None:
-            messages = self.prefill.messages(messages, self.request.prefill)
-            extra = {**self.prefill.extra, **extra}
+    async def ask(
+        self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None, **extra: Any
+    ) -> Completion:
+        """Ask for the reply after the prefill and `more`."""
+        messages, head = self.messages, self.request.prefill + more
+        if self.prefill is not None and head:
+            messages, extra = self.prefill.messages(messages, head), {**self.prefill.extra, **extra}
         return await self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
 
-    async def first_token(self, word: str) -> str:
-        """As `FirstToken`; vLLM and llama.cpp return the tokens of a text."""
-        before = self.request.prefill
-        tokens, longer = await self.client.tokenize(before), await self.client.tokenize(f"{before} {word}")
-        is_separable = longer[: len(tokens)] == tokens and len(longer) > len(tokens)
-        return longer[len(tokens)] if is_separable else ""
+    async def first_token(self, completion: Completion, word: str) -> str | None:
+        """As `FirstToken`; `completion` is the reply without the word."""
+        # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the
+        # word shows only whether it has more than one token.
+        before, more = self.request.prefill, f" {word}"
+        tokens, longer = await self.client.tokenize(before), await self.client.tokenize(before + more)
+        if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
+            return longer[len(tokens)]
+        extended = await self.ask(more, max_tokens=1)
+        return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
 
-    def respond(self, completion: Completion, **answer: Any) -> Response:
-        """The response, with what is known only from the server's answer."""
+    def respond(self, *completions: Completion, **answer: Any) -> Response:
+        """The response, with what is known only from the server's answers."""
         prefill = {} if self.prefill is None else {"prefill": self.prefill.name}
-        usage = {name: count for name, count in completion.usage.model_dump().items() if count}
-        return Response(self.request, **answer, usage=usage, response_metadata={**completion.metadata, **prefill})
+        usage = sum((Counter(completion.usage.model_dump()) for completion in completions), Counter[str]())
+        return Response(
+            self.request, **answer, usage=dict(usage), response_metadata={**completions[-1].metadata, **prefill}
+        )
 
 
 async def find_words(
@@ -212,9 +220,44 @@ async def _token_of(word: str, values: Mapping[str, float], first_token: FirstTo
         return max(matches, key=lambda text: values[text]) if opens_reply else matches[0]
     beginnings = [text for text in values if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
     # Without a prefilled reply, the word cannot be put into the prompt.
-    first = await first_token(word) if beginnings and not opens_reply else ""
+    first = await first_token(word) if beginnings and not opens_reply else None
+    if first is None:
+        return None
     # vLLM shows the space of a SentencePiece token in one of the two places only.
-    return next((text for text in (first, first.lstrip()) if text in beginnings), None)
+    texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
+    return next((text for text in texts if text in beginnings), None)
+
+
+async def _losses(question: _Question) -> Response:
+    """The loss of each continuation: of the tokens that a prompt with it has after those of a prompt without it."""
+    prefill = question.request.prefill
+    # Only the prompt's own tokens, without more probable ones.
+    completions = [await question.ask(max_tokens=1, prompt_logprobs=0)]
+    before = _prompt_tokens(question.client, completions[0])
+    losses = []
+    for continuation in question.request.continuations:
+        more = joined(prefill, continuation)[len(prefill) :]
+        completions.append(await question.ask(more, max_tokens=1, prompt_logprobs=0))
+        tokens = _prompt_tokens(question.client, completions[-1])
+        values = [value for _, value in tokens[len(before) :]]
+        if not values or [id for id, _ in tokens[: len(before)]] != [id for id, _ in before]:
+            raise ModelError(
+                f"model '{question.client.model}': the tokens of '{continuation}' cannot be separated from those of "
+                "the text before it."
+            )
+        if min(values) <= _NO_VALUE:
+            raise EndpointError(f"the server returned a probability of 0 for '{continuation}'")
+        losses.append(Loss(-sum(values), len(values)))
+    return question.respond(*completions, losses=tuple(losses))
+
+
+def _prompt_tokens(client: ChatClient, completion: Completion) -> list[tuple[str, float]]:
+    """Id and log-probability of each token of the prompt except the first, which has no log-probability."""
+    if not completion.prompt_logprobs:
+        raise ModelError(f"model '{client.model}': {client.base_url} returns no prompt_logprobs. {NO_PROMPT_LOGPROBS}.")
+    # The prompt's own token comes first at each position.
+    own_tokens = [next(iter(tokens.items())) for tokens in completion.prompt_logprobs if tokens]
+    return [(id, token.logprob) for id, token in own_tokens]
 
 
 def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:

@@ -40,7 +40,7 @@ def plain(token: str) -> str:
 
 
 class Token(BaseModel):
-    """A token of a reply, and the most probable tokens at its position."""
+    """A token of a prompt or a reply, and the most probable tokens at its position."""
 
     logprob: Logprob
     token: Annotated[str, AfterValidator(plain)] = ""
@@ -101,6 +101,8 @@ class Completion(BaseModel):
     """The complete answer of a server."""
 
     choices: list[Choice]
+    prompt_logprobs: list[dict[str, Token] | None] | None = None
+    """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Annotated[Usage, BeforeValidator(lambda usage: usage or {})] = Usage()
     model: str | None = None
     dropped: Annotated[frozenset[str], BeforeValidator(lambda _: frozenset())] = frozenset()

@@ -31,6 +31,10 @@ NO_LOGPROBS = (
     "The task needs log-probabilities. Use a server that returns them, for example vLLM, or evaluate the model with "
     f"transformers. {READ_NUMBERS}"
 )
+NO_PROMPT_LOGPROBS = (
+    "Losses of given texts need the log-probabilities of the prompt (prompt_logprobs). Use a server that returns them, "
+    "for example vLLM, or evaluate the model with transformers"
+)
 # Known error texts of llama.cpp b11434, vLLM 0.32, SGLang, OpenAI and Google, and what helps: the first that matches.
 # With the final ones, every other request would fail too.
 _FINAL_REMEDIES = (
@@ -40,6 +44,7 @@ _FINAL_REMEDIES = (
         r"greater than max allowed|logprobs.*(\babove\b|\bless\b|\bbetween\b|\bat most\b)",
         "Set a smaller --model-arg top_logprobs, or start vLLM with a larger --max-logprobs",
     ),
+    ("prompt_logprobs", NO_PROMPT_LOGPROBS),
     (r"(?i)\b(top_)?logprobs\b", NO_LOGPROBS),
 )
 _REMEDIES = (

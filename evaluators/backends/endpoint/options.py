@@ -15,7 +15,7 @@ DEFAULT_TEMPERATURE = 1.0
 OPENAI_URL = "https://api.openai.com/v1"
 # Fields of a request that eyechart sets itself.
 _FIELDS_SET = (
-    "model messages n stream temperature max_tokens max_completion_tokens logprobs top_logprobs echo "
+    "model messages n stream temperature max_tokens max_completion_tokens logprobs top_logprobs prompt_logprobs echo "
     "continue_final_message add_generation_prompt"
 )
 

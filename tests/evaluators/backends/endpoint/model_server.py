@@ -25,6 +25,8 @@ class ModelServer:
     refuses_fields: bool = False
     """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
     returns_logprobs: bool = True
+    returns_prompt_logprobs: bool = True
+    counts_tokens: bool = True
     serves: str | None = None
     """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
     owner: str = ""
@@ -76,10 +78,14 @@ class ModelServer:
                 choice["message"]["content"] = body["messages"][-1]["content"] + choice["message"]["content"]
         prompt = inputs["input_ids"].shape[1]
         usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
+        of_prompt = {}
+        if self.returns_prompt_logprobs and body.get("prompt_logprobs") is not None:
+            of_prompt = {"prompt_logprobs": self._prompt_logprobs(inputs)}
         return {
+            **of_prompt,
             "choices": choices if sampled else choices * count,
             "model": self.serves or f"{body['model']}@main",
-            "usage": usage,
+            **({"usage": usage} if self.counts_tokens else {}),
         }
 
     def _inputs(self, body):
@@ -101,6 +107,15 @@ class ModelServer:
         if messages[-1]["role"] == "assistant" and (self.continues == "never" or not continues):
             text += "</s>ASSISTANT:"
         return self.processor(text=text, images=images or None, return_tensors="pt")
+
+    def _prompt_logprobs(self, inputs):
+        """As vLLM returns them: none for the first token, then the token itself."""
+        logprobs = torch.log_softmax(self.model(**inputs).logits[0].float(), dim=-1)
+        ids = inputs["input_ids"][0].tolist()
+        return [
+            None,
+            *({str(token): {"logprob": logprobs[index, token].item()}} for index, token in enumerate(ids[1:])),
+        ]
 
     def _choice(self, tokens, logits, row, body):
         decode = self.processor.tokenizer.decode

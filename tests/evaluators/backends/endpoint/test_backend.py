@@ -138,17 +138,29 @@ def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny,
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("tokenizes", ["vllm", "llama.cpp", None])
-def test_a_word_of_several_tokens_has_the_value_of_its_first(tiny, model_server, backend, make_picture, tokenizes):
+@pytest.mark.parametrize(
+    ("tokenizes", "words"),
     # The longest token that "sharp" begins with is " sha", and its first token " s".
-    words, image = ("sharp", "blurry"), make_picture(0, 64)
+    [(None, ("fair", "blurry")), ("vllm", ("sharp", "blurry")), ("llama.cpp", ("sharp", "blurry"))],
+)
+def test_a_word_of_several_tokens_has_the_value_of_its_first(
+    tiny, model_server, backend, make_picture, tokenizes, words
+):
     assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
     model_server.tokenizes = tokenizes
+    image = make_picture(0, 64)
     (response,) = backend(top_logprobs=1280).answer([rate(0, image, words)])
     expected = direct_logprobs(tiny, image)
-    assert response.upper_bound_words == (() if tokenizes else words)
-    for word in words if tokenizes else ():
+    assert response.upper_bound_words == ()
+    for word in words:
         assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
+
+
+def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model_server, backend, make_picture):
+    model_server.counts_tokens = False
+    (response,) = backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("sharp", "poor"))])
+    assert response.upper_bound_words == ("sharp",)
+    assert response.usage == {}
 
 
 def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_picture, tmp_path):

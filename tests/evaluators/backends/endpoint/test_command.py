@@ -25,8 +25,8 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     assert perception.model == "tiny"
     settings = assessment.settings["model"]
     assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
-    # Two to see how a reply is continued.
-    assert settings["asked"]["requests"] == 2 + 24
+    # Two to see how a reply is continued, and two for the tokens of "fine" and "bad".
+    assert settings["asked"]["requests"] == 2 + 2 + 24
     of_perception = perception.settings["model"]
     assert of_perception["asked"]["requests"] == 24, "each task counts its own"
     assert of_perception["prefill"] == [], "no reply of it was begun"
@@ -52,7 +52,6 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
 
 
 def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_the_result(http, model_server, tmp_path):
-    model_server.tokenizes = "vllm"
     server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
     bounds = []
     for count in (2, 1280):

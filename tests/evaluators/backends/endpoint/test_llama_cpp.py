@@ -22,6 +22,7 @@ from tests.evaluators.backends.endpoint.real_servers import (
     kill_and_resume,
     run,
 )
+from tests.evaluators.command_line import invoke
 
 pytestmark = pytest.mark.servers
 
@@ -71,6 +72,12 @@ def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, 
 
 def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options, model):
     compare_words_of_several_tokens(options, str(model), tolerance=TOLERANCE)
+
+
+def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
+    task = ("q_bench/perception", "--mini", "--set", "inference=closed-set")
+    done = invoke("run", *task, *there(options), "--out", tmp_path, code=1)
+    assert "returns no prompt_logprobs" in done.output
 
 
 def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots(options):

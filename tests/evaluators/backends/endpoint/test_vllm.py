@@ -17,6 +17,7 @@ from tests.evaluators.backends.endpoint.real_servers import (
     compare_every_task,
     compare_words_of_several_tokens,
     kill_and_resume,
+    run,
 )
 
 pytestmark = pytest.mark.servers
@@ -50,6 +51,16 @@ def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, 
 
 def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options):
     compare_words_of_several_tokens(options, MODEL, tolerance=1e-3)
+
+
+def test_closed_set_inference_gives_the_losses_of_the_model_run_here(options, tmp_path):
+    task = ("q_bench/perception", "--set", "inference=closed-set", "--limit", 12)
+    on_server = run(*task, *there(options), out=tmp_path / "there")
+    here = run(*task, "--model", MODEL, out=tmp_path / "here")
+    assert on_server.keys() == here.keys()
+    for key, row in here.items():
+        assert on_server[key]["losses"] == pytest.approx(row["losses"], abs=1e-3)
+        assert on_server[key]["loss_tokens"] == row["loss_tokens"]
 
 
 def test_a_judge_gets_its_five_rounds_in_one_request(options):

@@ -9,38 +9,35 @@ from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint.backend import find_words
 from eyechart.evaluators.requests.types import Request
 
-FIRST = {"poor": " po", "goodness": " good", "goods": " good", **dict.fromkeys(("fine", "fair"), " f")}
-"""First tokens that a server knows."""
 
-
-def find(likeliest, words, *, optional=(), prefill="It is"):
+def find(likeliest, words, first="", *, optional=(), prefill="It is"):
     async def first_token(word):
-        return " un" if word.startswith("un") else FIRST.get(word, "")
+        return first
 
     request = Request("1", ("How is it?",), (), prefill=prefill, words=words, optional_words=optional)
     return asyncio.run(find_words(likeliest, request, first_token))
 
 
 CASES = {
-    "with a blank": ({" good": -1, " poor": -2, " x": -3}, {"good": -1, "poor": -2}, ()),
-    "without": ({"good": -1, "poor": -2}, {"good": -1, "poor": -2}, ()),
-    "rather with a blank": ({" good": -1, "good": -0.5, " poor": -2}, {"good": -1, "poor": -2}, ()),
-    "case counts": ({" Good": -0.1, " good": -1, " poor": -2}, {"good": -1, "poor": -2}, ()),
-    "one is not there": ({" good": -1, " x": -3}, {"good": -1, "poor": -3}, ("poor",)),
-    "none is there": ({" x": -1, " y": -3}, {"good": -3, "poor": -3}, ("good", "poor")),
-    "another beginning": ({" good": -1, " p": -2, " x": -3}, {"good": -1, "poor": -3}, ("poor",)),
-    "the first token": ({" good": -1, " p": -2, " po": -3, " x": -4}, {"good": -1, "poor": -3}, ()),
-    "a first token without a blank": ({" good": -1, "po": -2, " x": -4}, {"good": -1, "poor": -2}, ()),
-    "no beginnings": ({" good": -1, " ": -2, "": -2.5, "oor": -3}, {"good": -1, "poor": -3}, ("poor",)),
-    "a longer word": ({" good": -1, " goodness": -2, " poor": -3}, {"good": -1, "poor": -3}, ()),
-    "OpenAI's value": ({" good": -1, " x": -3, " poor": -9999.0}, {"good": -1, "poor": -3}, ("poor",)),
-    "minus infinity": ({" good": -1, " x": -3, " y": -math.inf}, {"good": -1, "poor": -3}, ("poor",)),
+    "with a blank": ({" good": -1, " poor": -2, " x": -3}, None, {"good": -1, "poor": -2}, ()),
+    "without": ({"good": -1, "poor": -2}, None, {"good": -1, "poor": -2}, ()),
+    "rather with a blank": ({" good": -1, "good": -0.5, " poor": -2}, None, {"good": -1, "poor": -2}, ()),
+    "case counts": ({" Good": -0.1, " good": -1, " poor": -2}, None, {"good": -1, "poor": -2}, ()),
+    "one is not there": ({" good": -1, " x": -3}, None, {"good": -1, "poor": -3}, ("poor",)),
+    "none is there": ({" x": -1, " y": -3}, None, {"good": -3, "poor": -3}, ("good", "poor")),
+    "a beginning of a single token": ({" good": -1, " p": -2, " x": -3}, None, {"good": -1, "poor": -3}, ("poor",)),
+    "the longest beginning": ({" good": -1, " p": -2, " po": -3, " x": -4}, "", {"good": -1, "poor": -3}, ()),
+    "a beginning without a blank": ({" good": -1, "po": -2, " x": -4}, "", {"good": -1, "poor": -2}, ()),
+    "no beginnings": ({" good": -1, " ": -2, "": -2.5, "oor": -3}, "", {"good": -1, "poor": -3}, ("poor",)),
+    "a longer word": ({" good": -1, " goodness": -2, " poor": -3}, "", {"good": -1, "poor": -3}, ()),
+    "OpenAI's value": ({" good": -1, " x": -3, " poor": -9999.0}, None, {"good": -1, "poor": -3}, ("poor",)),
+    "minus infinity": ({" good": -1, " x": -3, " y": -math.inf}, None, {"good": -1, "poor": -3}, ("poor",)),
 }
 
 
-@pytest.mark.parametrize(("likeliest", "logits", "upper_bound_words"), CASES.values(), ids=CASES)
-def test_words_are_found_by_their_tokens_texts(likeliest, logits, upper_bound_words):
-    assert find(likeliest, ("good", "poor")) == (logits, upper_bound_words)
+@pytest.mark.parametrize(("likeliest", "first", "logits", "upper_bound_words"), CASES.values(), ids=CASES)
+def test_words_are_found_by_their_tokens_texts(likeliest, first, logits, upper_bound_words):
+    assert find(likeliest, ("good", "poor"), first) == (logits, upper_bound_words)
 
 
 def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
