@@ -1,7 +1,5 @@
 """Compare two or more runs, task by task; more than two are ranked too."""
 
-import csv
-import io
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -31,9 +29,6 @@ from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.statistics.ranking import places
-
-_FLIPS = ("task", "dataset", "split", "score", "id", "correct_in")
-"""Columns of the list of items that only one of two runs has right."""
 
 
 @dataclass(frozen=True)
@@ -267,20 +262,23 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
     """Write a comparison: .json with everything, or .csv with the items that only one of two runs has right."""
     if path.suffix not in (".json", ".csv"):
         raise UsageError(f"--out {path}: the extension must be one of .json, .csv")
-    text = io.StringIO()
     if path.suffix == ".json":
-        json.dump(without_nan(asdict(comparison)), text, ensure_ascii=False, indent=1, allow_nan=False)
-        text.write("\n")
+        text = json.dumps(without_nan(asdict(comparison)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     elif isinstance(comparison, ManyRuns):
         raise UsageError(f"--out {path}: .csv lists the items that flipped between two runs; use .json for more runs")
     else:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(_FLIPS)
-        for test in comparison.differences:
-            for side, items in (("A", test.only_first), ("B", test.only_second)):
-                writer.writerows((test.task, test.dataset, test.split, test.score, item, side) for item in items)
+        from pandas import DataFrame
+
+        flips = [
+            (test.task, test.dataset, test.split, test.score, item, side)
+            for test in comparison.differences
+            for side, items in (("A", test.only_first), ("B", test.only_second))
+            for item in items
+        ]
+        columns = ("task", "dataset", "split", "score", "id", "correct_in")
+        text = DataFrame(flips, columns=columns).to_csv(index=False, lineterminator="\n")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.getvalue())
+        write_whole(path, text)
     except OSError as error:
         raise unwritable(f"--out {path}", error) from error

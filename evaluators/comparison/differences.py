@@ -119,19 +119,15 @@ class Difference(ComparedScore):
         """This difference with the result of a test, whose interval is of a kind; `scale` is the score's unit."""
         low, high = test.interval
         kind = "none" if math.isnan(test.p_value) else "constant" if math.isnan(low) else kind
-        ends = (scale * low, scale * high)
-        return replace(self, test=name, p_value=test.p_value, difference_ci95=ends, interval_kind=kind)
+        ends, reason = (scale * low, scale * high), FEW_TO_RESAMPLE if math.isnan(test.p_value) else ""
+        return replace(self, test=name, p_value=test.p_value, difference_ci95=ends, interval_kind=kind, note=reason)
 
 
 def differences(key: TaskKey, runs: Sequence[ItemScores], items: Sequence[str], seed: int) -> list[Difference]:
     """Test every score of a task in two runs, on items that both have."""
     scores = [score for score in runs[0].values if score in runs[1].values]
     tested = [_difference(key, spec(score), runs, items, seed) for score in scores]
-    tested += _ranking_differences(key, runs, seed)
-    return [
-        each if each.has_test or math.isnan(each.difference) or each.note else replace(each, note=FEW_TO_RESAMPLE)
-        for each in tested
-    ]
+    return [*tested, *_ranking_differences(key, runs, seed)]
 
 
 def _difference(

@@ -17,7 +17,7 @@ from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.sampling import draw_sample, systematic_rows
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.hub_cards.leaderboard.boards import find_board
-from eyechart.hub_cards.leaderboard.checks import misfits
+from eyechart.hub_cards.leaderboard.build import misfits
 from tests.evaluators.command_line import invoke
 from tests.evaluators.running import scores_again
 

@@ -16,7 +16,7 @@ from eyechart.evaluators.runs.plan import check_judging, make_plan
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.as_published import published_data_options, published_settings
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.checks import misfits
+from eyechart.hub_cards.leaderboard.build import misfits
 from eyechart.metrics.scoring.choices.reading import random_choice
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke

@@ -4,7 +4,7 @@ import pytest
 
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.checks import misfits, started_at
+from eyechart.hub_cards.leaderboard.build import misfits, started_at
 from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
