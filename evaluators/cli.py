@@ -40,6 +40,24 @@ class Commands(Group):
         module = importlib.import_module(f"eyechart.evaluators.commands.{cmd_name.replace('-', '_')}")
         return command_of(module, cmd_name)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; our own errors, and those of a full disk, become a one-line message and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
+            from eyechart.datasets_scripts.common.whole import disk_error
+            from eyechart.evaluators.requests.values import brief, printable
+
+            known = error if isinstance(error, EyechartError) else disk_error(error)
+            # The path is impossible, such as one of 5,000 letters, or this user may not read it.
+            if known is None and isinstance(error, OSError) and error.filename is not None:
+                known = UsageError(f"{brief(error.filename)}: {error.strerror}")
+            if known is None:
+                raise
+            print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
+            raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List the commands."""
         listed = Group(name=self.name, commands=dict(self.commands), params=self.params, help=self.help)

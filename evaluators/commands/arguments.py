@@ -20,19 +20,10 @@ from eyechart.evaluators.evaluation.options import (
     data_option,
     scoring_option,
 )
-from eyechart.evaluators.requests.values import is_deeper
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.runs.plan import TaskRun
-
-_MOST_LEVELS = 50
-"""How deeply lists and objects can be nested in the value of an option."""
-_SERVER = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body")
-_LOADING = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
-
-Known = Mapping[str, tuple[type, str]]
-"""The names of an option's arguments: for each, the dataclass and the field that it fills."""
 
 _judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
@@ -91,7 +82,7 @@ class TaskOptions:
             return None
         from eyechart.evaluators.judging import JudgeOptions
 
-        parsed = parse_arguments("--judge-arg", self.judge_arg, judge_arguments())
+        parsed = parse_arguments("--judge-arg", self.judge_arg)
         endpoint = EndpointOptions(chat=ChatOptions(**parsed[ChatOptions]), **parsed[EndpointOptions])
         return JudgeOptions(self.judge, endpoint, **parsed[JudgeOptions])
 
@@ -115,39 +106,36 @@ def complete_task(incomplete: str) -> list[str]:
     return [name for name in (*papers, *(task.name for task in TASKS)) if name.startswith(incomplete)]
 
 
-def model_arguments() -> Known:
-    """The names of `--model-arg`."""
+def known_arguments(option: str) -> dict[str, tuple[type, str]]:
+    """What `--model-arg` or `--judge-arg` takes: by name, the dataclass and the field that it fills."""
     from eyechart.evaluators.backends.local.loading import LoadOptions
+    from eyechart.evaluators.judging.options import JudgeOptions
 
-    sampling = {"top_p": (Sampling, "top_p"), "sampling_seed": (Sampling, "seed")}
-    return {**_fields(LoadOptions, _LOADING), **_fields(EndpointOptions, _SERVER), **sampling}
-
-
-def judge_arguments() -> Known:
-    """The names of `--judge-arg`."""
-    from eyechart.evaluators.judging import JudgeOptions
-
-    return {
-        **_fields(EndpointOptions, ("base_url", "concurrency", "timeout", "max_retries", "extra_body")),
-        **_fields(JudgeOptions, ("temperature", "max_tokens", "price", "max_cost")),
-        **_fields(ChatOptions, ("system_prompt", "thinking")),
+    names: dict[type, tuple[str, ...]] = {
+        EndpointOptions: ("base_url", "concurrency", "timeout", "max_retries", "extra_body"),
+        JudgeOptions: ("temperature", "max_tokens", "price", "max_cost"),
+        ChatOptions: ("system_prompt", "thinking"),
     }
-
-
-def _fields(owner: type, names: Sequence[str]) -> Known:
-    return {name: (owner, name) for name in names}
+    if option == "--model-arg":
+        loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
+        server = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body")
+        names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed")}
+    known = {name: (owner, name) for owner, fields_of in names.items() for name in fields_of}
+    # A run has a seed of its own.
+    return {"sampling_seed" if name == "seed" else name: field for name, field in known.items()}
 
 
 def meaning(owner: type, field: str) -> str:
     """What a field means: its line in the docstring of its dataclass."""
-    lines = re.search(rf"^ +{field}: (.*?)(?=^ +\w+: |\Z)", inspect.getdoc(owner) or "", re.DOTALL | re.MULTILINE)
+    lines = re.search(rf"^ +{field}: (.*?)(?=^ *\w+:\s|\Z)", inspect.getdoc(owner) or "", re.DOTALL | re.MULTILINE)
     return " ".join(lines[1].split()) if lines else ""
 
 
-def parse_arguments(option: str, values: Sequence[str] | None, known: Known) -> dict[type, dict[str, Any]]:
-    """The fields that NAME=VALUE arguments set, by dataclass."""
+def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dict[str, Any]]:
+    """The fields that values of `--model-arg` or `--judge-arg` set, by dataclass."""
     from pydantic import TypeAdapter, ValidationError
 
+    known = known_arguments(option)
     parsed: dict[type, dict[str, Any]] = {owner: {} for owner, _ in known.values()}
     for name, text in split_pairs(option, values).items():
         if name not in known:
@@ -185,10 +173,8 @@ def _json_or_text(given: str, text: str) -> Any:
         value = json.loads(text)
         # Only what can be sent and written again, so without infinities and unpaired surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-        if not is_deeper(value, _MOST_LEVELS):
-            return value
     except ValueError:
         return text
-    except RecursionError:
-        pass
-    raise UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
+    except RecursionError as error:
+        raise UsageError(f"{given} is nested too deeply") from error
+    return value

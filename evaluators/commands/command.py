@@ -1,17 +1,14 @@
 """What all commands share: options from dataclasses, readable help pages, and an error for empty values."""
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, TypeVar, get_origin
+from typing import Annotated, Any, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-
-Value = TypeVar("Value")
 
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
@@ -39,29 +36,6 @@ class Command(TyperCommand):
                 option = word.rstrip("=") or (before if before.startswith("-") else "an argument")
                 ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
         return list(super().parse_args(ctx, args))
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; errors become a one-line message and an exit code."""
-        return checked(lambda: super(Command, self).invoke(ctx))
-
-
-def checked(call: Callable[[], Value]) -> Value:
-    """Run a step; our own errors, and those that a full disk caused, become a one-line message and an exit code."""
-    try:
-        return call()
-    except Exception as error:
-        from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
-        from eyechart.datasets_scripts.common.whole import disk_error
-        from eyechart.evaluators.requests.values import brief, printable
-
-        known = error if isinstance(error, EyechartError) else disk_error(error)
-        # The path is impossible, such as one of 5,000 letters, or this user may not read it.
-        if known is None and isinstance(error, OSError) and error.filename is not None:
-            known = UsageError(f"{brief(error.filename)}: {error.strerror}")
-        if known is None:
-            raise
-        print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
-        raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error
 
 
 def command_of(module: ModuleType, name: str) -> Any:
@@ -104,13 +78,12 @@ def _command(function: Callable[..., None], cls: type[Command]) -> Any:
 
 def _readable(param: Any) -> Any:
     """Replace the Python types, such as `<int range>`, that typer 0.29 and later show on help pages."""
-    about = getattr(param, "type_descriptor", None)
-    if about is not None:
+    about = param.type_descriptor
+    if param.param_type_name == "argument":
+        # Otherwise typer prints the type after the name.
+        param.display_type_rich = lambda ctx: None
+        param.metavar = param.metavar or param.name.upper()
+    elif param.metavar is None:
         kind = getattr(about.annotation, "__args__", (about.annotation,))[0]
-        if param.param_type_name == "argument":
-            # Otherwise typer prints the type after the name.
-            param.display_type_rich = lambda ctx: None
-            param.metavar = param.metavar or param.name.upper()
-        elif param.metavar is None:
-            param.metavar = "|".join(about.choices) if about.is_choice else _WORDS.get(kind)
+        param.metavar = "|".join(about.choices) if about.is_choice else _WORDS[kind]
     return param

@@ -1,8 +1,11 @@
 """`eyechart run`: evaluate models."""
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+import signal
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,17 +17,9 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
-from eyechart.evaluators.commands.arguments import (
-    TaskOptions,
-    complete_task,
-    judge_arguments,
-    meaning,
-    model_arguments,
-    parse_arguments,
-)
-from eyechart.evaluators.commands.command import Command, checked
+from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, known_arguments, meaning, parse_arguments
+from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
-from eyechart.evaluators.commands.serving import server_for, stopped_at_end
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.runs.console import console, print_line
 
@@ -66,7 +61,13 @@ class RunCommand(Command):
         """Add the options of the run of `--like`, then parse."""
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
         if "like" in given:
-            request = checked(lambda: _request_of(Path(given["like"])))
+            from eyechart.evaluators.results.results_file import read_results
+
+            request = read_results(given["like"]).request
+            if request is None:
+                raise UsageError(
+                    f"--like {given['like']}: `eyechart run` did not write its results; it cannot be repeated"
+                )
             instead = {"model": _OF_MODEL, "limit": ("sample",), "sample": ("limit",)}
             left_out = {name for option in given.keys() & instead.keys() for name in instead[option]}
             ctx.default_map = {name: value for name, value in request.items() if name not in left_out}
@@ -78,15 +79,6 @@ class RunCommand(Command):
 
 
 COMMAND_CLASS = RunCommand
-
-
-def _request_of(run: Path) -> dict[str, Any]:
-    from eyechart.evaluators.results.results_file import read_results
-
-    request = read_results(run).request
-    if request is None:
-        raise UsageError(f"--like {run}: its results were not written by `eyechart run`, so they cannot be repeated")
-    return request
 
 
 def _given(ctx: typer.Context, **more: Any) -> dict[str, Any]:
@@ -102,9 +94,9 @@ def _given(ctx: typer.Context, **more: Any) -> dict[str, Any]:
 def _print_arguments(is_wanted: bool) -> None:
     if not is_wanted:
         return
-    for option, known in (("--model-arg", model_arguments()), ("--judge-arg", judge_arguments())):
+    for option in ("--model-arg", "--judge-arg"):
         print_line(console(), f"{option} NAME=VALUE")
-        for name, (owner, field) in known.items():
+        for name, (owner, field) in known_arguments(option).items():
             print_line(console(), f"  {name}: {meaning(owner, field)}")
     print_line(console(), "Settings of a task, for --set: `eyechart tasks NAME`")
     raise typer.Exit
@@ -138,10 +130,10 @@ class ModelOptions:
         """The server to start, if any; how the model is asked on a server, or loaded here; and how it replies."""
         from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
 
-        parsed = parse_arguments("--model-arg", self.model_arg, model_arguments())
+        parsed = parse_arguments("--model-arg", self.model_arg)
         loading, asking = parsed[LoadOptions], parsed[EndpointOptions]
         self._check_models({**_named(asking, "served_name"), **_named(loading, "adapter", "revision")})
-        server = None if self.serve is None else server_for(self.serve, self.models, folder)
+        server = None if self.serve is None else self._new_server(self.serve, folder / "server.log")
         thinking = None if self.thinking is None else parse_thinking(self.thinking)
         chat = ChatOptions(self.system_prompt, thinking, self._sampling(parsed[Sampling]))
         if server is None and self.base_url is None:
@@ -157,11 +149,21 @@ class ModelOptions:
         _refuse(here, "has no effect on a server; set it when the server is started")
         if self.model is None:
             raise UsageError("a server needs --model, the model's name on that server")
-        return (
-            server,
-            EndpointOptions(self.base_url, self.concurrency or DEFAULT_CONCURRENCY, chat=chat, **asking),
-            chat,
-        )
+        asking["concurrency"] = self.concurrency or DEFAULT_CONCURRENCY
+        return server, EndpointOptions(self.base_url, chat=chat, **asking), chat
+
+    def _new_server(self, command: str, log: Path) -> "Server":
+        """The server that the run starts and stops."""
+        from eyechart.evaluators.backends.endpoint.serving import Server
+
+        if self.model is None or len(self.model) > 1:
+            raise UsageError("--serve needs --model, given once: the model to serve")
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise UsageError(
+                "--serve works in one process only; start one, and give the server several GPUs: "
+                '--serve "vllm --tensor-parallel-size 8"'
+            )
+        return Server(command, self.model[0], log)
 
     def _check_models(self, arguments: Mapping[str, Any]) -> None:
         """Refuse a model that is given twice, and options that only one model can have."""
@@ -247,7 +249,7 @@ def run(
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     request = _given(ctx, is_mini=any(planned.data.is_mini for planned in plan))
-    with stopped_at_end(server):
+    with _stopped_at_end(server):
         execute_plan(plan, runs, judge, task_options, request)
 
 
@@ -259,3 +261,24 @@ def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def _refuse(options: Mapping[str, Any], reason: str) -> None:
     if given := [option for option, value in options.items() if value is not None]:
         raise UsageError(f"{', '.join(given)} {reason}")
+
+
+@contextlib.contextmanager
+def _stopped_at_end(server: "Server | None") -> Iterator[None]:
+    """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
+    if server is None:
+        yield
+        return
+    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in signals:
+        # By default these signals end only this process, and the server would keep its GPUs.
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        if ending := server.ending():
+            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
+            print_line(console(stderr=True), last, "red")
+        server.close()
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
+from eyechart.datasets_scripts.common.whole import unwritable
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
     r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
 )
+_LEAST_ROOM = 4096
+"""Bytes that a disk must have free before a run begins."""
 
 
 def announce(model: str) -> None:
@@ -67,7 +71,6 @@ def execute_plan(
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.runs.data import check_data, check_inputs
-    from eyechart.evaluators.runs.folder import make_folder
     from eyechart.evaluators.runs.plan import check_judging
     from eyechart.evaluators.runs.run import RunOutput, execute
 
@@ -78,7 +81,7 @@ def execute_plan(
         if judge is not None:
             check_server(judge.model, judge.endpoint, store, judge.key())
         check_inputs(plan)
-        make_folder(models[0].folder)
+        _make_folder(models[0].folder)
 
     def run_model(run: ModelRun) -> bool:
         asked = None if judge is None else EndpointJudge(judge, store, processes)
@@ -168,6 +171,17 @@ def check_server(
         if store is None or model not in [stored.name for stored in store.models()]:
             raise
         print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder of a run, if it does not exist, and check that it can be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # An existing folder may still refuse files: disk full, no permission, mounted read-only.
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(bytes(_LEAST_ROOM))
+    except OSError as error:
+        raise unwritable(f"the results folder {folder}", error) from error
 
 
 def _open_store() -> "ResponseStore":

@@ -40,12 +40,6 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects are nested more than `levels` deep."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (levels == 0 or any(is_deeper(item, levels - 1) for item in inner))
-
-
 def brief(value: object) -> str:
     """A value as one line of text, without characters that a terminal would obey."""
     try:

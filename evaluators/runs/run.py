@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from eyechart.datasets_scripts.common.errors import EyechartError, OutputError
-from eyechart.datasets_scripts.common.whole import disk_error
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, OutputError
+from eyechart.datasets_scripts.common.whole import disk_error, unwritable, write_whole
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -23,13 +23,20 @@ from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import is_judge_useless, why_failed
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.results_file import RESULTS_FILE, FailedTask, TaskResult, collect
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions
+from eyechart.evaluators.results.results_file import (
+    RESULTS_FILE,
+    FailedTask,
+    Results,
+    TaskResult,
+    collect,
+    read_results,
+    task_folder,
+)
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.data import download_gb
-from eyechart.evaluators.runs.folder import make_folder, previous_results, write_run
 from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
-from eyechart.evaluators.runs.progress import RunProgress
-from eyechart.evaluators.runs.screen import print_screen
+from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
 from eyechart.metrics.reply_counts import judge_counts
 
@@ -80,8 +87,6 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes is not None and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        if is_main:
-            make_folder(folder)
         previous = previous_results(folder) if is_main else None
         for index, planned in enumerate(plan):
             progress.begin(index, planned.task.name)
@@ -95,7 +100,6 @@ def execute(
                 failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
                 details = brief if known else traceback.format_exc()
                 print_line(messages, f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}", "red")
-            progress.finish()
             results = with_averages(finished)
             if is_main:
                 write_run(folder, collect(results, failed, started, output.request), results)
@@ -134,10 +138,16 @@ def _run_task(
     load = partial(load_data, task, planned.data)
     loaded = load() if processes is None else processes.together(load)
     if judge is not None and evaluator.protocol.is_judged:
-        evaluator = Evaluator(task, replace(planned.options, judge=judge.for_task(progress.judged)))
+        evaluator = Evaluator(
+            task,
+            replace(
+                planned.options,
+                judge=judge.for_task(lambda done, of: progress.describe(f"{done:,} of {of:,} replies judged")),
+            ),
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        result = evaluator.run(backend, loaded, progress.update)
+        result = evaluator.run(backend, loaded, progress.answered)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     return result.model_copy(update={"warnings": list(texts)})
 
@@ -150,6 +160,41 @@ def _expected(planned: TaskRun) -> int | None:
         return part
     counts = official_counts(planned.dataset, planned.task.data.config, request.split, request.options)
     return min(counts[0], part or counts[0]) if counts else part
+
+
+def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]) -> None:
+    """Write the results, the predictions and the tasks' own files, each completely or not at all.
+
+    Task files of an earlier run that this run does not overwrite are removed, as they may be another model's.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if previous := previous_results(folder):
+            for file in _files(previous) - _files(results):
+                # Edited results could name any file.
+                if (folder / file).resolve().is_relative_to(folder.resolve()):
+                    (folder / file).unlink(missing_ok=True)
+        write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
+        write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, task_results))
+        for result in task_results:
+            for name, content in result.contents.items():
+                file = folder / task_folder(result) / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(file, content)
+    except OSError as error:
+        raise unwritable(f"the results folder {folder}", error) from error
+
+
+def _files(results: Results) -> set[Path]:
+    return {task_folder(task) / name for task in results.tasks for name in task.files}
+
+
+def previous_results(folder: Path) -> Results | None:
+    """The results that a folder contains; None if missing, or if they cannot be read."""
+    try:
+        return read_results(folder)
+    except DataError:
+        return None
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:

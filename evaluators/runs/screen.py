@@ -1,10 +1,13 @@
-"""What a run prints at its end: a line for each headline score, the most important notes and the verdict."""
+"""What a run prints: its progress; at its end a line for each headline score, important notes and the verdict."""
 
 import math
 import textwrap
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -14,8 +17,7 @@ from eyechart.evaluators.results.finished_runs import MINI
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
 from eyechart.evaluators.runs.console import print_line, print_note
-from eyechart.evaluators.runs.notes import asked_items, extent, notes_of
-from eyechart.evaluators.runs.table import further_rows
+from eyechart.evaluators.runs.table import asked_items, extent, further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _COLUMNS = ("task", "score", "value", "95 % CI", "chance", "paper\nbest", "n")
@@ -23,8 +25,60 @@ _MOST_PARTS = 15
 """Most lines below the score of a single task."""
 _MOST_NOTES = 5
 """Most lines of notes."""
+_SECONDS = 60
+"""Seconds between two lines of progress where there is no terminal."""
 _MARKS = "¹²³⁴⁵"
-_UNLIMITED = 10_000
+
+
+class RunProgress(Progress):
+    """One live line over all tasks in a terminal, otherwise a line a minute.
+
+    `expected` has the number of answers of each task, None where it is not known yet.
+    """
+
+    def __init__(
+        self, messages: Console, expected: Sequence[int | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Show nothing yet."""
+        super().__init__(
+            *(BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[left]}")),
+            TextColumn("{task.description}", markup=False),
+            console=messages,
+            transient=True,
+            disable=not messages.is_terminal,
+            get_time=clock,
+        )
+        self._expected, self._done = list(expected), [0] * len(expected)
+        self._index, self._name = 0, ""
+        self._started = self._printed = clock()
+        self._line = self.add_task("", total=None, left="")
+
+    @property
+    def total(self) -> int:
+        """Expected number of answers of all tasks; unknown ones count as the mean of the others."""
+        known = [count for count in self._expected if count is not None]
+        return round(sum(known) * len(self._expected) / len(known)) if known else 0
+
+    def begin(self, index: int, name: str) -> None:
+        """A task begins; nothing more is expected of those before it, with or without a result."""
+        self._expected[:index] = self._done[:index]
+        self._index, self._name = index, name
+
+    def describe(self, text: str) -> None:
+        """Say what the task does now."""
+        self.update(self._line, description=f"{self._name}: {text}")
+
+    def answered(self, done: int, total: int) -> None:
+        """Show that `done` of `total` answers of the task have arrived."""
+        self._done[self._index] = done
+        self._expected[self._index] = max(total, self._expected[self._index] or 0)
+        arrived, expected, now = sum(self._done), self.total, self.get_time()
+        self.update(self._line, description=self._name, completed=arrived, total=expected, left="left")
+        if self.disable and now - self._printed >= _SECONDS:
+            self._printed = now
+            minutes = round((now - self._started) * (expected - arrived) / arrived / 60)
+            left = f"about {minutes:,} min left" if minutes else "less than a minute left"
+            print_line(self.console, f"{self._name}: {arrived:,} of {expected:,} answers of all tasks, {left}")
 
 
 def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequence[FailedTask]) -> None:
@@ -39,7 +93,7 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     rows += [(failure.task, "failed, see above") for failure in failed]
     if len(headlines) == 1:
         rows += _parts(headlines[0][1], results)
-    _print_table(output, rows)
+    output.print(_table(rows))
     above = [(name, is_above) for name, result in headlines if (is_above := _is_above(result)) is not None]
     for line in ("", *lines, *([chance_note(above).text] if above else []), "", _answers(results)):
         print_note(output, line)
@@ -132,25 +186,13 @@ def _shown_notes(results: Sequence[TaskResult], tasks: set[str], width: int) -> 
     return lines, marks
 
 
-def _print_table(output: Console, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print the table; if the terminal is too narrow for it, each name stands above its numbers."""
-    table = _table(_COLUMNS, rows)
-    # A table is measured as wide as it may be, at most.
-    if output.measure(table, options=output.options.update(max_width=_UNLIMITED)).maximum <= output.width:
-        output.print(table)
-        return
-    with output.capture() as captured:
-        output.print(_table(_COLUMNS[1:], [numbers for _, *numbers in rows]))
-    lines = captured.get().splitlines()
-    names = [*[""] * (len(lines) - len(rows)), *(name for name, *_ in rows)]
-    for name, line in zip(names, lines, strict=True):
-        print_line(output, f"{name}\n  {line}" if name else f"  {line}")
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    """A table in which names are folded if the terminal is narrow, and numbers never are."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for name in columns:
-        table.add_column(name, justify="left" if name in _COLUMNS[:2] else "right", vertical="bottom", no_wrap=True)
+    for name in _COLUMNS:
+        is_name = name == _COLUMNS[0]
+        justify: Literal["left", "right"] = "left" if name in _COLUMNS[:2] else "right"
+        table.add_column(name, justify=justify, vertical="bottom", overflow="fold", no_wrap=not is_name)
     for cells in rows:
         table.add_row(*(Text(printable(text)) for text in cells))
     return table

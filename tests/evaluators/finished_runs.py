@@ -7,7 +7,7 @@ from typing import Any
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult, collect
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 
 MODEL = "acme/vlm"
 ACCURACY = {"accuracy": 0.75, "accuracy_ci95": [0.5, 0.875], "random_guess": 0.25, "n": 1495, "fallback": "wrong"}

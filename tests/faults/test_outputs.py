@@ -16,7 +16,7 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_task import evaluation

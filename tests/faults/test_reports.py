@@ -12,7 +12,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import LeftOut, collect
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows

@@ -15,7 +15,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
 

@@ -19,7 +19,7 @@ from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.tables import tables_of
 from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult, collect
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import item
 from tests.evaluators.protocols.choice.test_circular_eval import QUESTIONS, make_data
 

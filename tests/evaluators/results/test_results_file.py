@@ -13,7 +13,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
 from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, item, write
 from tests.evaluators.finished_task import evaluation
 from tests.growth import LARGE, SMALL, growth

@@ -1,5 +1,5 @@
 from eyechart.evaluators.results.results_file import collect
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_task import evaluation
 
 

@@ -8,7 +8,7 @@ from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.items import write_predictions as write_items
 from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
-from eyechart.evaluators.runs.folder import write_run
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.text_to_score.files import read_pairs, write_scores
 from eyechart.evaluators.text_to_score.regressor import TextToScore
 from tests.evaluators import command_line
