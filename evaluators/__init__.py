@@ -5,52 +5,39 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-    from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-    from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-    from eyechart.evaluators.evaluation.evaluator import Evaluator, register
-    from eyechart.evaluators.protocols import (
-        CircularEval,
-        Description,
-        MultipleChoice,
-        PairedComparison,
-        QualityAssessment,
-        SelfAwareness,
-    )
-    from eyechart.evaluators.requests.types import IMAGE
-    from eyechart.evaluators.tasks.task import Task, TaskData
+    from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend as OpenAIBackend
+    from eyechart.evaluators.backends.endpoint.options import EndpointOptions as EndpointOptions
+    from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend as PredictionsFileBackend
+    from eyechart.evaluators.evaluation.evaluator import Evaluator as Evaluator
+    from eyechart.evaluators.evaluation.evaluator import register as register
+    from eyechart.evaluators.protocols import CircularEval as CircularEval
+    from eyechart.evaluators.protocols import Description as Description
+    from eyechart.evaluators.protocols import MultipleChoice as MultipleChoice
+    from eyechart.evaluators.protocols import PairedComparison as PairedComparison
+    from eyechart.evaluators.protocols import QualityAssessment as QualityAssessment
+    from eyechart.evaluators.protocols import SelfAwareness as SelfAwareness
+    from eyechart.evaluators.requests.types import IMAGE as IMAGE
+    from eyechart.evaluators.tasks.task import Task as Task
+    from eyechart.evaluators.tasks.task import TaskData as TaskData
     from eyechart.metrics.scoring.judging.replies import Judge
-
-__all__ = [
-    "IMAGE",
-    "CircularEval",
-    "Description",
-    "EndpointOptions",
-    "Evaluator",
-    "MultipleChoice",
-    "OpenAIBackend",
-    "PairedComparison",
-    "PredictionsFileBackend",
-    "QualityAssessment",
-    "SelfAwareness",
-    "Task",
-    "TaskData",
-    "evaluator",
-    "list_tasks",
-    "register",
-]
 
 _MODULES = {
     "IMAGE": "requests.types",
+    "CircularEval": "protocols",
+    "Description": "protocols",
     "EndpointOptions": "backends.endpoint.options",
     "Evaluator": "evaluation.evaluator",
+    "MultipleChoice": "protocols",
     "OpenAIBackend": "backends.endpoint.backend",
+    "PairedComparison": "protocols",
     "PredictionsFileBackend": "backends.predictions.backend",
+    "QualityAssessment": "protocols",
+    "SelfAwareness": "protocols",
     "Task": "tasks.task",
     "TaskData": "tasks.task",
     "register": "evaluation.evaluator",
 }
-"""The modules of the public names; the others are protocols."""
+__all__ = ["evaluator", "list_tasks", *_MODULES]
 
 
 def list_tasks() -> list[str]:
@@ -93,8 +80,8 @@ def evaluator(
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'protocols')}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

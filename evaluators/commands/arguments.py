@@ -108,18 +108,19 @@ def complete_task(incomplete: str) -> list[str]:
 
 def known_arguments(option: str) -> dict[str, tuple[type, str]]:
     """What `--model-arg` or `--judge-arg` takes: by name, the dataclass and the field that it fills."""
-    from eyechart.evaluators.backends.local.loading import LoadOptions
-    from eyechart.evaluators.judging.options import JudgeOptions
-
-    names: dict[type, tuple[str, ...]] = {
-        EndpointOptions: ("base_url", "concurrency", "timeout", "max_retries", "extra_body"),
-        JudgeOptions: ("temperature", "max_tokens", "price", "max_cost"),
-        ChatOptions: ("system_prompt", "thinking"),
-    }
+    names: dict[type, tuple[str, ...]]
     if option == "--model-arg":
+        from eyechart.evaluators.backends.local.loading import LoadOptions
+
         loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
         server = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body")
         names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed")}
+    else:
+        from eyechart.evaluators.judging import JudgeOptions
+
+        server = ("base_url", "concurrency", "timeout", "max_retries", "extra_body")
+        judge = ("temperature", "max_tokens", "price", "max_cost")
+        names = {EndpointOptions: server, JudgeOptions: judge, ChatOptions: ("system_prompt", "thinking")}
     known = {name: (owner, name) for owner, fields_of in names.items() for name in fields_of}
     # A run has a seed of its own.
     return {"sampling_seed" if name == "seed" else name: field for name, field in known.items()}

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import add_heading, add_scores, cell, console, print_note, scores_table
+from eyechart.evaluators.runs.console import (
+    add_heading,
+    add_scores,
+    cell,
+    console,
+    print_line,
+    print_note,
+    scores_table,
+)
 from eyechart.metrics.scores import spec
 
 if TYPE_CHECKING:
@@ -22,16 +31,12 @@ _COUNTING = ("McNemar, exact", "clustered", "dyadic")
 
 
 def compare(
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="A B...", help="Folders of two finished runs, A and B, or of more.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="A B...", help="Folders of two or more finished runs.")],
     task: Annotated[Texts, cli_option("Compare only this task. Repeatable.")] = None,
     common: Annotated[bool, cli_option("Compare only the items that both runs have.", "--common")] = False,
     allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None,
     seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0,
-    out: Annotated[
-        Path | None, cli_option("File to write: .json, or .csv for the flipped items.", metavar="FILE")
-    ] = None,
+    out: Annotated[Path | None, cli_option("Write .json, or .csv with the flipped items.", metavar="FILE")] = None,
 ) -> None:
     """Test whether runs differ, item by item, adjusted for the number of tests.
 
@@ -78,9 +83,8 @@ def _print_tables(comparison: "ManyRuns") -> list[str]:
     for pair in pairs:
         scores: dict[tuple[str, str], list[str]] = {}
         for test in pair.differences:
-            if test.note:
-                scores.setdefault((test.title, test.note), []).append(test.score)
-        lines += [f"{title}: {' and '.join(names)}: {note}" for (title, note), names in scores.items()]
+            scores.setdefault((test.title, test.note), []).append(test.score)
+        lines += [f"{title}: {' and '.join(names)}: {note}" for (title, note), names in scores.items() if note]
         if pair.only_in_one:
             lines.append(f"{pair.first} with {pair.second}: only in one run: {', '.join(pair.only_in_one)}")
     lines += _refusals(pairs)
@@ -90,18 +94,25 @@ def _print_tables(comparison: "ManyRuns") -> list[str]:
 
 
 def show_outcome(folders: Sequence[Path]) -> None:
-    """Compare finished runs and print one line a task, as at the end of a run."""
+    """Compare finished runs and print one line a task, as at the end of a run, or why they cannot be compared."""
     from eyechart.evaluators.comparison.compare import compare_many
+    from eyechart.evaluators.results.results_file import read_results
 
-    comparison = compare_many(folders)
+    folders = [folder for folder in folders if read_results(folder).tasks]
+    try:
+        if len(folders) < 2:
+            raise DataError("fewer than two models have results")
+        comparison = compare_many(folders)
+    except EyechartError as error:
+        print_line(console(), f"The models cannot be compared: {error.explain()}")
+        return
     pairs, lines = comparison.pairs, _verdict_lines(comparison)
     if len(pairs) == 1:
         lines = [f"A: {pairs[0].first}; B: {pairs[0].second}", *lines, *_refusals(pairs)]
     elif comparison.rankings:
         console().print(_places(comparison))
-        lines.insert(
-            0, "In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."
-        )
+        about = "In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."
+        lines = [about, *lines]
     for line in (*lines, f"All tests: eyechart compare {shlex.join(map(str, folders))}"):
         print_note(console(), line)
 
@@ -133,14 +144,13 @@ def _places(comparison: "ManyRuns") -> "Table":
     """One row a task, one column a run: the headline score and its place."""
     from rich.table import Table
 
-    names = list(dict.fromkeys(name for pair in comparison.pairs for name in (pair.first, pair.second)))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("task", overflow="fold")
-    for name in names:
+    for name in comparison.runs:
         table.add_column(cell(name), justify="right", overflow="fold")
     for ranking in comparison.rankings:
         shown = {run.run: f"{spec(ranking.key).shown(run.score)} ({run.place})" for run in ranking.runs}
-        table.add_row(cell(ranking.title), *(shown.get(name, "") for name in names))
+        table.add_row(cell(ranking.title), *(shown.get(name, "") for name in comparison.runs))
     return table
 
 
@@ -165,8 +175,7 @@ def _table(comparison: "Comparison", *, is_adjusted: bool) -> "Table":
     title = ""
     for test in comparison.differences:
         if test.title != title:
-            title = test.title
-            add_heading(table, title)
+            add_heading(table, title := test.title)
         ends = [signed(test.key, end).removesuffix(" points") for end in test.difference_ci95 if math.isfinite(end)]
         shown = spec(test.key).shown
         add_scores(

@@ -4,7 +4,7 @@ import datetime
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,25 +12,17 @@ from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
-if TYPE_CHECKING:
-    from eyechart.hub_cards.leaderboard.build import Outcome
-
 _DATA_HELP = """Folder of a release, to check predictions against (default: releases downloaded before).
 Repeatable."""
+_OUT = Path("eyechart_leaderboard")
 
 
 def build(
     entries: Annotated[Path, typer.Argument(help="Folder with the folders of finished runs, one for each entry.")],
-    out: Annotated[Path, cli_option("Folder to write the Space to.", "--out", "--output")] = Path(
-        "eyechart_leaderboard"
-    ),
+    out: Annotated[Path, cli_option("Folder to write the Space to.", "--out", "--output")] = _OUT,
     data_dir: Annotated[Texts, cli_option(_DATA_HELP, metavar="[DATASET=]PATH")] = None,
-    tasks: Annotated[
-        list[Path] | None, cli_option("Task file that gets its own boards. Repeatable.", metavar="FILE")
-    ] = None,
-    outcome_file: Annotated[
-        Path | None, cli_option("File for the outcome (default: <out>_outcome.json).", "--outcome")
-    ] = None,
+    tasks: Annotated[list[Path] | None, cli_option("Task file with own boards. Repeatable.", metavar="FILE")] = None,
+    outcome_file: Annotated[Path | None, cli_option("Outcome file (default: <out>_outcome.json).", "--outcome")] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
     from eyechart.evaluators.runs.plan import parse_data_dirs
@@ -43,9 +35,22 @@ def build(
         outcome = build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
     except OSError as error:
         raise unwritable(f"the Space in '{out}'", error) from error
-    _print(outcome)
+    report: dict[str, Any] = {
+        "rejected": list(map(asdict, outcome.rejected)),
+        "replaced": list(map(asdict, outcome.replaced)),
+        "not_recomputed": [
+            {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
+            for row in outcome.accepted
+            if row.check.unchecked
+        ],
+        "to_look_at": outcome.notes,
+    }
+    _print(report)
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
-    _write_outcome(file, outcome)
+    try:
+        write_whole(file, json.dumps(report, indent=2) + "\n")
+    except OSError as error:
+        raise unwritable(f"outcome='{file}'", error) from error
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")
@@ -58,34 +63,15 @@ def build(
 COMMANDS = (build,)
 
 
-def _print(outcome: "Outcome") -> None:
-    """Print what happened to each entry, without control characters: entries are not trusted."""
-    for lost in outcome.rejected:
-        where = f"{lost.task} on {lost.dataset}" if lost.task != lost.dataset else lost.task or "entire entry"
-        say(f"rejected {lost.entry}, {where}:")
-        for reason in lost.reasons:
+def _print(report: dict[str, Any]) -> None:
+    for lost in report["rejected"]:
+        where = f"{lost['task']} on {lost['dataset']}" if lost["task"] != lost["dataset"] else lost["task"]
+        say(f"rejected {lost['entry']}, {where or 'entire entry'}:")
+        for reason in lost["reasons"]:
             say(f"    {reason}")
-    for entry in outcome.replaced:
-        say(f"replaced {entry.entry}, {entry.board}, {entry.model}: by {entry.by}")
-    for row in outcome.accepted:
-        if row.check.unchecked:
-            say(f"not recomputed {row.entry.source}, {row.board.name}: {row.check.unchecked}")
-    for note in outcome.notes:
+    for entry in report["replaced"]:
+        say(f"replaced {entry['entry']}, {entry['board']}, {entry['model']}: by {entry['by']}")
+    for row in report["not_recomputed"]:
+        say(f"not recomputed {row['entry']}, {row['board']}: {row['reason']}")
+    for note in report["to_look_at"]:
         say(f"please check: {note}")
-
-
-def _write_outcome(file: Path, outcome: "Outcome") -> None:
-    report: dict[str, Any] = {
-        "rejected": list(map(asdict, outcome.rejected)),
-        "replaced": list(map(asdict, outcome.replaced)),
-        "not_recomputed": [
-            {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
-            for row in outcome.accepted
-            if row.check.unchecked
-        ],
-        "to_look_at": outcome.notes,
-    }
-    try:
-        write_whole(file, json.dumps(report, indent=2) + "\n")
-    except OSError as error:
-        raise unwritable(f"outcome='{file}'", error) from error

@@ -12,14 +12,9 @@ from eyechart.metrics.scores import spec
 
 
 def plan(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="A [B]", help="Folders of two finished runs; or of one run, with --difference."),
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="A [B]", help="Folders of two runs, or one and --difference.")],
     task: Annotated[Texts, cli_option("Plan only this task. Repeatable.")] = None,
-    difference: Annotated[
-        float | None, cli_option("True difference, such as 0.02 (default: that of the runs).")
-    ] = None,
+    difference: Annotated[float | None, cli_option("True difference, such as 0.02 (default: the runs' own).")] = None,
     n: Annotated[int | None, cli_option("Number of items (default: those of the runs).", "--n")] = None,
     power: Annotated[float, cli_option("Probability of detecting the difference.")] = 0.8,
     models: Annotated[int, cli_option("Number of models to compare in pairs, with adjusted p-values.")] = 2,

@@ -21,13 +21,13 @@ from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, k
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
+from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
     from eyechart.evaluators.backends.local.loading import LoadOptions
     from eyechart.evaluators.requests.store import ResponseStore
-    from eyechart.evaluators.requests.types import Backend
 
 _model = partial(cli_option, panel="Model")
 _server = partial(cli_option, panel="Model on a server")
@@ -209,7 +209,6 @@ def run(
     announce(asked.name or ", ".join(asked.model or [tiny_vlm.NAME]))
     from eyechart.evaluators.backends import resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
-    from eyechart.evaluators.runs.plan import check_blind
 
     style = prompt_style and prompt_style.replace("eyechart", "default")
     short = {
@@ -220,13 +219,11 @@ def run(
     # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = asked.model is None and asked.base_url is None
     plan = task_options.plan(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
-    if blind:
-        check_blind(plan)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
     server, options, chat = asked.read(folders[0])
 
-    def make_backend(model: str | None, device: str | None) -> "Backend":
+    def make_backend(model: str | None, device: str | None) -> Backend:
         if not isinstance(options, EndpointOptions):
             here = replace(options, device=options.device or device)
             return resolve_backend(model, batch_size=asked.batch_size, options=here, chat=chat)

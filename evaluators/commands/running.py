@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import DataError, EyechartError, ModelError
+from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import unwritable
+from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.commands.arguments import TaskOptions
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
-    from eyechart.evaluators.requests.types import Backend
     from eyechart.evaluators.runs.plan import TaskRun
 
 _INTERRUPTED = 130
@@ -34,7 +34,7 @@ _NETWORK = re.compile(
     r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
 )
 _LEAST_ROOM = 4096
-"""Bytes that a disk must have free before a run begins."""
+"""Bytes that a disk must have free."""
 
 
 def announce(model: str) -> None:
@@ -48,14 +48,14 @@ def announce(model: str) -> None:
 class ModelRun:
     """One of the models of a command."""
 
-    make_backend: "Callable[[str | None], Backend]"
+    make_backend: Callable[[str | None], Backend]
     """Loads the model; called with the device of this process, None lets the model choose."""
     folder: Path
     """Folder for its results."""
     model: str | None = None
     """Its id, folder or name on a server; None is the bundled one."""
-    check: "Callable[[ResponseStore | None], None] | None" = None
-    """Refuses a model that cannot be used, before any is loaded; None if nothing can be checked."""
+    check: "Callable[[ResponseStore | None], None]" = lambda store: None
+    """Refuses a model that cannot be used, before any is loaded."""
     name: str | None = None
     """Its name in the results; by default its id."""
 
@@ -76,8 +76,7 @@ def execute_plan(
 
     def check() -> None:
         for run in models:
-            if run.check is not None:
-                run.check(store)
+            run.check(store)
         if judge is not None:
             check_server(judge.model, judge.endpoint, store, judge.key())
         check_inputs(plan)
@@ -106,11 +105,9 @@ def execute_plan(
     except KeyboardInterrupt as error:
         finished = [str(run.folder) for run in models if (run.folder / "results.json").exists()]
         results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
-        again = (
-            "--no-store keeps no answers: the same command asks for all of them again."
-            if options.no_store
-            else "All answers so far are stored. Run the same command again to resume."
-        )
+        again = "All answers so far are stored. Run the same command again to resume."
+        if options.no_store:
+            again = "--no-store keeps no answers: the same command asks for all of them again."
         print_line(console(stderr=True), f"\neyechart: interrupted.{results} {again}", "yellow")
         raise typer.Exit(_INTERRUPTED) from error
     raise typer.Exit(0 if is_done else 1)
@@ -141,22 +138,10 @@ def _run_each(models: Sequence[ModelRun], run_model: Callable[[ModelRun], bool],
         if torch := sys.modules.get("torch"):
             torch.cuda.empty_cache()
     if len(models) > 1 and is_main:
-        _compare(finished)
+        from eyechart.evaluators.commands.compare import show_outcome
+
+        show_outcome(finished)
     return is_done
-
-
-def _compare(folders: Sequence[Path]) -> None:
-    """Print the comparison of runs, or why the models cannot be compared."""
-    from eyechart.evaluators.commands.compare import show_outcome
-    from eyechart.evaluators.results.results_file import read_results
-
-    folders = [folder for folder in folders if read_results(folder).tasks]
-    try:
-        if len(folders) < 2:
-            raise DataError("fewer than two models have results")
-        show_outcome(folders)
-    except EyechartError as error:
-        print_line(console(), f"The models cannot be compared: {error.explain()}")
 
 
 def check_server(

@@ -2,38 +2,31 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
 from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
-from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
+from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option
+from eyechart.evaluators.requests.types import Backend
 
-if TYPE_CHECKING:
-    from eyechart.evaluators.requests.types import Backend
+_TASK_HELP = "Task, as listed by `eyechart tasks`, or a task file."
+_FILE_HELP = """File with predictions: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or
+JSON; lmms-eval's samples; Q-Bench's released logits; a benchmark's own answer file; or CSV
+with the image and the score of any quality metric."""
+_LOWER_HELP = "Lower scores mean better images, as for NIQE."
 
 
 def score(
-    task: Annotated[
-        str, typer.Argument(autocompletion=complete_task, help="Task, as listed by `eyechart tasks`, or a task file.")
-    ],
-    predictions: Annotated[
-        Path,
-        typer.Option(
-            help="File with predictions: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV "
-            "or JSON; lmms-eval's samples; Q-Bench's released logits; a benchmark's own answer file; or CSV with the "
-            "image and the score of any quality metric."
-        ),
-    ],
+    task: Annotated[str, typer.Argument(autocompletion=complete_task, help=_TASK_HELP)],
+    predictions: Annotated[Path, cli_option(_FILE_HELP)],
     data: DataRequest,
     how: RunOptions,
     task_options: TaskOptions,
-    model: Annotated[str | None, typer.Option(help="Name of the model that made the predictions.")] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Lower scores mean better images, as for NIQE.")
-    ] = False,
+    model: Annotated[str | None, cli_option("Name of the model that made the predictions.")] = None,
+    lower_is_better: Annotated[bool, cli_option(_LOWER_HELP, "--lower-is-better")] = False,
 ) -> None:
     """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
     announce(model or str(predictions))
@@ -43,7 +36,7 @@ def score(
     plan = task_options.plan([task], replace(data, images="skip"), how)
     judge = task_options.judge_options()
 
-    def backend(_: str | None) -> "Backend":
+    def backend(_: str | None) -> Backend:
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
         answers = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)

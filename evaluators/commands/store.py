@@ -3,6 +3,8 @@
 import datetime
 from typing import Annotated
 
+from rich.filesize import decimal
+
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import print_table, say
@@ -15,9 +17,9 @@ def info() -> None:
     with ResponseStore.open() as store:
         store.check()
         models, size = store.models(), store.size()
-    say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {_size(size)} on disk, undamaged")
+    say(f"{default_path()}: {_answers(sum(model.answers for model in models))}, {decimal(size)} on disk, undamaged")
     rows = [
-        (model.name, f"{model.answers:,}", _size(model.bytes), _minute(model.first), _minute(model.last))
+        (model.name, f"{model.answers:,}", decimal(model.bytes), _minute(model.first), _minute(model.last))
         for model in models
     ]
     if rows:
@@ -45,7 +47,7 @@ def prune(
         store.compact()
     for name, count in removed.items():
         say(f"{name}: {_answers(count)} removed")
-    say(f"{_answers(sum(removed.values()))} removed; the store now takes {_size(store.size())}")
+    say(f"{_answers(sum(removed.values()))} removed; the store now takes {decimal(store.size())}")
 
 
 COMMANDS = (info, prune)
@@ -53,10 +55,6 @@ COMMANDS = (info, prune)
 
 def _answers(count: int) -> str:
     return f"{count:,} answer{'' if count == 1 else 's'}"
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB" if count >= 1e3 else f"{count} B"
 
 
 def _minute(seconds: float) -> str:

@@ -8,6 +8,7 @@ import typer
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
 if TYPE_CHECKING:
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
 
 def submit(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run.")],
-    task: Annotated[list[str] | None, typer.Option(help="Collect only the files of this task. Repeatable.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "--output", help="Folder for the files (default: RUN/answer_files).")
-    ] = None,
+    task: Annotated[Texts, cli_option("Collect only the files of this task. Repeatable.")] = None,
+    out: Annotated[Path | None, cli_option("Folder (default: RUN/answer_files).", "--out", "--output")] = None,
 ) -> None:
     """Collect a run's answer files. A benchmark's authors score them if its answers are private. Nothing is sent.
 
@@ -37,8 +36,7 @@ def submit(
             f"{run} has no answer files: its reference answers are public, or its benchmarks have no answer "
             "files. Run a task with --split test whose answers are private"
         )
-    counts = {key: _checked_count(finished, key) for key in keys}
-    for key, count in counts.items():
+    for key, count in {key: _checked_count(finished, key) for key in keys}.items():
         target = (out or finished.folder / "answer_files") / key.task / key.dataset
         files = [target / name for name in finished.tasks[key].files]
         try:
@@ -70,9 +68,8 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         "the run has no predictions for this task": answers is None,
         f"{n_missing} answers are missing; repeat the run (it asks only for missing answers)": n_missing > 0,
     }
-    for problem, is_so in problems.items():
-        if is_so:
-            raise UsageError(f"{key.title}: {problem}")
+    for problem in (problem for problem, is_so in problems.items() if is_so):
+        raise UsageError(f"{key.title}: {problem}")
     for name in result.files:
         path = run.folder / key.task / key.dataset / name
         if not path.is_file():

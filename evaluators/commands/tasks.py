@@ -32,9 +32,9 @@ def tasks(
         return
     rows = []
     for task in listed:
-        # All but the name is in one column, which can be folded to any width.
         data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
         rows.append((task.name, f"{task.description}\n{data}"))
+    # All but the name is in one column, which can be folded to any width.
     print_table(("task", "description; datasets (splits); metric"), rows)
 
 
@@ -43,10 +43,10 @@ def _print_task(task: "Task") -> None:
     from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
     from eyechart.evaluators.protocols.settings import list_settings
 
-    output = console()
-    lines = [f"[bold]{cell(task.name)}[/bold]  {cell(task.description)}"]
-    lines += [cell(line) for line in (task.paper, task.note) if line]
-    output.print("\n".join(lines))
+    output, data = console(), task.data
+    output.print(f"[bold]{cell(task.name)}[/bold]  {cell(task.description)}")
+    for line in filter(None, (task.paper, task.note)):
+        print_line(output, line)
     try:
         requests = example_requests(task)
     except DataError as error:
@@ -55,7 +55,6 @@ def _print_task(task: "Task") -> None:
         output.print(f"\n[bold]what the model sees[/bold], {cell(setting)}", highlight=False)
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
-    data = task.data
     for dataset in data.default_datasets:
         print_line(output, f"{dataset}: {how_to_get(task, dataset)}")
     if others := [name for name in data.datasets if name not in data.default_datasets]:

@@ -24,7 +24,7 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
     No image is decoded; of a release that is not downloaded yet, only the disk space is checked.
     """
     tasks: dict[str, list[str]] = {}
-    kinds: set[type[EyechartError]] = set()
+    is_usage = True
     to_download: dict[str, float] = {}
     with without_progress_bars():
         for planned in plan:
@@ -37,16 +37,16 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
                     protocol = replace(planned.options.protocol(planned.task), skip_bad=planned.options.skip_bad)
                     check_first_row(planned.task, protocol, loaded, needs_images=planned.data.images == "load")
             except EyechartError as error:
-                kinds.add(UsageError if isinstance(error, UsageError) else DataError)
+                is_usage &= isinstance(error, UsageError)
                 tasks.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
     lines = [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
     if full := _why_no_room(to_download):
-        kinds.add(DataError)
+        is_usage = False
         lines.append(full)
     if len(lines) > 1:
         lines = [f"{len(lines)} problems with the data; nothing was run:", *(f"- {line}" for line in lines)]
     if lines:
-        raise (DataError if DataError in kinds else UsageError)("\n".join(lines))
+        raise (UsageError if is_usage else DataError)("\n".join(lines))
 
 
 def download_gb(planned: TaskRun) -> float:
@@ -72,12 +72,12 @@ def _why_no_room(to_download: dict[str, float]) -> str:
 
     folder = os.path.expanduser(config.HF_DATASETS_CACHE)
     needed = _UNPACKED * sum(to_download.values())
-    if not needed or needed <= (free := shutil.disk_usage(folder).free / 1e9):
-        return ""
-    return (
-        f"the download of {', '.join(to_download)} needs about {needed:.1f} GB of disk space with the unpacked images, "
-        f"but {folder} has {free:.1f} GB; free disk space, or set HF_HOME to a folder on a larger disk"
-    )
+    if needed and needed > (free := shutil.disk_usage(folder).free / 1e9):
+        return (
+            f"the download of {', '.join(to_download)} needs about {needed:.1f} GB of disk space with the unpacked "
+            f"images, but {folder} has {free:.1f} GB; free disk space, or set HF_HOME to a folder on a larger disk"
+        )
+    return ""
 
 
 def check_mini(plan: Sequence[TaskRun]) -> None:
@@ -102,17 +102,13 @@ def check_data(plan: Sequence[TaskRun]) -> None:
     if not missing:
         return
     names = list(dict.fromkeys(dataset for dataset, _ in missing))
-    error = UsageError(
-        f"{len(names)} dataset{'s' if len(names) > 1 else ''} cannot be downloaded, and --data-dir does not name the "
-        f"folder: {', '.join(names)}"
-    )
-    for (dataset, how), task_name in missing.items():
-        error.add_note(f"- {dataset} (for {task_name}): {how}")
-    error.add_note(
-        f"Name their folders with --data-dir {names[0]}=PATH. The task then runs only on datasets with a named folder."
-    )
-    others = dict.fromkeys(planned.dataset for planned in plan if planned.dataset not in names)
-    if others:
-        error.add_note(f"To run only on the other datasets: {' '.join(f'--dataset {name}' for name in others)}")
-    error.add_note("To try things out, use --mini: it runs on synthetic demo data.")
-    raise error
+    counted = f"{len(names)} dataset{'s' if len(names) > 1 else ''}"
+    lines = [
+        f"{counted} cannot be downloaded, and --data-dir does not name the folder: {', '.join(names)}",
+        *(f"- {dataset} (for {task_name}): {how}" for (dataset, how), task_name in missing.items()),
+        f"Name their folders with --data-dir {names[0]}=PATH. The task then runs only on datasets with a named folder.",
+    ]
+    if others := dict.fromkeys(planned.dataset for planned in plan if planned.dataset not in names):
+        lines.append(f"To run only on the other datasets: {' '.join(f'--dataset {name}' for name in others)}")
+    lines.append("To try things out, use --mini: it runs on synthetic demo data.")
+    raise UsageError("\n".join(lines))

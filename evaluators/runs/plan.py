@@ -126,27 +126,23 @@ def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[T
     """Pass each setting to the tasks on which it has an effect; one without any effect goes to all, which refuse it."""
     fields = {planned.task.name: setting_fields(type(planned.task.protocol)) for planned in plan}
     known = sorted({name for names in fields.values() for name in names})
+    if options.settings.get("blind") and (others := [name for name in fields if "blind" not in fields[name]]):
+        raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(others)}")
     for name in options.settings:
         if name not in known:
             raise unknown_name("setting", name, known, f"of {', '.join(fields)}")
-    given, idle = [], []
+    accepted = []
     for planned in plan:
         task = planned.task
-        given.append({name: value for name, value in options.settings.items() if name in fields[task.name]})
-        idle.append(with_values(task.protocol, given[-1], task.name).unused_settings())
-    used = {name for settings, unused in zip(given, idle, strict=True) for name in settings.keys() - unused}
-    distributed = []
-    for planned, settings, unused in zip(plan, given, map(set, idle), strict=True):
-        passed = {name: value for name, value in settings.items() if name not in used & unused}
-        distributed.append(replace(planned, options=replace(options, settings=passed)))
-    return distributed
-
-
-def check_blind(plan: Sequence[TaskRun]) -> None:
-    """Refuse `--blind` if tasks need images."""
-    names = [planned.task.name for planned in plan if "blind" not in setting_fields(type(planned.task.protocol))]
-    if names:
-        raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(dict.fromkeys(names))}")
+        settings = {name: value for name, value in options.settings.items() if name in fields[task.name]}
+        accepted.append((planned, settings, {*with_values(task.protocol, settings, task.name).unused_settings()}))
+    used = {name for _, settings, unused in accepted for name in settings.keys() - unused}
+    return [
+        replace(
+            planned, options=replace(options, settings={n: settings[n] for n in settings if n not in used & unused})
+        )
+        for planned, settings, unused in accepted
+    ]
 
 
 def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
