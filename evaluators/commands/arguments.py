@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.runs.plan import TaskRun
 
+_MOST_LEVELS = 50
+"""How deeply lists and objects can be nested in the value of an option."""
+
 _judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
 _data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out rows without an image file. Repeatable."
@@ -174,8 +177,15 @@ def _json_or_text(given: str, text: str) -> Any:
         value = json.loads(text)
         # Only what can be sent and written again, so without infinities and unpaired surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        if not _is_deeper(value, _MOST_LEVELS):
+            return value
     except ValueError:
         return text
-    except RecursionError as error:
-        raise UsageError(f"{given} is nested too deeply") from error
-    return value
+    except RecursionError:
+        pass
+    raise UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (levels == 0 or any(_is_deeper(item, levels - 1) for item in inner))

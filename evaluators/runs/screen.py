@@ -1,6 +1,5 @@
 """What a run prints: its progress; at its end a line for each headline score, important notes and the verdict."""
 
-import math
 import textwrap
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import MINI
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
-from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
+from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, score_rows, unparsed_note
 from eyechart.evaluators.runs.console import print_line, print_note
 from eyechart.evaluators.runs.table import asked_items, extent, further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -94,7 +93,11 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     if len(headlines) == 1:
         rows += _parts(headlines[0][1], results)
     output.print(_table(rows))
-    above = [(name, is_above) for name, result in headlines if (is_above := _is_above(result)) is not None]
+    above = [
+        (name, is_above)
+        for name, result in headlines
+        if (spec := result.headline_spec()) and (is_above := is_above_chance(spec, result.scores or {})) is not None
+    ]
     for line in ("", *lines, *([chance_note(above).text] if above else []), "", _answers(results)):
         print_note(output, line)
 
@@ -114,43 +117,29 @@ def _cells(result: TaskResult) -> tuple[str, ...]:
     scores, spec = result.scores or {}, result.headline_spec()
     if spec is None:
         return ("no score", "", "", "", "", f"{asked_items(result):,}")
-    bounds, chance, n = spec.bounds(scores), spec.chance_level(scores), spec.n(scores)
     best = best_in_paper(result.task, result.dataset, result.split, spec)
-    interval = ""
-    if bounds and all(map(math.isfinite, bounds)):
-        interval = _dashed(" to ".join(map(spec.number, bounds)))
-    return (
-        spec.label,
-        spec.shown(spec.value(scores)),
-        interval,
-        "" if chance is None else spec.number(chance),
-        # Word overlap is on another scale than a judge's scores.
-        "" if best is None or scores.get("judge") == LEXICAL else spec.number(best.value),
-        "" if n is None or math.isnan(n) else f"{n:,}",
-    )
+    # Word overlap is on another scale than a judge's scores.
+    shown_best = "" if best is None or scores.get("judge") == LEXICAL else spec.number(best.value)
+    row = next(row for row in score_rows(scores) if row[0].strip() == spec.label)
+    return (spec.label, *_numbers(row, shown_best))
 
 
-def _dashed(interval: str) -> str:
-    """An interval with a dash, which could not be read beside a minus sign."""
-    return interval if interval.startswith("-") else interval.replace(" to ", "\N{EN DASH}")
+def _numbers(row: Sequence[str], best: str = "") -> tuple[str, ...]:
+    """The cells behind the label of a line of `score_rows`."""
+    _, value, interval, chance, n = row
+    # A dash could not be read beside a minus sign.
+    dashed = interval if interval.startswith("-") else interval.replace(" to ", "\N{EN DASH}")
+    return value, dashed, chance.removesuffix(" %"), best, n
 
 
 def _parts(result: TaskResult, results: Sequence[TaskResult]) -> list[tuple[str, ...]]:
     """What stands below the only headline: the datasets of an average, or the other scores and groups."""
     if result.dataset == AVERAGE:
         return [(f"  {part.dataset}", *_cells(part)) for part in results if part.dataset != AVERAGE]
-    rows: list[tuple[str, ...]] = [
-        (name, "", value, _dashed(interval), chance.removesuffix(" %"), "", n)
-        for name, value, interval, chance, n in further_rows(result)
-    ]
+    rows: list[tuple[str, ...]] = [(row[0], "", *_numbers(row)) for row in further_rows(result)]
     if len(rows) <= _MOST_PARTS:
         return rows
     return [*rows[: _MOST_PARTS - 1], (f"  {len(rows) - _MOST_PARTS + 1} more in the report",)]
-
-
-def _is_above(result: TaskResult) -> bool | None:
-    spec = result.headline_spec()
-    return None if spec is None else is_above_chance(spec, result.scores or {})
 
 
 def _title(results: Sequence[TaskResult]) -> str:

@@ -1,11 +1,15 @@
 """Finished runs for tests of what reads them: the files that a run writes, made of given scores and answers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eyechart.evaluators.protocols import PROTOCOLS
+from eyechart.evaluators.protocols.choice.choice import ChoiceItem
+from eyechart.evaluators.protocols.quality_assessment import QualityItem
 from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult, collect
 from eyechart.evaluators.runs.run import write_run
 
@@ -56,3 +60,23 @@ def write(folder: Path, evaluations: Sequence[TaskResult], packages: Mapping[str
 def dimension(score: float | None, **parts: Any) -> dict[str, Any]:
     """What `judge_description` returns for one dimension."""
     return {"score": score, "p0": 0, "p1": 1, "p2": 0, "n": 9, "failed_rounds": 0, **parts}
+
+
+def evaluation(**changes: Any) -> TaskResult:
+    """A task with items of two protocols, undefined scores and a note."""
+    values = {
+        "task": "q_bench/assessment",
+        "dataset": "kadis700k",
+        "split": "test",
+        "model": "some/model",
+        "scores": {"srcc": 0.5, "plcc": math.nan, "srcc_ci95": [0.4, math.nan]},
+        "settings": {"data": {"is_mini": False}},
+        "left_out": [{"id": "x", "path": None, "reason": "the image is empty", "split": "test"}],
+        "items": [
+            QualityItem("a", logits={"good": 1.5, "poor": -2.0}, quality=3.0, label="3.0"),
+            ChoiceItem("b", text="B", options=["x", "y"], answer="A", label="x"),
+        ],
+        "timings": {"model_seconds": 1.0},
+        "notes": [note("unusable", unusable=1, of=3, id="x", reason="the image is empty")],
+    }
+    return TaskResult(**{**values, **changes})

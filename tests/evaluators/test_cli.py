@@ -1,5 +1,4 @@
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,9 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts import mini
-from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.tasks import TASKS
 from tests.evaluators.command_line import invoke
 
@@ -96,29 +93,12 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
     keys = ("id", "pass", "text", "options", "finish_reason")
     lines = [{**{key: row[key] for key in keys}, "logits": dict(row["logits"] or {}) or None} for row in rows]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = (
-        "--mini",
-        "--predictions",
-        file,
-        "--dataset",
-        result.dataset,
-        "--model",
-        "again",
-        "--out",
-        tmp_path / "out",
-    )
-    invoke("score", task, *given, code=0)
+    given = ("--mini", "--predictions", file, "--dataset", result.dataset, "--model", "again")
+    invoke("score", task, *given, "--out", tmp_path / "out", code=0)
     (scored,) = read_results(tmp_path / "out").tasks
     # A file has no images, so it cannot say that no two of these questions share one.
     assert without_kinds(scored.scores) == without_kinds(result.scores)
     assert scored.model == "again"
-
-
-def test_tasks_lists_every_task():
-    done = eyechart("tasks")
-    assert done.returncode == 0
-    assert "q_bench/perception" in done.stdout and "q_bench/assessment" in done.stdout
-    assert "…" not in done.stdout, "nothing is cut off where there is no terminal"
 
 
 @pytest.fixture
@@ -186,13 +166,9 @@ def test_a_bad_row_is_named_or_left_out(photographs_folder, tmp_path, line, reas
 def test_missing_images_are_counted_or_left_out(photographs_folder, tmp_path):
     folder, names = photographs_folder
     (folder / names[0]).unlink()
-    done = assess(folder, tmp_path / "out", code=1)
-    assert (
-        "no image file found for 1 item" in done.output
-        and names[0] in done.output
-        and "--data-arg skip_missing=true" in done.output
-    )
-    done = assess(folder, tmp_path / "out", "--data-arg", "skip_missing=true", code=0)
+    shown = assess(folder, tmp_path / "out", code=1).output
+    assert "no image file found for 1 item" in shown and names[0] in shown and "--data-arg skip_missing=true" in shown
+    assess(folder, tmp_path / "out", "--data-arg", "skip_missing=true", code=0)
     (task,) = read_results(tmp_path / "out").tasks
     assert (task.scores["n"], [item.id for item in task.left_out]) == (7, [names[0]])
 
@@ -209,39 +185,6 @@ def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path
     results = read_results(tmp_path)
     assert [task.task for task in results.tasks] == ["q_bench/perception"]
     assert results.failed[0].error == "ZeroDivisionError: surprise"
-
-
-def test_export_writes_what_plain_datasets_reads(tmp_path):
-    import datasets
-
-    done = invoke("export", "kadis700k", "--mini", "--out", tmp_path / "parquet", code=0)
-    data = datasets.load_dataset(str(tmp_path / "parquet"), split="test", cache_dir=str(tmp_path / "cache"))
-    assert data.num_rows == 200 and data[0]["image"].size == (64, 64)
-    done = invoke("export", "kadis700", "--out", tmp_path / "other", code=2)
-    assert "did you mean 'kadis700k'?" in done.output
-
-
-def test_a_split_selects_the_tasks_that_have_it():
-    assert {planned.task.name for planned in make_plan([], DataRequest(split="dev"))} == {
-        task.name for task in TASKS if "dev" in task.data.splits
-    }
-
-
-@pytest.mark.parametrize(
-    ("paper", "chosen", "tasks"),
-    [
-        (
-            "mmbench",
-            {"request": DataRequest(split="test")},
-            ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11"],
-        ),
-        ("q_bench", {"request": DataRequest(split="dev")}, ["q_bench/perception", "q_bench/perception_pairs"]),
-        ("q_bench", {"datasets": ["koniq10k"]}, ["q_bench/assessment"]),
-    ],
-)
-def test_of_a_paper_the_tasks_run_that_have_the_split_or_data_set(paper, chosen, tasks):
-    plan = make_plan([paper], **chosen)
-    assert [planned.task.name for planned in plan] == tasks
 
 
 def test_a_run_of_failed_tasks_alone_has_results_and_no_report(photographs_folder, tmp_path):
@@ -282,13 +225,8 @@ HEAVY = {"torch", "transformers", "datasets", "evaluate", "numpy", "scipy", "pan
 
 @pytest.mark.parametrize("words", [[], ["run"], ["compare"], ["leaderboard", "build"]], ids=" ".join)
 def test_help_loads_no_heavy_library(words):
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "eyechart.evaluators", *words, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ,
-    )
+    command = [sys.executable, "-X", "importtime", "-m", "eyechart.evaluators", *words, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "--help" in done.stdout and not {name.partition(".")[0] for name in loaded} & HEAVY
     # The list of commands imports none of them.
@@ -297,8 +235,7 @@ def test_help_loads_no_heavy_library(words):
 
 def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
-    done = invoke("run", "--limit", "2", "--out", tmp_path / "file", code=2)
-    assert "file cannot be written" in done.output
+    assert "file cannot be written" in invoke("run", "--limit", "2", "--out", tmp_path / "file", code=2).output
 
 
 def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):

@@ -19,7 +19,7 @@ from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_task import evaluation
+from tests.evaluators.finished_runs import evaluation
 from tests.evaluators.report.conftest import PERCEPTION
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import contents, full_disk

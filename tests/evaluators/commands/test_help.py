@@ -79,12 +79,6 @@ def test_a_shell_completes_names(words, offered):
 
 
 @pytest.mark.slow
-def test_the_package_can_be_run():
-    done = subprocess.run([*EYECHART, "--version"], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.startswith("eyechart "), done.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [

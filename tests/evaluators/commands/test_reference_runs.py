@@ -48,10 +48,3 @@ def test_the_random_guess_row_is_that_of_table_7(reference, tmp_path, letter):
         assert 100 * found[group]["random_guess"] == pytest.approx(percent, abs=0.02), group
     share = sum(row["answer"] == letter for row in rows) / len(rows)
     assert scores["accuracy"] == pytest.approx(share)
-
-
-def test_absent_images_are_reported_with_id_path_and_count(reference, tmp_path):
-    done = invoke("run", "q_bench/perception", "--data-dir", reference / "llvisionqa", "--out", tmp_path, code=1)
-    assert "no image file found for 1495 items" in done.output
-    assert "dev-00653.jpg: 00653.jpg" in done.output
-    assert "--data-arg skip_missing=true" in done.output

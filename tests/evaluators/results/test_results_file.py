@@ -14,8 +14,7 @@ from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFile
 from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results
 from eyechart.evaluators.runs.run import write_run
-from tests.evaluators.finished_runs import evaluated, item, write
-from tests.evaluators.finished_task import evaluation
+from tests.evaluators.finished_runs import evaluated, evaluation, item, write
 from tests.growth import LARGE, SMALL, growth
 
 

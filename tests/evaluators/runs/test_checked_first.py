@@ -167,12 +167,3 @@ def test_a_download_that_does_not_fit_is_not_begun(disk, refused, monkeypatch):
     shown = refused("q_bench/perception", "q_bench/perception_pairs", "q_bench/description", code=1)
     assert "the download of llvisionqa, lldescribe needs about 4.8 GB of disk space" in shown
     assert f"{disk / 'cache'} has 0.0 GB" in shown
-
-
-def test_an_address_that_needs_v1_is_corrected(http, tmp_path):
-    for path in ("/models", "/chat/completions"):
-        http.expect_request(path).respond_with_data("Not Found", status=404)
-    options = ("q_bench/perception", "--mini", "--model", "llava", "--out", tmp_path / "out")
-    done = invoke("run", *options, "--base-url", http.url_for(""), code=1)
-    assert f"try --base-url {http.url_for('/v1')}" in done.output
-    assert done.output.count("\n") == 1 and not (tmp_path / "out").exists()

@@ -1,6 +1,6 @@
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.run import write_run
-from tests.evaluators.finished_task import evaluation
+from tests.evaluators.finished_runs import evaluation
 
 
 def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):

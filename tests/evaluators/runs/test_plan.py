@@ -47,6 +47,19 @@ def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
 
 
 @pytest.mark.parametrize(
+    ("names", "chosen", "tasks"),
+    [
+        ([], {"request": DataRequest(split="dev")}, [task.name for task in TASKS if "dev" in task.data.splits]),
+        (["mmbench"], {"request": DataRequest(split="test")}, [name for name in MMBENCH if name != "mmbench/cc"]),
+        (["q_bench"], {"request": DataRequest(split="dev")}, ["q_bench/perception", "q_bench/perception_pairs"]),
+        (["q_bench"], {"datasets": ["koniq10k"]}, ["q_bench/assessment"]),
+    ],
+)
+def test_of_several_tasks_those_run_that_have_the_split_or_dataset(names, chosen, tasks):
+    assert [planned.task.name for planned in make_plan(names, **chosen)] == tasks
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("qbenhc", "unknown task 'qbenhc'; did you mean 'q_bench'?"),
