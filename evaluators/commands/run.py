@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_think
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, known_arguments, meaning, parse_arguments
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.commands.running import ModelRun, announce, check_server, execute_plan, result_folders
+from eyechart.evaluators.commands.running import announce, check_server, execute_plan, result_folders
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
@@ -241,13 +241,15 @@ def run(
         elif server is None:
             check_server(str(model), options, store)
 
+    from eyechart.evaluators.runs.run import ModelRun
+
+    shared = (asked.name, _given(ctx, is_mini=any(planned.data.is_mini for planned in plan)), task_options.verbose)
     runs = [
-        ModelRun(partial(make_backend, model), folder, model, partial(check, model), asked.name)
+        ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
-    request = _given(ctx, is_mini=any(planned.data.is_mini for planned in plan))
     with _stopped_at_end(server):
-        execute_plan(plan, runs, judge, task_options, request)
+        execute_plan(plan, runs, judge, task_options)
 
 
 def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:

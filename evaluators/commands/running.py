@@ -8,15 +8,13 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import unwritable
-from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.plan import TaskRun
+    from eyechart.evaluators.runs.run import ModelRun
 
 _INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -44,35 +43,18 @@ def announce(model: str) -> None:
         print_line(messages, f"Preparing the run of {model}")
 
 
-@dataclass(frozen=True)
-class ModelRun:
-    """One of the models of a command."""
-
-    make_backend: Callable[[str | None], Backend]
-    """Loads the model; called with the device of this process, None lets the model choose."""
-    folder: Path
-    """Folder for its results."""
-    model: str | None = None
-    """Its id, folder or name on a server; None is the bundled one."""
-    check: "Callable[[ResponseStore | None], None]" = lambda store: None
-    """Refuses a model that cannot be used, before any is loaded."""
-    name: str | None = None
-    """Its name in the results; by default its id."""
-
-
 def execute_plan(
     plan: "list[TaskRun]",
-    models: Sequence[ModelRun],
+    models: "Sequence[ModelRun]",
     judge: "JudgeOptions | None",
     options: "TaskOptions",
-    request: dict[str, Any] | None = None,
 ) -> None:
     """Run a plan on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.runs.data import check_data, check_inputs
     from eyechart.evaluators.runs.plan import check_judging
-    from eyechart.evaluators.runs.run import RunOutput, execute
+    from eyechart.evaluators.runs.run import execute
 
     def check() -> None:
         for run in models:
@@ -82,11 +64,9 @@ def execute_plan(
         check_inputs(plan)
         _make_folder(models[0].folder)
 
-    def run_model(run: ModelRun) -> bool:
+    def run_model(run: "ModelRun") -> bool:
         asked = None if judge is None else EndpointJudge(judge, store, processes)
-        output = RunOutput(run.folder, run.name, request, options.verbose)
-        device = None if processes is None else processes.device
-        return execute(plan, lambda: run.make_backend(device), output, store, processes, asked)
+        return execute(plan, run, store, processes, asked)
 
     check_data(plan)
     check_judging(plan, judge is not None)
@@ -113,7 +93,9 @@ def execute_plan(
     raise typer.Exit(0 if is_done else 1)
 
 
-def _run_each(models: Sequence[ModelRun], run_model: Callable[[ModelRun], bool], processes: "Processes | None") -> bool:
+def _run_each(
+    models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], bool]", processes: "Processes | None"
+) -> bool:
     """Run the models one after the other, and compare them; returns whether every task of every model finished."""
     is_main = processes is None or processes.is_main
     messages = console(stderr=True, quiet=not is_main)

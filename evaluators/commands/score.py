@@ -8,7 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
-from eyechart.evaluators.commands.running import ModelRun, announce, execute_plan, result_folders
+from eyechart.evaluators.commands.running import announce, execute_plan, result_folders
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option
 from eyechart.evaluators.requests.types import Backend
 
@@ -47,6 +47,9 @@ def score(
             )
         return answers
 
+    from eyechart.evaluators.runs.run import ModelRun
+
     # Answers in a file are not stored again, only those of a judge.
     options = replace(task_options, no_store=task_options.no_store or judge is None)
-    execute_plan(plan, [ModelRun(backend, result_folders(options.out, [model])[0])], judge, options)
+    run = ModelRun(backend, result_folders(options.out, [model])[0], verbose=options.verbose)
+    execute_plan(plan, [run], judge, options)

@@ -45,13 +45,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunOutput:
-    """Where the results of a run go, and what is printed."""
+class ModelRun:
+    """One of the models of a command, where its results go, and what is printed."""
 
+    make_backend: Callable[[str | None], Backend]
+    """Loads the model; called with the device of this process, None lets the model choose."""
     folder: Path
-    """Created if missing."""
+    """Folder for its results, made if missing."""
+    model: str | None = None
+    """Its id, folder or name on a server; None is the bundled one."""
+    check: Callable[[ResponseStore | None], None] = lambda store: None
+    """Refuses a model that cannot be used, before any is loaded."""
     name: str | None = None
-    """Name of the model in the results; by default its id."""
+    """Its name in the results; by default its id."""
     request: dict[str, Any] | None = None
     """The options of `eyechart run` that were given, which the results record."""
     verbose: bool = False
@@ -60,18 +66,17 @@ class RunOutput:
 
 def execute(
     plan: Sequence[TaskRun],
-    make_backend: Callable[[], Backend],
-    output: RunOutput,
+    run: ModelRun,
     store: ResponseStore | None = None,
     processes: Processes | None = None,
     judge: "EndpointJudge | None" = None,
 ) -> bool:
-    """Run tasks, and write and print their results; one that fails does not stop the others.
+    """Run tasks on a model, and write and print their results; one that fails does not stop the others.
 
     Returns whether every task finished, each judge gave at least one usable reply and the disk had room for the report.
     Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
-    plan, folder = in_asking_order(plan), output.folder
+    plan, folder = in_asking_order(plan), run.folder
     is_main = processes is None or processes.is_main
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     _hide_progress_bars(messages)
@@ -80,7 +85,7 @@ def execute(
     results: Sequence[TaskResult] = ()
     failed: list[FailedTask] = []
     # The bar of a download of weights and the line of the run would disturb each other.
-    backend = make_backend()
+    backend = run.make_backend(None if processes is None else processes.device)
     with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
         if store is not None:
             backend = StoredBackend(backend, store)
@@ -92,7 +97,7 @@ def execute(
             progress.begin(index, planned.task.name)
             try:
                 result = _run_task(planned, backend, progress, processes, judge)
-                finished.append(result.model_copy(update={"model": output.name or result.model}))
+                finished.append(result.model_copy(update={"model": run.name or result.model}))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
@@ -102,13 +107,13 @@ def execute(
                 print_line(messages, f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
-                write_run(folder, collect(results, failed, started, output.request), results)
-    if previous is not None and (output.request is None or previous.request != output.request):
+                write_run(folder, collect(results, failed, started, run.request), results)
+    if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
         print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
         return False
-    if output.verbose:
+    if run.verbose:
         print_everything(screen, results)
     print_screen(screen, results, failed)
     print_line(screen, f"Results: {folder}")

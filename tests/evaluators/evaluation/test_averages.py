@@ -7,7 +7,7 @@ from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import make_plan
-from eyechart.evaluators.runs.run import RunOutput, execute
+from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.running import notes
 
@@ -127,7 +127,7 @@ def run_all(folder, **data_dirs):
     folders = [f"{name}={path}" for name, path in data_dirs.items()]
     request = DataRequest(is_mini=True, limit=12)
     plan = make_plan(["q_bench/assessment"], request, datasets=DATABASES, data_dirs=folders)
-    done = execute(plan, lambda: model, RunOutput(folder))
+    done = execute(plan, ModelRun(lambda device: model, folder))
     return done, read_results(folder).tasks
 
 

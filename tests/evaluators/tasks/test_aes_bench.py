@@ -12,7 +12,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.plan import in_asking_order, make_plan
-from eyechart.evaluators.runs.run import RunOutput, execute
+from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
@@ -142,7 +142,7 @@ class Recorder(FunctionBackend):
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder()
     plan = make_plan([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
-    assert execute(plan, lambda: recorder, RunOutput(tmp_path))
+    assert execute(plan, ModelRun(lambda device: recorder, tmp_path))
     states_level = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert states_level == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
