@@ -17,7 +17,7 @@ from PIL import Image
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.image_groups import PromptRenderer, batches
-from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, UNKNOWN_ORIGIN, Origin, load_settings
+from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin, load_settings
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, is_downscaled
 from eyechart.evaluators.requests.types import OutputType, Request, Response
 
@@ -43,7 +43,7 @@ class ClipZeroShotBackend(LocalBackend):
         name: str,
         batch_size: int | None = None,
         text_template: str = TEXT_TEMPLATE,
-        origin: Origin = UNKNOWN_ORIGIN,
+        origin: Origin | None = None,
     ) -> None:
         """Raise `ModelError` for an unsupported model, `UsageError` for a template without `{word}`."""
         if "{word}" not in text_template:
@@ -81,7 +81,6 @@ class ClipZeroShotBackend(LocalBackend):
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Encode each text once and each image once, images in batches, and compare them."""
         for request in requests:
-            self.check(request.output_type)
             if len(request.images) != 1:
                 raise ModelError(
                     f"item '{request.id}' has {len(request.images)} images, but model '{self.name}' compares a single "

@@ -46,8 +46,6 @@ class FunctionBackend(Backend):
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Call the function for each request in turn."""
-        for output_type in {request.output_type for request in requests}:
-            self.check(output_type)
         for request in requests:
             try:
                 messages = to_messages(request, [decode_image(source) for source in request.images])

@@ -12,8 +12,6 @@ from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Reques
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
 _ANSWER_FIELDS = tuple(answer.name for answer in fields(Response) if answer.name not in ("request", "stored", "error"))
-_Key = bytes | tuple[str, str]
-"""A key of the store, or id and pass of a request without a key because its image cannot be read."""
 
 
 class BackendWrapper(Backend):
@@ -65,7 +63,8 @@ class StoredBackend(BackendWrapper):
         if identity is None:
             yield from self._backend.answer(requests)
             return
-        waiting: dict[_Key, list[Request]] = {}
+        # By key, or by `id` where there is none: the backend reports the error of an image that cannot be read.
+        waiting: dict[bytes | int, list[Request]] = {}
         for start in range(0, len(requests), _REQUESTS_PER_LOOKUP):
             part = requests[start : start + _REQUESTS_PER_LOOKUP]
             keys = request_keys(identity, part)
@@ -74,21 +73,15 @@ class StoredBackend(BackendWrapper):
                 if key in stored and _answers(request, stored[key]):
                     yield _response(request, stored[key])
                 else:
-                    # The backend reports the error of an image that cannot be read.
-                    waiting.setdefault(key or (request.id, request.pass_name), []).append(request)
-        if waiting:
-            yield from self._ask(waiting)
-
-    def _ask(self, waiting: dict[_Key, list[Request]]) -> Iterator[Response]:
-        asked = [requests[0] for requests in waiting.values()]
-        keys = {(request.id, request.pass_name): key for key, request in zip(waiting, asked, strict=True)}
-        if len(keys) < len(asked):
-            raise ValueError("two different requests have the same id and pass name")
-        for response in self._backend.answer(asked):
-            key, value = keys[response.request.id, response.request.pass_name], _value(response)
-            if response.error is None and isinstance(key, bytes) and is_answer(value):
-                self._store.put(self.name, {key: value})
-            for request in waiting[key]:
+                    waiting.setdefault(key or id(request), []).append(request)
+        if not waiting:
+            return
+        asked = {id(equal[0]): (key, equal) for key, equal in waiting.items()}
+        for response in self._backend.answer([equal[0] for equal in waiting.values()]):
+            (new_key, equal), value = asked[id(response.request)], _value(response)
+            if response.error is None and isinstance(new_key, bytes) and is_answer(value):
+                self._store.put(self.name, {new_key: value})
+            for request in equal:
                 yield replace(response, request=request)
 
 

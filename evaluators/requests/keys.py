@@ -25,8 +25,6 @@ from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.requests.values import encode
 
-_MOST_THREADS = 8
-# Hashing a smaller file is as fast as looking up its SHA-256.
 _SMALL = 4 * 2**20
 # More bytes than this take some seconds to hash, so a message is printed.
 _MUCH = 2**30
@@ -71,7 +69,7 @@ def image_digests(sources: Iterable[Any]) -> dict[int, str | None]:
     """The `image_digest` of each image object by its `id`; each is read once, and None if that is not possible."""
     by_id = {id(source): source for source in sources}
     # In threads, as reading files and hashing release Python's lock.
-    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as thread_pool:
+    with ThreadPoolExecutor() as thread_pool:
         return dict(zip(by_id, thread_pool.map(_digest_or_none, by_id.values()), strict=True))
 
 
@@ -117,33 +115,34 @@ def files_digest(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def _record(status: os.stat_result) -> tuple[Path, str]:
-    """The file that keeps a digest, and the file's size and time of change, which precede the digest there."""
-    file = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
-    return file, f"{status.st_size} {status.st_ctime_ns} "
+def _record(file: Path) -> tuple[Path, str]:
+    """Where the digest of a file is kept, and the file's size and time of change, which precede the digest there."""
+    status = file.stat()
+    path = eyechart_home() / "file_digests" / f"{status.st_dev}-{status.st_ino}"
+    return path, f"{status.st_size} {status.st_ctime_ns} "
 
 
 def _known_digest(file: Path) -> str | None:
     """The kept digest of a large file; None if missing or the file has changed since."""
-    record, state = _record(file.stat())
+    path, state = _record(file)
     with contextlib.suppress(OSError, ValueError):
-        if match := re.fullmatch(f"{state}([0-9a-f]{{64}})", record.read_text("ascii")):
+        if match := re.fullmatch(f"{state}([0-9a-f]{{64}})", path.read_text("ascii")):
             return match[1]
     return None
 
 
 def _content_digest(file: Path) -> str:
-    started, status = time.time(), file.stat()
-    if status.st_size <= _SMALL:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    if (known := _known_digest(file)) is not None:
+    if known := _known_digest(file):
         return known
+    started, record = time.time(), _record(file)
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    # Do not keep the digest of a file that changed during hashing or just before it.
-    if file.stat().st_ctime_ns == status.st_ctime_ns and started - status.st_ctime > _ROUNDING:
-        record, state = _record(status)
+    # Hashing a small file is as fast as looking up its digest. Do not keep the digest of a file that changed during
+    # hashing or just before it.
+    status = file.stat()
+    if status.st_size > _SMALL and _record(file) == record and started - status.st_ctime > _ROUNDING:
+        path, state = record
         with contextlib.suppress(OSError):
-            record.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(record, state + digest)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, state + digest)
     return digest

@@ -14,7 +14,7 @@ from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.engine import Engine, Node, shared_prefixes
-from eyechart.evaluators.backends.local.loading import UNKNOWN_ORIGIN, Origin, load_settings
+from eyechart.evaluators.backends.local.loading import Origin, load_settings
 from eyechart.evaluators.backends.local.outputs import Job, Output
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.reader import UnsharableError
@@ -38,7 +38,7 @@ class TransformersBackend(LocalBackend):
         name: str,
         batch_size: int | None = None,
         share_prefixes: bool = True,
-        origin: Origin = UNKNOWN_ORIGIN,
+        origin: Origin | None = None,
         chat: ChatOptions | None = None,
     ) -> None:
         """Check that model and processor can be used; a tokenizer without a padding token pads with its end token."""

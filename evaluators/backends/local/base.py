@@ -38,7 +38,7 @@ class LocalBackend(Backend):
         *,
         name: str,
         batch_size: int | None,
-        origin: Origin,
+        origin: Origin | None,
     ) -> None:
         """Raise `UsageError` for a batch size below 1."""
         if batch_size is not None and batch_size < 1:
@@ -46,7 +46,7 @@ class LocalBackend(Backend):
         self.name = name
         # Switches off dropout, which may still be on after training.
         self._model = model.eval()
-        self._origin = origin
+        self._origin = origin or Origin()
         on_cpu = model.device.type == "cpu"
         self._batch_size = batch_size or (8 if on_cpu else 64)
         # A CPU is needed by the model itself.

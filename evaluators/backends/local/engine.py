@@ -159,7 +159,8 @@ class _Walk:
         extended, logits = self._extend(kv_cache, rows, chunks, keep)
         if self.job.output_type is not OutputType.TEXT:
             return self.job.scores(indices, logits)
-        texts = self._generate(extended, logits[:, -1], chunks, self.job.sampler(indices))
+        sampler = TokenSampler(self.job.sampling, [self.job.prompts[index] for index in indices])
+        texts = self._generate(extended, logits[:, -1], chunks, sampler)
         most = self.job.max_new_tokens
         return [GeneratedText(self.engine.decode(tokens), is_cut=len(tokens) == most) for tokens in texts]
 

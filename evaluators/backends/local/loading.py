@@ -85,9 +85,6 @@ class Origin(NamedTuple):
     """Identifies its weights; None if unknown, so that its responses are not stored."""
 
 
-UNKNOWN_ORIGIN = Origin()
-
-
 def read_template(path: str) -> str:
     """Read a chat template from a file, which must not be empty."""
     try:

@@ -45,10 +45,6 @@ class Job:
         values = logits[:, -1, list(self.tokens.values())].float().tolist()
         return [dict(zip(self.tokens, row, strict=True)) for row in values]
 
-    def sampler(self, indices: Sequence[int]) -> "TokenSampler":
-        """Chooses the tokens of these sequences."""
-        return TokenSampler(self.sampling, [self.prompts[index] for index in indices])
-
 
 def _continuation_loss(prompt: RenderedPrompt, logits: torch.Tensor) -> Loss:
     """Loss of the continuation at the end of a sequence; logits have the shape (at least scored + 1, vocabulary)."""

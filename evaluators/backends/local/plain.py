@@ -50,7 +50,7 @@ class PlainRunner:
             **special_tokens_option(self.processor.tokenizer, prompts[0].text),
         ).to(self.model.device, dtype=self.model.dtype)
         if job.output_type is OutputType.TEXT:
-            return self._generate(inputs, job.max_new_tokens, job.sampler(indices))
+            return self._generate(inputs, job.max_new_tokens, TokenSampler(job.sampling, prompts))
         if _takes_plain_positions(self.model):
             # By default, a forward pass counts positions from the padding; `generate` does not.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)

@@ -53,7 +53,6 @@ class RenderedPrompt:
     images: tuple[str, ...]
     begins: tuple[int, ...]
     ends: tuple[int, ...]
-    continuation: int | None = None
     scored: int = 0
 
     @property
@@ -124,9 +123,8 @@ class Renderer:
         text = self.text_of(request)
         prompt = self._prompt(RenderedPrompt(request, text, text, [], None, keys, (), ()), images, sizes)
         continued = []
-        for index, continuation in enumerate(request.continuations):
-            start = replace(prompt, continued=joined(text, continuation), continuation=index)
-            complete = self._prompt(start, images, sizes)
+        for continuation in request.continuations:
+            complete = self._prompt(replace(prompt, continued=joined(text, continuation)), images, sizes)
             scored = len(complete.ids) - len(prompt.ids)
             if scored < 1 or complete.ids[: len(prompt.ids)] != prompt.ids:
                 raise self._inseparable(continuation)

@@ -13,7 +13,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin
-from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.metrics.scoring.quality.pooling import pool
 from tests.evaluators.backends import dual_encoders
@@ -128,30 +128,13 @@ def test_the_texts_are_a_setting(clip, pictures):
     assert [response.logits["Good"], response.logits["Bad"]] == pytest.approx(expected.tolist(), abs=1e-4)
 
 
-def test_memory_that_runs_out_halves_the_batch_and_is_remembered(clip, requests, monkeypatch):
-    encode, sizes = clip[0].get_image_features, []
-
-    def small(*, pixel_values, **options):
-        sizes.append(len(pixel_values))
-        if len(pixel_values) > 2:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 1 GiB")
-        return encode(pixel_values=pixel_values, **options)
-
-    monkeypatch.setattr(clip[0], "get_image_features", small)
-    tested = backend(clip, 8)
-    assert len(logits(tested, requests)) == 9
-    assert tested.settings()["batch_size"] == 2 and sizes == [8, 4, 2, 2, 2, 2, 1]
-
-
 def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures):
     model, processor = llava
     # Ends no text, so that CLIP looks at the first token, which all texts share.
     endless = (clip[0], dual_encoders.architectures.tokenizer({}), clip[2])
     photo, pair = [rate(0, pictures[0])], Request("pair", (IMAGE, IMAGE), tuple(pictures[:2]), words=WORDS)
-    losses = Request("x", (IMAGE,), (pictures[0],), continuations=("good",))
     for refused, error, message in (
-        (lambda: backend(clip).answer([Request("x", (IMAGE,), (pictures[0],))]), ModelError, "not text. Choose a task"),
-        (lambda: backend(clip).answer([losses]), ModelError, "not losses of given"),
+        (lambda: backend(clip).check(OutputType.TEXT), ModelError, "not text. Choose a task"),
         (lambda: backend(clip).answer([pair]), ModelError, "item 'pair' has 2 images"),
         (lambda: backend(endless).answer(photo), ModelError, f"same features for '{TEXTS[0]}' and '{TEXTS[1]}'"),
         (lambda: backend(clip, text_template="{word} " * 99).answer(photo), ModelError, "takes at most 77"),
@@ -161,21 +144,6 @@ def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures
     ):
         with pytest.raises(error, match=message):
             list(refused())
-
-
-def test_an_image_that_the_model_cannot_take_does_not_take_its_batch_along(clip, pictures, requests, monkeypatch):
-    odd = clip[2](images=[pictures[3]], return_tensors="pt")["pixel_values"][0]
-    encode = clip[0].get_image_features
-
-    def picky(*, pixel_values, **options):
-        if any(torch.equal(image, odd) for image in pixel_values):
-            raise ValueError("I do not like this one")
-        return encode(pixel_values=pixel_values, **options)
-
-    monkeypatch.setattr(clip[0], "get_image_features", picky)
-    answers = {response.request.id: response for response in backend(clip).answer(requests)}
-    assert str(answers["3"].error) == "the model failed on it: ValueError: I do not like this one"
-    assert all(answers[str(i)].logits for i in range(9) if i != 3)
 
 
 def test_features_of_no_length_are_errors_of_their_items(clip, requests, monkeypatch):

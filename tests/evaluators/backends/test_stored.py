@@ -142,14 +142,6 @@ def test_a_model_that_fails_loses_none_of_its_answers(store):
     assert [r.id for r in again.asked] == [f"{i}" for i in range(30, 60)]
 
 
-def test_two_questions_of_one_id_are_refused(store):
-    requests = [text_request("a", "?"), text_request("a", "!")]
-    with pytest.raises(ValueError, match="same id and pass name"):
-        list(StoredBackend(LoggingModel(IDENTITY), store).answer(requests))
-    rotated = [text_request("a", "?"), text_request("a", "!", pass_name="rotation:1")]
-    assert len(list(StoredBackend(LoggingModel(IDENTITY), store).answer(rotated))) == 2
-
-
 def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
     model = LoggingModel({"model": "logging", "base_url": "https://user:secret-key@host"})
     list(StoredBackend(model, store).answer([text_request("row", "private question", prefill="private start")]))

@@ -31,16 +31,6 @@ def test_it_lies_under_the_home_folder(tmp_path, monkeypatch):
         assert store.path.is_file()
 
 
-def test_values_come_back_exactly_after_closing(path):
-    value = {"text": "\ud83d\ude00 é\n", "logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "losses": [(1e300, 3)]}
-    with ResponseStore.open(path) as store:
-        store.put("a/b", {b"one": value, b"two": {}})
-    with ResponseStore.open(path) as store:
-        assert store.get([b"one", b"two", b"three"]) == {b"one": value, b"two": {}}
-        assert list(store.get([b"one"])[b"one"]["logits"]) == ["poor", "good"]
-        assert store.get([]) == {}
-
-
 def test_what_is_stored_stays_as_it_is(path):
     with ResponseStore.open(path) as store:
         store.put("a/b", {b"one": {"text": "first"}})

@@ -40,6 +40,7 @@ def test_logits_are_those_of_a_plain_forward_pass_on_a_hand_written_prompt(llava
     image = make_picture(3, 64)
     response = next(iter(backend(llava).answer([rate(0, image)])))
     prompt = f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
+    assert response.rendered_prompt == prompt
     inputs = processor(text=prompt, images=image, return_tensors="pt")
     with torch.no_grad():
         logits = model(**inputs).logits[0, -1]
@@ -121,17 +122,8 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     assert "losses of the continuations are [nan, nan]" in str(answers["0"].error)
 
 
-def test_responses_hold_the_prompt_as_the_model_saw_it(llava, make_picture):
-    (response,) = backend(llava).answer([rate(0, make_picture(0))])
-    assert response.rendered_prompt == f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
-
-
-def test_settings_name_what_can_change_an_answer(llava, make_picture):
-    model = backend(llava)
-    requests = [ask(0, make_picture(0, 200), max_new_tokens=1), ask(1, make_picture(1, 64), max_new_tokens=1)]
-    downscaled = {id: response.images_downscaled for id, response in by_id(model.answer(requests)).items()}
-    assert downscaled == {"0": 1, "1": 0}
-    settings = model.settings()
+def test_settings_name_what_can_change_an_answer(llava):
+    settings = backend(llava).settings()
     assert settings["dtype"] == "float32"
     assert settings["decoding"] == "greedy"
     assert settings["image_sizes"]["size"] == {"shortest_edge": 64}

@@ -21,6 +21,16 @@ def texts(responses):
     return {key: response.text for key, response in responses.items()}
 
 
+def assert_equal(responses, expected):
+    """Except for rounding."""
+    assert texts(responses) == texts(expected)
+    for key, response in expected.items():
+        assert not response.logits or responses[key].logits == pytest.approx(response.logits, abs=1e-4)
+        losses, observed = response.losses or (), responses[key].losses or ()
+        assert [loss.tokens for loss in observed] == [loss.tokens for loss in losses]
+        assert [loss.total for loss in observed] == pytest.approx([loss.total for loss in losses], abs=1e-4)
+
+
 @pytest.fixture(scope="module")
 def requests() -> list[Request]:
     return mixed_requests()
@@ -58,14 +68,7 @@ def test_all_ways_agree(name, requests, each_alone):
         return answers(DistributedBackend(backend, processes), requests)
 
     for responses in (*ways, in_processes(2, distributed)[0]):
-        assert texts(responses) == texts(alone)
-        for key, expected in alone.items():
-            if expected.logits:
-                assert responses[key].logits == pytest.approx(expected.logits, abs=1e-4)
-            losses = expected.losses or ()
-            assert [loss.tokens for loss in responses[key].losses or ()] == [loss.tokens for loss in losses]
-            totals = [loss.total for loss in responses[key].losses or ()]
-            assert totals == pytest.approx([loss.total for loss in losses], abs=1e-4)
+        assert_equal(responses, alone)
 
 
 def test_six_pools_of_words_cost_one_pass():
@@ -219,11 +222,10 @@ def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once(
         responses = answers(backend, asked)
     assert len(warned) == 1
     assert backend.settings()["prefix_sharing"].startswith("on, in part: its processor")
-    for key, expected in alone.items():
-        assert responses[key].text == expected.text
-        assert not expected.logits or responses[key].logits == pytest.approx(expected.logits, abs=1e-4)
-        totals = [loss.total for loss in expected.losses or ()]
-        assert [loss.total for loss in responses[key].losses or ()] == pytest.approx(totals, abs=1e-4)
+    assert_equal(responses, alone)
+    # Whether an image is downscaled is known only where it is cut as it is alone.
+    counts = {len(response.request.images): response.images_downscaled is None for response in responses.values()}
+    assert counts == {0: False, 1: False, 2: True}
 
 
 def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, monkeypatch):

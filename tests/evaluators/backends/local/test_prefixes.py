@@ -23,7 +23,7 @@ def prompt(*parts: str | list[int], request: Request | None = None, scored: int 
         else:
             ids += part
     asked = request or Request("", (), ())
-    return RenderedPrompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), None, scored)
+    return RenderedPrompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), scored)
 
 
 def root(children: list[Node], leaves: list[int]) -> Node:

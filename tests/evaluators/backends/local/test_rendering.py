@@ -1,11 +1,13 @@
 """Prompts, words and continuations on tokenizers that write a blank at the beginning of a word, as Llama's does."""
 
 import pytest
+from PIL import Image
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.rendering import Renderer
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
@@ -113,3 +115,28 @@ def test_a_text_of_no_tokens_is_refused():
     with pytest.raises(ValueError, match="request '1' has max_new_tokens=0"):
         ask(max_new_tokens=0)
     assert ask(max_new_tokens=0, words=("good", "poor")).words
+
+
+@pytest.mark.parametrize(
+    ("name", "fits", "reduced"),
+    [
+        # Squares of 32 pixels.
+        ("llava", (32, 40), (33, 40)),
+        ("gemma3", (32, 32), (32, 33)),
+        # Grids of tiles, of which one is chosen by the image's shape.
+        ("llava_next", (64, 60), (65, 65)),
+        # Tiles of 32 pixels, of an image that is made 64 pixels long.
+        ("idefics3", (64, 20), (65, 20)),
+        # As many tokens as pixels allow, here 64 by 64.
+        ("qwen2_vl", (64, 64), (80, 80)),
+    ],
+)
+def test_reduced_images_are_counted(name, fits, reduced):
+    backend = TransformersBackend(*architectures.build(name), name=name, batch_size=4)
+    sizes = {"fits": (fits,), "reduced": (reduced,), "both": (fits, reduced), "twice": (reduced, reduced)}
+    asked = [
+        Request(id, (IMAGE,) * len(shown), tuple(Image.new("RGB", size) for size in shown), max_new_tokens=1)
+        for id, shown in sizes.items()
+    ]
+    counts = {response.request.id: response.images_downscaled for response in backend.answer(asked)}
+    assert counts == {"fits": 0, "reduced": 1, "both": 1, "twice": 2}
