@@ -29,16 +29,15 @@ def plan(
     from eyechart.evaluators.comparison.planning import Goal, plan_runs
 
     plans = plan_runs(runs, task or [], Goal(difference, n, power, models, seed), allow or [])
-    is_observed = any(plan.needed_ci95 for plan in plans.plans)
     table = scores_table(
         f"What a paired test at the 5 % level can detect with power {100 * power:g} %",
         "score",
-        ("items", "detectable", "difference", "power", "items needed" + "\n95 % interval" * is_observed),
+        ("items", "detectable", "difference", "power", "items needed"),
     )
     lines = [f"detectable: the smallest true difference that this number of items detects with power {100 * power:g} %"]
     if models > 2:
         lines.append(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
-    if is_observed:
+    if difference is None:
         lines.append(
             "items needed: for the observed differences, which are uncertain; to plan a study, set --difference to the "
             "smallest difference that matters"
@@ -58,8 +57,7 @@ def plan(
             "nothing" if plan.detectable is None else shown(plan.detectable),
             shown(abs(plan.difference)),
             f"{100 * plan.power:.0f} %",
-            ("none" if plan.difference == 0 else _items(plan.needed))
-            + (f"\n{' to '.join(map(_items, plan.needed_ci95))}" if plan.needed_ci95 else ""),
+            "none" if plan.difference == 0 else "over 10,000,000" if plan.needed is None else f"{plan.needed:,}",
         )
         if plan.units != plan.n:
             effective, units = f"{plan.effective_units:,.0f}", f"{plan.units:,}"
@@ -68,16 +66,7 @@ def plan(
                 f"{plan.title}: the {plan.n:,} items are about {units} images or clusters{equal}; the plan assumes "
                 "that further items are spread in the same way"
             )
-        if plan.exceeds_discordance:
-            lines.append(
-                f"{plan.title}: the runs disagree on a smaller share of the items than this difference; the plan "
-                "assumes that they disagree on exactly this share, always in favour of the same model"
-            )
     console().print(table)
     lines += [f"not planned: {left.title}: {left.reason}" for left in plans.passed_over]
     for line in lines:
         print_note(console(), line)
-
-
-def _items(needed: int | None) -> str:
-    return "over 10,000,000" if needed is None else f"{needed:,}"

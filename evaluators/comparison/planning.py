@@ -21,9 +21,8 @@ from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
-# Equal replicates have at most this variance, from rounding.
 _EQUAL = 1e-20
-_ROUNDING = 1e-9
+"""Equal replicates have at most this variance, from rounding."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,8 @@ class Plan(ComparedScore):
     """The difference to detect: given, or observed."""
     needed: int | None
     """The number of items that detects it; None if above ten million."""
-    needed_ci95: tuple[int | None, int | None] | None
-    """The same for the ends of the 95 % interval of an observed difference; None without it."""
     power: float
     """The probability that `at` items detect it."""
-    exceeds_discordance: bool
-    """Whether the difference is larger than the share of items on which exactly one of the two runs is correct: the
-    plan then assumes that the runs disagree on exactly this share, always in favour of the same model."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +117,10 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
     headline, items, ids = _headline_items(key, runs, allowed)
     # Scores in percent are planned as fractions, as --difference is given.
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
-    observed, ends = math.nan, (math.nan, math.nan)
-    if len(items) == 2:
+    difference = goal.difference
+    if difference is None:
         tests = differences(key, items, ids, goal.seed)
-        test = next(test for test in tests if test.key == headline.key)
-        observed, ends = test.difference / scale, (test.difference_ci95[0] / scale, test.difference_ci95[1] / scale)
-    difference = observed if goal.difference is None else goal.difference
+        difference = next(test.difference for test in tests if test.key == headline.key) / scale
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     if headline.unit in (Unit.CORRELATION, Unit.POINTS):
@@ -137,13 +129,6 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
         units, design = _share_design(headline, items, ids, difference)
     design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
     least = design.detectable(at, goal.power)
-
-    def needed(true: float) -> int | None:
-        return design.needed(true, goal.power) if true else None
-
-    # An interval with 0 inside does not bound the number of items.
-    farther, nearer = max(map(abs, ends)), 0.0 if ends[0] <= 0 <= ends[1] else min(map(abs, ends))
-    is_observed = goal.difference is None and math.isfinite(farther)
     return Plan(
         *key,
         headline.key,
@@ -154,10 +139,8 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
         at=at,
         detectable=None if least is None else scale * least,
         difference=scale * difference,
-        needed=needed(difference),
-        needed_ci95=(needed(farther), needed(nearer)) if is_observed else None,
+        needed=design.needed(difference, goal.power) if difference else None,
         power=design.power(difference, at),
-        exceeds_discordance=len(items) == 2 and abs(difference) > design.discordant + _ROUNDING,
     )
 
 
