@@ -11,11 +11,10 @@ import typer
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.evaluators.evaluation.options import cli_option
 from eyechart.evaluators.runs.console import console, print_line, print_table, say
-from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
+from eyechart.evaluators.text_to_score import TrainingSettings
 from eyechart.metrics.scores import specs_in
 
 Data = Annotated[Path, typer.Argument(help="CSV or JSON Lines with id (may repeat), description, score.")]
-_TEXTS_HELP = "Folder of a run, its predictions.parquet, or a CSV or JSON Lines file with id and description."
 
 
 def train(
@@ -35,7 +34,10 @@ def train(
 
 def apply(
     regressor: Annotated[Path, typer.Argument(help="Folder that `text-to-score train` wrote.")],
-    texts: Annotated[Path, typer.Argument(help=_TEXTS_HELP)],
+    texts: Annotated[
+        Path,
+        typer.Argument(help="Folder of a run, its predictions.parquet, or CSV or JSON Lines with id, description."),
+    ],
     out: Annotated[Path, cli_option("CSV file to write, for `eyechart score TASK --predictions`.")],
     task: Annotated[str | None, cli_option("Task whose answers to use, if the run has several tasks.")] = None,
     batch_size: Annotated[int, cli_option("Texts per forward pass.", min=1)] = 32,
@@ -59,22 +61,19 @@ def apply(
         scorer = TextToScore.load(regressor, cpu_only=cpu_only)
         scores = scorer.predict(list(descriptions.values()), batch_size=batch_size)
     write_scores(out, list(descriptions), scores.tolist())
-    messages = [f"left out: id '{name}': the text is empty" for name in empty]
+    for name in empty:
+        print_line(console(stderr=True), f"left out: id '{name}': the text is empty")
     source = known_task(used_task or "")
     if source is not None and source.after:
-        messages.append(
-            f"the questions of {source.name} state what {source.after[0]} asks for, so these scores do not measure "
-            "what the model saw"
-        )
-    for message in messages:
-        print_line(console(stderr=True), message)
+        asked = f"the questions of {source.name} state what {source.after[0]} asks for"
+        print_line(console(stderr=True), f"{asked}, so these scores do not measure what the model saw")
     say(f"{len(descriptions)} scores are in {out}")
 
 
 def validate(
     data: Data,
     settings: TrainingSettings,
-    folds: Annotated[int, cli_option("Number of folds.")] = DEFAULT_FOLDS,
+    folds: Annotated[int, cli_option("Number of folds.")] = 5,
     out: Annotated[Path | None, cli_option("JSON file to write, with scores, settings and all predictions.")] = None,
 ) -> None:
     """Cross-validate: measure how well the scores of unseen images are predicted."""
@@ -107,8 +106,9 @@ def _warnings_shown() -> Iterator[None]:
     """Print each warning once, when the work is done."""
     from transformers.utils import logging
 
-    # Bars of model loading; the training has its own.
+    # Bars of model loading, and that the head of an encoder is new; the training has its own bar.
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         yield

@@ -37,8 +37,7 @@ def write_report(
     from eyechart.evaluators.report.page import TaskContent, render
     from eyechart.evaluators.report.reported_task import reported_tasks
     from eyechart.evaluators.report.samples import collect_samples
-    from eyechart.evaluators.report.table_formats import to_csv, to_latex, to_markdown
-    from eyechart.evaluators.report.tables import tables_of
+    from eyechart.evaluators.report.tables import tables_of, to_csv, to_latex, to_markdown
     from eyechart.evaluators.results.finished_runs import read_runs
 
     if samples < 0:
@@ -54,8 +53,7 @@ def write_report(
         TaskContent(task, [(chart, draw(chart, files=files)) for chart in charts_of(task)], tables_of(task))
         for task in tasks
     ]
-    tests = compare_runs(runs, tasks) if len(runs) > 1 else None
-    page = render(runs, contents, tests, collect_samples(runs, tasks, samples))
+    page = render(runs, contents, compare_runs(runs, tasks), collect_samples(runs, tasks, samples))
     written: dict[str, str | bytes] = {}
     for content in contents if files else ():
         for chart, drawn in content.figures:

@@ -1,7 +1,6 @@
 """The top of a report: one card per paper with the headline score of each task."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ from eyechart.evaluators.published import Best, best_in_paper
 from eyechart.evaluators.published.rendering import interval
 from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, unparsed_note
+from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_note
 from eyechart.evaluators.tasks import Paper, paper_of
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -49,11 +48,7 @@ class CardScore(NamedTuple):
     """Numbers and labels of the ticks."""
 
 
-Cards = Mapping[Paper, Sequence[CardScore]]
-"""The scores of each paper."""
-
-
-def cards(tasks: Sequence[ReportedTask]) -> Cards:
+def cards(tasks: Sequence[ReportedTask]) -> Mapping[Paper, Sequence[CardScore]]:
     """One card per paper that has scores, in the order of the runs; an average replaces its databases."""
     by_paper: dict[Paper, list[CardScore]] = {}
     averaged = {task.key.task for task in tasks if task.is_average and task.results}
@@ -113,18 +108,3 @@ def _card_score(task: ReportedTask) -> CardScore:
         (low, high if high > low else low + 1),
         [(mark, f"{factor * mark:.3g}{unit if mark == top else ''}") for mark in (bottom, (bottom + top) / 2, top)],
     )
-
-
-def against_chance(head: Cards) -> list[str]:
-    """Which headline scores are better than chance, for each run."""
-    by_run: dict[str, list[tuple[str, bool]]] = {}
-    for paper, scores in head.items():
-        titles = Counter(score.task.title for score in scores)
-        for score in scores:
-            data = f"({score.task.data})" if titles[score.task.title] > 1 else ""
-            name = " ".join(filter(None, (paper.name, score.task.title, data)))
-            for value in score.values:
-                if value.above_chance is not None:
-                    by_run.setdefault(value.run, []).append((name, value.above_chance))
-    texts = {run: chance_note(scores).text for run, scores in by_run.items()}
-    return [f"{run}: {text}" if len(texts) > 1 else text for run, text in texts.items()]

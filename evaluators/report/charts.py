@@ -48,16 +48,6 @@ class Chart:
     """Whether the page shows it only under "More figures"."""
 
     @property
-    def description(self) -> str:
-        """The chart in words, for screen readers."""
-        parts = [f"{self.kind.capitalize()} of {self.unit}."]
-        for row in self.rows:
-            texts = (cell.text if math.isfinite(cell.value) else "undefined" for cell in row.cells)
-            values = (" ".join(pair) for pair in zip(self.labels, texts, strict=True))
-            parts.append(f"{row.labels[0]}: {', '.join(values)}.")
-        return " ".join(parts)
-
-    @property
     def table(self) -> Table:
         """The values, with a row for each label."""
         heads = tuple(Head("", label) for label in self.labels)
@@ -68,9 +58,10 @@ def charts_of(task: ReportedTask) -> list[Chart]:
     """All charts of a task that have values; those under "More figures" come last."""
     if not (task.results and task.scored):
         return []
-    charts = [chart for make in _MAKERS if (chart := make(task)) is not None]
-    drawable = [chart for chart in charts if any(math.isfinite(cell.value) for row in chart.rows for cell in row.cells)]
-    return sorted(drawable, key=lambda chart: chart.is_extra)
+    first = (_headline_by_group, _scores_of_one_scale)
+    more = (_above_chance, _choice_distribution, _agreement_with_people, _convergence)
+    charts = [chart for make in (*first, *more) if (chart := make(task))]
+    return [chart for chart in charts if any(math.isfinite(cell.value) for row in chart.rows for cell in row.cells)]
 
 
 def _headline_by_group(task: ReportedTask) -> Chart | None:
@@ -238,18 +229,6 @@ def _convergence(task: ReportedTask) -> Chart | None:
         "human ratings.",
         label_axis="rounds",
     )
-
-
-_MAKERS: tuple[Callable[[ReportedTask], Chart | None], ...] = (
-    *(
-        _headline_by_group,
-        _scores_of_one_scale,
-        _above_chance,
-        _choice_distribution,
-        _agreement_with_people,
-        _convergence,
-    ),
-)
 
 
 def _merged(rows: list[Row], label: str) -> list[Row]:

@@ -25,13 +25,12 @@ class RunDifferences:
     """Number of pairs of runs, over which p-values are Holm-adjusted."""
 
 
-def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDifferences:
-    """Compare every pair of runs, item by item."""
+def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDifferences | None:
+    """Compare every pair of runs, item by item; None without two runs that have a task in common."""
     try:
         comparisons = compare_many([run.folder for run in runs]).pairs
     except UsageError:
-        # No two runs have a task in common.
-        return RunDifferences({}, [], 0)
+        return None
     pairs = list(zip(combinations([run.label for run in runs], 2), comparisons, strict=True))
     tests = [(first, second, test) for (first, second), pair in pairs for test in pair.differences]
     verdicts: dict[str, list[str]] = {}

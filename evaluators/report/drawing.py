@@ -6,7 +6,7 @@ import re
 import textwrap
 import warnings
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cycler import cycler
@@ -15,9 +15,7 @@ from eyechart.evaluators.published.rendering import Row
 from eyechart.evaluators.report.charts import Chart
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.projections.polar import PolarAxes
 
 _INK = "#010203"
 """The colour of texts and axes; the page replaces it with its own."""
@@ -76,7 +74,7 @@ def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
     return drawn
 
 
-def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
+def inline_svg(svg: str, prefix: str, title: str) -> str:
     """An SVG of `draw` as markup in the page's text colour; `prefix` makes its ids unique within the page."""
     _, view_box, body = re.split(r'<svg\b[^>]*viewBox="([^"]*)"[^>]*>', svg, maxsplit=1)
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
@@ -84,23 +82,17 @@ def inline_svg(svg: str, prefix: str, title: str, description: str) -> str:
     body = re.sub(r'(url\(#|xlink:href="#|(?<!:)href="#)', rf"\g<1>{prefix}-", body)
     body = body.replace("xlink:href=", "href=").replace(_INK, "currentColor")
     return (
-        f'<svg viewBox="{view_box}" role="img" aria-labelledby="{prefix}-title {prefix}-description">'
-        f'<title id="{prefix}-title">{escape(title)}</title>'
-        f'<desc id="{prefix}-description">{escape(description)}</desc>{body.strip()}'
+        f'<svg viewBox="{view_box}" role="img" aria-labelledby="{prefix}-title">'
+        f'<title id="{prefix}-title">{escape(title)}</title>{body.strip()}'
     )
 
 
 def one_line(text: str) -> str:
-    r"""A text of unknown origin on one line, without control characters.
-
-    Examples:
-        >>> one_line("a\x07  b\n")
-        'a b'
-    """
+    """A text of unknown origin on one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _figure(chart: Chart, height: float, **subplot: Any) -> "tuple[Figure, Axes]":
+def _figure(chart: Chart, height: float, **subplot: Any) -> "tuple[Figure, Any]":
     """A figure with room for a legend below its axes."""
     from matplotlib.figure import Figure
 
@@ -146,8 +138,7 @@ def _dots(chart: Chart) -> "Figure":
 def _radar(chart: Chart) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
-    figure, plain = _figure(chart, _PLOT_HEIGHT + 0.3, projection="polar")
-    axes = cast("PolarAxes", plain)
+    figure, axes = _figure(chart, _PLOT_HEIGHT + 0.3, projection="polar")
     angles = [2 * math.pi * i / len(chart.labels) for i in range(len(chart.labels))]
     low, high = _range(chart)
     for values, name in map(_series, chart.rows):
@@ -192,10 +183,9 @@ def _range(chart: Chart) -> tuple[float, float]:
     """Range of the axis of values: the limits, widened to include all values and whiskers, or the values and 0."""
     cells = [cell for row in chart.rows for cell in row.cells]
     values = [*filter(math.isfinite, (end for cell in cells for end in (cell.value, *(cell.ends or ()))))]
-    if chart.limits is not None:
-        return min([chart.limits[0], *values]), max([chart.limits[1], *values])
-    low, high = min([0.0, *values]), max([0.0, *values])
-    margin = 0.08 * (high - low) or 1.0
+    bounds = chart.limits or (0.0, 0.0)
+    low, high = min(bounds[0], *values), max(bounds[1], *values)
+    margin = 0.0 if chart.limits else 0.08 * (high - low) or 1.0
     return low - margin if low < 0 else low, high + margin
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.evaluators.published.rendering import UNDEFINED, Table
-from eyechart.evaluators.report.cards import against_chance, cards
+from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import inline_svg
 from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
-from eyechart.evaluators.report.samples import STEPS, Samples
+from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run, is_mini_data
 from eyechart.evaluators.results.notes import note
@@ -33,9 +33,6 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _WARNINGS = 20
 """Maximum number of warnings shown per result."""
 
-SettingRow = tuple[str, list[str], bool]
-"""A setting's name, its value in each run, and whether the values differ among runs that have the task."""
-
 
 class TaskContent(NamedTuple):
     """The figures and tables of a task."""
@@ -46,30 +43,10 @@ class TaskContent(NamedTuple):
     tables: Sequence[Table]
 
 
-class ScoreRow(NamedTuple):
-    """One score of all runs."""
-
-    label: str
-    chance_level: str
-    cells: list[tuple[str, str, str]]
-    """Value, 95 % interval and n of each run; "" where missing."""
-
-
-class TaskSummary(NamedTuple):
-    """The scores of one task with their caveats and notes."""
-
-    task: ReportedTask
-    rows: list[ScoreRow]
-    caveats: list[str]
-    """What limits the meaning of the scores."""
-    notes: list[str]
-    """How the intervals were computed, and warnings."""
-
-
 def render(
     runs: Sequence[Run], contents: Sequence[TaskContent], tests: "RunDifferences | None", samples: Samples
 ) -> str:
-    """Render the page; for one run, there are no tests."""
+    """Render the page; there are no tests of a single run, or of runs without a task in common."""
     from markupsafe import Markup
 
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
@@ -79,11 +56,9 @@ def render(
     for name in dict.fromkeys(task.key.task for task in tasks):
         of_task = [content for content in contents if content.task.key.task == name]
         papers.setdefault(paper_of(name), []).append(_task_part(name, of_task, labels))
-    head = cards(tasks)
     data = {
         "runs": labels,
         "tasks": [task.heading for task in tasks],
-        "steps": STEPS,
         "unread": UNREAD,
         "images": samples.images,
         "samples": samples.rows,
@@ -99,10 +74,9 @@ def render(
             for run in runs
             for failed in run.results.failed
         ],
-        against_chance=against_chance(head),
-        cards=head,
+        cards=cards(tasks),
         papers=list(papers.items()),
-        tests=tests if tests is not None and tests.verdicts else None,
+        tests=tests,
         samples=samples,
         samples_data=_shown(data),
         versions=side_by_side([run.results.environment for run in runs]),
@@ -128,21 +102,29 @@ def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str]) 
     """What the page shows of a task on all its datasets; each figure and table with its `ReportedTask`."""
     from markupsafe import Markup
 
-    summaries = [summarise(content.task, runs) for content in contents if content.task.results]
+    tasks = [content.task for content in contents if content.task.results]
+    summaries = [
+        {
+            "task": task,
+            "rows": list(_score_rows([task.results.get(run) for run in runs])),
+            "caveats": _lines(_caveats, task.results, len(runs)),
+            "notes": _lines(_notes, task.results, len(runs)),
+        }
+        for task in tasks
+    ]
     figures, tables = [], [(task, table) for task, _, of_task in contents for table in of_task]
     for task, drawn, _ in contents:
         for chart, files in drawn:
-            title = f"{task.heading}: {chart.title}"
+            title = f"{task.heading}: {chart.title} ({chart.kind}; the values are in a table below)"
             # Drawn by matplotlib, which escapes every text.
-            svg = Markup(inline_svg(files["svg"].decode(), chart.key, title, chart.description))
-            figures.append((task, chart, svg))
+            figures.append((task, chart, Markup(inline_svg(files["svg"].decode(), chart.key, title))))
     # The table that is open next to the figures: the first with published numbers, else the first.
     main = next((item for item in tables if item[1].source), next(iter(tables), None))
     return {
         "name": name,
         "title": task_title(name),
         # Dataset and split, if there is only one.
-        "data": summaries[0].task.data if len(summaries) == 1 else "",
+        "data": tasks[0].data if len(tasks) == 1 else "",
         "figures": [figure for figure in figures if not figure[1].is_extra],
         "more_figures": [figure for figure in figures if figure[1].is_extra],
         "main_table": main,
@@ -183,14 +165,11 @@ def _shown(value: Any) -> Any:
     return printable(value.replace("\r\n", "\n")) if type(value) is str else value
 
 
-def summarise(task: ReportedTask, runs: Sequence[str]) -> TaskSummary:
-    """The summary table of a task, with a column for each of the labels of all runs."""
-    rows = list(_score_rows([task.results.get(run) for run in runs]))
-    return TaskSummary(task, rows, *(_lines(make, task.results, len(runs)) for make in (_caveats, _notes)))
+def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[tuple[str, list[str], bool]]:
+    """Settings by name: the value in each run, and whether the values differ.
 
-
-def side_by_side(by_run: Sequence[Mapping[str, Any] | None]) -> list[SettingRow]:
-    """Settings with one row per name; "" where a run lacks it, a dash where a run has None in place of settings."""
+    "" if a run lacks it; a dash if a run has None in place of settings.
+    """
     flat = [None if settings is None else dict(_flat(settings)) for settings in by_run]
     rows = []
     for name in dict.fromkeys(name for settings in flat for name in settings or ()):
@@ -208,21 +187,16 @@ def _flat(settings: Mapping[str, Any], lead: str = "") -> Iterator[tuple[str, st
             yield f"{lead}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _score_rows(results: Sequence[TaskResult | None]) -> Iterator[ScoreRow]:
-    by_run = [{label: cells for label, *cells in _cells(result)} for result in results]
+def _score_rows(results: Sequence[TaskResult | None]) -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Of each score: label, chance level, and value, 95 % interval and n of each run; "" where missing."""
+    by_run = []
+    for result in results:
+        scores, repeats = (result.scores or {}, result.diagnostics.get("repeats", {})) if result else ({}, {})
+        by_run.append({label: cells for label, *cells in (*score_rows(scores), *repeat_rows(repeats, scores))})
     for label in dict.fromkeys(label for rows in by_run for label in rows):
         cells = [rows.get(label, [""] * 4) for rows in by_run]
         levels = " / ".join(dict.fromkeys(level for _, _, level, _ in cells if level))
-        yield ScoreRow(label, levels, [(value, between, n) for value, between, _, n in cells])
-
-
-def _cells(result: TaskResult | None) -> Iterator[tuple[str, str, str, str, str]]:
-    if result is not None and result.scores is not None:
-        # Scores by image or by group have no row here: there may be very many.
-        many = ("scores", "image_scores")
-        scores = {key: value for key, value in result.scores.items() if key not in many and not key.startswith("by_")}
-        yield from score_rows(scores)
-        yield from repeat_rows(result.diagnostics.get("repeats", {}), scores)
+        yield label, levels, [(value, between, n) for value, between, _, n in cells]
 
 
 def _lines(make: Callable[[TaskResult], Iterator[str]], results: Mapping[str, TaskResult], count: int) -> list[str]:

@@ -98,18 +98,17 @@ def texts_of(results: Mapping[str, TaskResult], name: str) -> Iterator[str]:
 def _scored(run: Run, key: TaskKey) -> TaskResult | None:
     """A run's result; an average also has the scores of its databases."""
     result = run.tasks.get(key)
-    if key.dataset != AVERAGE:
+    databases = {}
+    for name in averaged_databases(key.task) if key.dataset == AVERAGE else ():
+        part = run.tasks.get(key._replace(dataset=name))
+        if part is not None and part.scores:
+            databases[name] = part
+    if not databases:
         return result
-    parts = {name: run.tasks.get(key._replace(dataset=name)) for name in averaged_databases(key.task)}
-    databases = {name: part for name, part in parts.items() if part is not None and part.scores}
-    if result is None:
-        if not databases:
-            return None
-        result = next(iter(databases.values())).model_copy(update={"scores": None, "variants": {}})
-    names = dict.fromkeys(name for part in (result, *databases.values()) for name in part.variants)
+    result = result or next(iter(databases.values())).model_copy(update={"scores": None, "variants": {}})
     variants = {
         name: _joined(result.variants.get(name), {title: part.variants.get(name) for title, part in databases.items()})
-        for name in names
+        for name in dict.fromkeys(name for part in (result, *databases.values()) for name in part.variants)
     }
     scores = _joined(result.scores, {name: part.scores for name, part in databases.items()})
     return result.model_copy(update={"scores": scores, "variants": variants})

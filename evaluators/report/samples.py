@@ -9,8 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from PIL.Image import Image
+
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.images import open_image
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.requests.values import is_number
@@ -21,22 +25,6 @@ from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-_EXACT, _LOWEST_LOSS, _SCORED, _TEXT, _UNSCORED = "exact", "lowest loss", "scored", "text", "private"
-STEPS = {
-    _EXACT: "exact matching",
-    "declared": "declared answer",
-    "judge": "judge",
-    "random": "random choice",
-    **{step: step.replace("_", " ") for step in UNREAD},
-    _LOWEST_LOSS: "option with the lowest loss",
-    _SCORED: "numeric score",
-    _TEXT: "scored as text",
-    _UNSCORED: "not scored: the reference is private",
-}
-"""How the report names the step that parsed a reply."""
 _LONGEST = 4_000
 """Characters shown of a text; fewer if there are very many texts."""
 _TEXTS = ("question", "prompt", "text", "reasoning", "reference", "error")
@@ -83,9 +71,6 @@ class Album:
 
         A thumbnail of more than `share` characters is made smaller, down to the smallest side.
         """
-        from eyechart.datasets_scripts.common.errors import DataError
-        from eyechart.datasets_scripts.common.images import open_image
-
         content = encoded["bytes"]
         key = encoded["path"] if content is None else hashlib.sha256(content).hexdigest()
         if key in self._indices:
@@ -126,22 +111,17 @@ def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: i
         if reason and not images and chosen:
             notes.append(f"{task.heading}: no images: {reason}.")
         for replies in chosen:
-            about = {"images": images.get(replies[0][1]["id"]) or None, "disagree": _disagree(replies) or None}
-            known = {name: value for name, value in about.items() if value is not None}
-            rows += [{"run": run, "task": number, **sample, **known} for run, sample in replies]
+            about = {"images": images.get(replies[0][1]["id"]) or None, "disagree": _disagree(replies)}
+            rows += [{"run": run, "task": number, **sample, **about} for run, sample in replies]
     if album.left_out:
-        notes.append(
-            f"{album.left_out:,} images are left out to keep the page small; each task's first samples have images."
-        )
+        notes.append(f"{album.left_out:,} images are left out to keep the page small.")
     longest = _LONGEST
     while len(json.dumps(rows, ensure_ascii=False).encode(errors="replace")) > _TEXT_BUDGET and longest > 50:
         longest //= 2
         for row in (*rows, *(row["swapped"] for row in rows if "swapped" in row)):
             row |= {name: _cut(row[name], longest) for name in _TEXTS if name in row}
     if longest < _LONGEST:
-        notes.append(
-            f"Texts are cut after {longest} characters to keep the page small; predictions.parquet has the full texts."
-        )
+        notes.append(f"Texts are cut after {longest} characters; predictions.parquet has the full texts.")
     without = [run for run in runs if run.predictions is None]
     notes += [f"{run.label}: no samples: {run.folder.name or run.folder} has no predictions." for run in without]
     first = "disagreements, then incorrect and unparsed replies" if len(runs) > 1 else "incorrect and unparsed replies"
@@ -155,12 +135,10 @@ def _add_images(
     """Put items' images into an album; return what `Album.add` gave for each item, and why there are none, else ""."""
     from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
 
-    data = result.settings.get("data")
-    if not isinstance(data, dict) or not isinstance(source := data.get("source"), str):
-        return {}, "the run's settings do not name the data"
-    if source not in (OFFICIAL, MINI) and not Path(source).exists():
-        return {}, f"the data are no longer at {source!r}"
     try:
+        data = result.settings["data"]
+        if data["source"] not in (OFFICIAL, MINI) and not Path(data["source"]).exists():
+            return {}, f"the data are no longer at {data['source']!r}"
         with without_progress_bars():
             dataset = _load(key, data)
         wanted = set(ids)
@@ -192,7 +170,7 @@ def _load(key: TaskKey, data: Mapping[str, Any]) -> Any:
     return load_dataset(key.dataset, task.data.config, split=key.split, data_dir=folder, options=options, **lenient)
 
 
-def _encoded(image: "Image", side: int) -> str:
+def _encoded(image: Image, side: int) -> str:
     """The image as a `data:` address, with at most this side."""
     image.thumbnail((side, side))
     buffer = io.BytesIO()
@@ -283,16 +261,16 @@ def _step(row: Mapping[str, Any]) -> str:
     if row["error"]:
         return UNPARSEABLE
     if row["losses"]:
-        return _LOWEST_LOSS
+        return "option with the lowest loss"
     unread = why_unread(row["text"] or "", row["finish_reason"])
     if row["options"] or row["first_id"]:
         # Private questions have no step of their own.
-        return row["step"] or (_EXACT if row["choice"] else unread)
+        return row["step"] or ("exact" if row["choice"] else unread)
     if row["rounds"] is not None:
-        return text_outcome(row["finish_reason"], row["empty_prediction"]) or _TEXT
+        return text_outcome(row["finish_reason"], row["empty_prediction"]) or "scored as text"
     if row["own_score"] is not None or row["quality_score"] is not None or row["logits"]:
-        return _SCORED
-    return unread if row["quality"] is not None else _UNSCORED
+        return "numeric score"
+    return unread if row["quality"] is not None else "not scored: the reference is private"
 
 
 def _shortened(text: str) -> str:

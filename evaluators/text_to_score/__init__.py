@@ -12,9 +12,6 @@ from typer import Option
 
 from eyechart.datasets_scripts.common.errors import UsageError
 
-DEFAULT_FOLDS = 5
-"""Number of folds of a cross-validation."""
-
 
 @dataclass(frozen=True)
 class TrainingSettings:

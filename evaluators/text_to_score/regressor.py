@@ -1,7 +1,6 @@
 """A regressor from descriptions to scores: trained with transformers' `Trainer`, applied, saved, cross-validated."""
 
 import dataclasses
-import os
 import sys
 import tempfile
 import warnings
@@ -19,7 +18,7 @@ from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.backends.local.loading import model_fingerprint
-from eyechart.evaluators.text_to_score import DEFAULT_FOLDS, TrainingSettings
+from eyechart.evaluators.text_to_score import TrainingSettings
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
 
@@ -43,7 +42,6 @@ class Record(BaseModel):
     mean: float
     standard_deviation: float = Field(gt=0)
     """Both of the training scores, in their unit; the model outputs standard deviations from the mean."""
-    descriptions: int
     settings: dict[str, Any]
     base_model: dict[str, Any]
     """Name, architecture and fingerprint of the encoder that was fine-tuned."""
@@ -103,7 +101,7 @@ class TextToScore:
 def train(
     descriptions: Sequence[str],
     scores: Sequence[float],
-    settings: TrainingSettings | None = None,
+    settings: TrainingSettings,
     out: str | Path | None = None,
 ) -> TextToScore:
     """Fine-tune an encoder on descriptions and scores, in any unit, and save it in the empty folder `out`, if given.
@@ -113,7 +111,6 @@ def train(
     """
     from transformers import set_seed
 
-    settings = settings or TrainingSettings()
     targets = check_pairs(descriptions, scores)
     if out is not None:
         _make_empty_folder(out)
@@ -131,7 +128,6 @@ def train(
     record = Record(
         mean=mean,
         standard_deviation=deviation,
-        descriptions=len(rows),
         settings=dataclasses.asdict(settings),
         base_model={"name": settings.model, "architecture": type(model).__name__, "fingerprint": fingerprint},
         versions=package_versions(),
@@ -161,30 +157,24 @@ class CrossValidation(NamedTuple):
 def cross_validate(
     descriptions: Sequence[str],
     scores: Sequence[float],
-    settings: TrainingSettings | None = None,
+    settings: TrainingSettings,
     *,
-    folds: int = DEFAULT_FOLDS,
-    image_ids: Sequence[str] | None = None,
+    folds: int,
+    image_ids: Sequence[str],
 ) -> CrossValidation:
     """Train one regressor for each fold on the other folds, predict the fold, and correlate predictions with scores.
 
     All descriptions of an image are in the same fold; otherwise a regressor would know the score of an image that it is
-    tested on. Without `image_ids`, every description has a different image.
+    tested on.
     """
-    settings = settings or TrainingSettings()
     targets = check_pairs(descriptions, scores)
-    ids = list(map(str, range(len(descriptions)))) if image_ids is None else image_ids
-    if len(ids) != len(descriptions):
-        raise UsageError(f"image_ids has {len(ids)} items; expected one for each of {len(descriptions)} descriptions.")
-    fold_of = assign_folds(ids, folds, settings.seed)
+    if len(image_ids) != len(targets):
+        raise UsageError(f"image_ids has {len(image_ids)} items; expected one for each of {len(targets)} descriptions.")
+    fold_of = assign_folds(image_ids, folds, settings.seed)
     predictions = np.zeros(len(descriptions))
     for fold in range(1, folds + 1):
         others, in_fold = np.flatnonzero(fold_of != fold).tolist(), np.flatnonzero(fold_of == fold).tolist()
-        try:
-            regressor = train([descriptions[row] for row in others], targets[others].tolist(), settings)
-        except UsageError as error:
-            error.add_note(f"This concerns the training on the {len(others)} descriptions outside fold {fold}.")
-            raise
+        regressor = train([descriptions[row] for row in others], targets[others].tolist(), settings)
         predictions[in_fold] = regressor.predict([descriptions[row] for row in in_fold])
     correlations = metrics.load("softmax_iqa", "scores").compute(
         predictions=predictions,
@@ -193,7 +183,7 @@ def cross_validate(
         seed=settings.seed,
     )
     assert correlations is not None, "only the first process of several gets the scores, and this is the only one"
-    used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(ids))}
+    used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(image_ids))}
     return CrossValidation(correlations, predictions, fold_of, used)
 
 
@@ -257,19 +247,13 @@ def _load(
 ) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
     """A sequence classifier with one output, and its tokenizer."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    from transformers.utils import logging
 
-    verbosity = logging.get_verbosity()
-    # It would warn that the head of an encoder is new, which is intended.
-    logging.set_verbosity_error()
     try:
         model = AutoModelForSequenceClassification.from_pretrained(name, revision=revision, **options)
         return model, AutoTokenizer.from_pretrained(name, revision=revision)
     # Loading runs code of many libraries; whatever it raises, the user needs the name with it.
     except Exception as error:
         raise ModelError(f"{kind} '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
-    finally:
-        logging.set_verbosity(verbosity)
 
 
 def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
@@ -277,8 +261,6 @@ def _load_encoder(settings: TrainingSettings) -> "tuple[PreTrainedModel, PreTrai
     import torch
 
     name, length = settings.model, settings.max_length
-    if name.startswith((".", os.path.sep)) and not os.path.isdir(name):
-        raise ModelError(f"model folder '{name}' does not exist.")
     # Training needs float32, in whatever format the weights are stored.
     options = {"num_labels": 1, "problem_type": "regression", "dtype": "float32"}
     model, tokenizer = _load("encoder", name, settings.revision, **options)

@@ -133,7 +133,7 @@ def test_filters_leave_what_they_say(opened, kind):
     matching = {
         "wrong": lambda sample: sample.get("correct") is False,
         "unmatched": lambda sample: sample["step"] == "unparseable",
-        "judged": lambda sample: sample["step"] in ("judge", "text") or "judge_scores" in sample,
+        "judged": lambda sample: sample["step"] in ("judge", "scored as text") or "judge_scores" in sample,
     }
     expected = [sample["id"] for sample in carried(driver) if matching[kind](sample)]
     box = driver.find_element(By.CSS_SELECTOR, f'#samples [data-filter="{kind}"]')

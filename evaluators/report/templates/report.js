@@ -16,7 +16,7 @@
     wrong: (sample) => sample.correct === false,
     unmatched: (sample) => replies(sample).some(([, one]) => data.unread.includes(one.step)),
     // Descriptions that were cut off are judged too.
-    judged: (sample) => sample.step === "judge" || sample.step === "text" || Boolean(sample.judge_scores),
+    judged: (sample) => sample.step === "judge" || sample.step === "scored as text" || Boolean(sample.judge_scores),
   };
   const questions = grouped(data.samples);
   let found = [];
@@ -228,7 +228,7 @@
     } else if (sample.correct !== undefined) made.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
     if (sample.outcome) made.append(element("div", sample.outcome));
     if (sample.answer && !sample.options) made.append(element("div", `correct answer: ${sample.answer}`));
-    const steps = new Set(replies(sample).map(([, one]) => data.steps[one.step] || one.step));
+    const steps = new Set(replies(sample).map(([, one]) => one.step.replaceAll("_", " ")));
     made.append(element("span", Array.from(steps).join("; "), "meta"));
     return made;
   }

@@ -14,7 +14,6 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.published.rendering import Table
 from eyechart.evaluators.report.charts import Chart, charts_of
-from eyechart.evaluators.report.page import TaskSummary, summarise
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.tables import tables_of
 from eyechart.evaluators.results.finished_runs import Run, read_runs
@@ -156,11 +155,6 @@ def task_charts(runs: Sequence[Run]) -> list[Chart]:
 def paper_tables(runs: Sequence[Run]) -> list[Table]:
     """All tables of some runs, in the order of the runs' tasks."""
     return [table for task in reported_tasks(runs) for table in tables_of(task)]
-
-
-def summaries(runs: Sequence[Run]) -> list[TaskSummary]:
-    """The summaries of all tasks of some runs."""
-    return [summarise(task, [run.label for run in runs]) for task in reported_tasks(runs) if task.results]
 
 
 def shown(table: Table, *, published: bool = False) -> list[tuple[str, ...]]:

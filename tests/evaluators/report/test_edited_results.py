@@ -73,7 +73,7 @@ def report(folder):
     runs, contents = read_runs([folder]), []
     for task in reported_tasks(runs):
         for chart in charts_of(task):
-            assert chart.description and chart.table.columns and chart.table.rows
+            assert chart.table.columns and chart.table.rows
         contents.append(TaskContent(task, [], tables_of(task)))
     return render(runs, contents, None, Samples([], [], []))
 

@@ -57,7 +57,7 @@ def test_the_cap_is_for_each_task_and_noted(samples):
     [
         (choice("a", "A", answer="", choice="A"), ("exact", None)),
         (choice("a", "?", answer=""), ("unparseable", None)),
-        (choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1]), ("lowest loss", False)),
+        (choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1]), ("option with the lowest loss", False)),
     ],
 )
 def test_private_answers_have_no_verdict_and_losses_are_named(samples, sample, verdict):
@@ -71,16 +71,16 @@ def plain(id="a", **fields):
 @pytest.mark.parametrize(
     ("columns", "step"),
     [
-        ({"label": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "text"),
+        ({"label": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "scored as text"),
         ({"label": "Blurry.", "rounds": [[2]], "completeness": 2.0, "finish_reason": "length"}, "cut_off"),
         ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
         ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
         ({"label": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
-        ({"label": ""}, "private"),
-        ({"label": "2", "own_score": 0.5}, "scored"),
+        ({"label": ""}, "not scored: the reference is private"),
+        ({"label": "2", "own_score": 0.5}, "numeric score"),
         ({"label": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
-        ({"quality": 3.0, "quality_score": 4.0}, "scored"),
-        ({"logits": {"good": 1.0, "poor": 0.0}}, "scored"),
+        ({"quality": 3.0, "quality_score": 4.0}, "numeric score"),
+        ({"logits": {"good": 1.0, "poor": 0.0}}, "numeric score"),
         ({"quality": 3.0}, "unparseable"),
     ],
 )

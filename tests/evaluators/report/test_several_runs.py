@@ -10,7 +10,7 @@ from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from tests.evaluators.command_line import invoke
-from tests.evaluators.report.conftest import PERCEPTION, choice, replaced, summaries
+from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
 
 def compared(folders):
@@ -60,12 +60,11 @@ def test_tasks_of_which_the_tests_say_the_same_stand_together(make_run):
     }
 
 
-def test_caveats_of_all_runs_are_said_once(make_run):
+def test_caveats_of_all_runs_are_said_once(make_run, read_page, tmp_path):
     one = replaced(PERCEPTION, notes=[note("blind")])
     other = replaced(PERCEPTION, model="other", notes=[note("blind"), note("average_incomplete")])
-    (summary,) = summaries(read_runs([make_run(one), make_run(other, name="other")]))
-    assert summary.caveats[0] == note("blind").text
-    assert f"other: {note('average_incomplete').text}" in summary.caveats
+    page = read_page(write_report([make_run(one), make_run(other, name="other")], tmp_path / "both", files=False))
+    assert page.texts.count(note("blind").text) == 1 and page.holds(f"other: {note('average_incomplete').text}")
 
 
 def test_runs_under_other_settings_are_not_compared(make_run):
