@@ -36,10 +36,7 @@ _LOST = "lost"
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """A judge on a server and its request settings.
-
-    The API key is not a setting: it is read from the environment variable `EYECHART_JUDGE_API_KEY`, or else from
-    `OPENAI_API_KEY`.
+    """A judge on a server and its request settings, without the API key.
 
     Attributes:
         model: The judge's name on its server.
@@ -73,7 +70,7 @@ class JudgeOptions:
             )
 
     def key(self) -> str:
-        """The API key, "" if missing; not kept here, so that it is never shown with the options."""
+        """The API key in `EYECHART_JUDGE_API_KEY`, or else `OPENAI_API_KEY`; "" if missing. It is kept nowhere."""
         return read_key("EYECHART_JUDGE_API_KEY") or read_key()
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
@@ -97,7 +94,6 @@ class _Totals:
     """Numbers of rounds without a usable reply, by reason: lost, cut off or refused."""
     reason: str | None = None
     """Why the first round was lost."""
-    is_answered: bool = False
     in_vain: int = 0
     """Conversations without a reply since the last reply."""
     stopped: ModelError | str | None = None
@@ -196,9 +192,8 @@ class EndpointJudge:
 
     def timings(self) -> dict[str, float]:
         """What the task took in this run: seconds, replies from the store, requests, and US dollars if known."""
-        names = ["judge_seconds", "judge_replies_from_store", "judge_requests"]
-        if self._options.price is not None:
-            names.append("judge_cost")
+        cost = () if self._options.price is None else ("judge_cost",)
+        names = ("judge_seconds", "judge_replies_from_store", "judge_requests", *cost)
         return {name: round(self._totals.timings[name], 6) for name in names}
 
     def _ask_all(self, conversations: Sequence[Messages], n: int) -> list[list[str | None]]:
@@ -235,7 +230,7 @@ class EndpointJudge:
                     if self._progress:
                         self._progress(done, len(missing))
         # Without credit, stored replies still give a score.
-        is_usable = totals.is_answered or (isinstance(totals.stopped, QuotaError) and totals.used)
+        is_usable = totals.used if isinstance(totals.stopped, QuotaError) else totals.timings["judge_requests"]
         if isinstance(totals.stopped, ModelError) and not is_usable:
             raise totals.stopped
 
@@ -275,7 +270,7 @@ class EndpointJudge:
         totals.timings["judge_requests"] += conversation.usage["requests"]
         totals.timings["judge_cost"] += conversation.cost
         if conversation.replies:
-            totals.is_answered, totals.in_vain = True, 0
+            totals.in_vain = 0
             first, *others = conversation.replies
             replies = [replace(first, usage=dict(conversation.usage)), *others]
             new = dict(zip(conversation.keys, replies, strict=False))

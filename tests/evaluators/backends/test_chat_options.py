@@ -219,16 +219,11 @@ def test_a_server_is_sent_how_to_draw_and_a_seed_for_each_repeat(asked):
     assert Sampling(0.7, 0.9, 5).fields(2)["seed"] == 7
 
 
-def test_without_a_temperature_a_server_is_asked_greedily(asked):
-    body, backend = asked()
+@pytest.mark.parametrize(("chat", "words"), [(None, ()), (ChatOptions(sampling=Sampling(0.7)), ("good", "poor"))])
+def test_greedy_replies_and_logits_are_not_drawn_on_a_server(asked, chat, words):
+    body, backend = asked(chat, words)
     assert body["temperature"] == 0.0 and not {"top_p", "seed"} & body.keys()
-    assert not backend.samples and "sampling" not in backend.identity()
-    assert backend.identity()["decoding"] == "greedy"
-
-
-def test_logits_are_not_drawn_on_a_server(asked):
-    body, _ = asked(ChatOptions(sampling=Sampling(0.7)), words=("good", "poor"))
-    assert body["temperature"] == 0.0 and "seed" not in body
+    assert backend.samples == (chat is not None) == ("sampling" in backend.identity())
 
 
 def test_fields_that_eyechart_sets_are_refused():

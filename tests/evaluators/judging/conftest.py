@@ -5,9 +5,6 @@ import pytest
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.store import ResponseStore
-from tests.evaluators.backends.endpoint.conftest import model_server, tiny
-
-__all__ = ["judge", "model_server", "options", "store", "tiny"]
 
 
 @pytest.fixture

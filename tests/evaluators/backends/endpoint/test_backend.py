@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import BadImageError, UsageError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -97,18 +97,6 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
     assert model.settings()["prefill"] == [way]
     tests = {"": 2, "vllm": 0, "llamacpp": 1}[model_server.owner]
     assert len(model_server.asked) == tests + len(images), "how an unknown server goes on is tried out once"
-
-
-@pytest.mark.parametrize(
-    ("words", "refuses_fields"), [(("good", "poor"), False), (("good", "poor"), True), ((), False)]
-)
-def test_a_prefill_that_is_closed_and_answered_anew_is_refused(
-    model_server, backend, make_picture, words, refuses_fields
-):
-    model_server.continues, model_server.refuses_fields = "never", refuses_fields
-    request = ask(0, make_picture(0, 64), prefill=PREFILL, words=words)
-    with pytest.raises(ModelError, match=r"does not continue a prefilled reply.*began a new reply"):
-        list(backend().answer([request]))
 
 
 @pytest.mark.parametrize(("continues", "owner"), [("field", "sglang"), ("always", ""), ("behind", "llamacpp")])

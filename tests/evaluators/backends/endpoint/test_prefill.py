@@ -61,13 +61,6 @@ def test_llama_cpp_repeats_what_it_is_given_and_drops_the_blank_before_it(http, 
     assert prefill.rest(f"{lead}The blurry", "The blurry") == "", "the model may have ended"
 
 
-@pytest.mark.parametrize("owner", ["vllm", "sglang"])
-def test_servers_that_name_themselves_are_not_tried_out(http, script, find, owner):
-    models = [{"id": "a", "object": "model", "owned_by": "x"}, {"id": "m", "object": "model", "owned_by": owner}]
-    http.expect_request("/v1/models").respond_with_json({"object": "list", "data": models})
-    assert find().name == "continue_final_message" and not script.bodies
-
-
 def test_a_server_without_long_replies_is_refused(script, find):
     script.say(reply("Good"))
     with pytest.raises(ModelError, match=r"cannot test whether.*'Good'"):
