@@ -43,14 +43,14 @@ def note(code: str, **values: Any) -> Note:
     return Note(code=code, values=values)
 
 
-_BEYOND = " (Student's t if all resamples have the same sign)"
 TESTS: Mapping[str, str] = {
     "McNemar, exact": "McNemar's exact test",
     "clustered": "cluster-robust t test, p never below McNemar's",
     "dyadic": "t test robust to shared images, p never below McNemar's",
-    "paired bootstrap": "paired bootstrap" + _BEYOND,
-    "paired bootstrap over images": "paired bootstrap over images" + _BEYOND,
-    "paired bootstrap over pools": "paired bootstrap over pools" + _BEYOND,
+    **{
+        f"paired bootstrap{of}": f"paired bootstrap{of} (Student's t if all resamples have the same sign)"
+        for of in ("", " over images", " over pools")
+    },
     "swaps": "permutation test that swaps the models' scores on random items",
 }
 """The tests of a difference of two runs."""

@@ -89,7 +89,6 @@ class Repeats(TypedDict):
     count: Annotated[int, Field(ge=2)]
     mean: dict[str, float | None]
     standard_deviation: dict[str, float | None]
-    choices: NotRequired[Scores]
 
 
 class Diagnostics(TypedDict, total=False):
@@ -100,7 +99,6 @@ class Diagnostics(TypedDict, total=False):
     averages: list[Annotated[Average, AfterValidator(_check_scores)]]
     convergence: Convergence
     extractor_agreement: Agreements
-    exclude_blind_solved: dict[str, Any]
     repeats: Repeats
 
 

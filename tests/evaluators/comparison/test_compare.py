@@ -502,7 +502,6 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     assert "the extension must be one of .json, .csv" in call(
         first, other, "--allow", "blind", "--out", tmp_path / "x.txt", code=2
     )
-    assert "seed" in call(first, other, "--seed", "-1", code=2)
     assert "does not exist" in call(first, tmp_path / "nowhere", code=1)
     alone = write(tmp_path / "c", [choices("1100", split="test")])
     assert "nothing to compare" in call(first, alone, code=2)

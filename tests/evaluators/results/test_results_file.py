@@ -93,7 +93,6 @@ def of_task(**changes):
             of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}}),
             r"\.extractor_agreement\.all\.n: .*integer.*\(and 1 more",
         ),
-        (of_task(diagnostics__exclude_blind_solved="x"), r"\.exclude_blind_solved: .*dictionary; it is 'x'"),
         (
             of_task(diagnostics__convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
             r"\.convergence\.upper_bound\[0\]\.srcc is 'x'; expected a number",
