@@ -30,17 +30,13 @@ def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
             settings = _settings(evaluation)
             key = json.dumps([evaluation.task, evaluation.split, evaluation.model, settings], sort_keys=True)
             groups.setdefault(key, []).append(evaluation)
-    after = {
-        id(group[-1]): _average(group)
-        for group in groups.values()
+    results = list(evaluations)
+    for group in groups.values():
         # A server's top tokens may give no scores.
-        if len(group) > 1 and any(part.scores is not None for part in group)
-    }
-    return [
-        result
-        for evaluation in evaluations
-        for result in (evaluation, *([after[id(evaluation)]] if id(evaluation) in after else []))
-    ]
+        if len(group) > 1 and any(part.scores is not None for part in group):
+            (last,) = (index for index, result in enumerate(results) if result is group[-1])
+            results.insert(last + 1, _average(group))
+    return results
 
 
 def _settings(evaluation: TaskResult) -> dict[str, Any]:
@@ -95,10 +91,13 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }
     means = {name: float(np.mean([values[name] for values in by_database.values()])) for name in AVERAGED_SCORES}
-    intervals = {}
-    for spec in [spec for spec in correlations_of(QUALITY) if spec.has_interval]:
-        parts = [_interval(spec, values) for values in scores.values()]
-        intervals[spec.key] = mean_interval([values[spec.key] for values in by_database.values()], parts)
+    intervals = {
+        spec.key: mean_interval(
+            [values[spec.key] for values in scores.values()], [_interval(spec, values) for values in scores.values()]
+        )
+        for spec in correlations_of(QUALITY)
+        if spec.has_interval
+    }
     n = sum(values["n"] for values in by_database.values())
     return {**means, **listed_intervals(intervals), "n": n, "by_database": by_database}
 

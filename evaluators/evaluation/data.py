@@ -77,49 +77,54 @@ class LoadedData:
 
 def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
     """Load the data for a task; raises `UsageError` for a wrong request, `DataError` for an unreadable release."""
-    return replace(_load(task, request), limit=request.limit, sample=request.sample)
+    check_not_empty("data_dir", request.data_dir)
+    if isinstance(request.data, datasets.Dataset):
+        loaded = LoadedData(request.data, request.dataset or "own data", request.split or GIVEN, GIVEN)
+    elif isinstance(request.data, str | Path | None):
+        check_not_empty("data", request.data)
+        loaded = _load_named(task, request)
+    else:
+        kind = type(request.data).__name__
+        raise UsageError(f"data is of type {kind}; expected a datasets.Dataset, the name of a dataset, or None.")
+    return replace(loaded, limit=request.limit, sample=request.sample)
 
 
-def _load(task: Task, request: DataRequest) -> LoadedData:
-    data, dataset, split, data_dir = request.data, request.dataset, request.split, request.data_dir
-    check_not_empty("data_dir", data_dir)
-    if isinstance(data, datasets.Dataset):
-        return LoadedData(data, dataset or "own data", split or GIVEN, GIVEN)
-    if not isinstance(data, str | Path | None):
-        raise UsageError(
-            f"data is of type {type(data).__name__}; expected a datasets.Dataset, the name of a dataset, or None."
-        )
-    check_not_empty("data", data)
-    data, is_mini = None if data is None else str(data), request.is_mini
+def _load_named(task: Task, request: DataRequest) -> LoadedData:
+    data, is_mini = None if request.data is None else str(request.data), request.is_mini
     if data is not None and data.partition(":")[0] == _MINI:
         data, is_mini = data.partition(":")[2] or None, True
-    is_own = task.data.path is not None
+    is_own, known = task.data.path is not None, datasets_scripts.list_datasets()
     if is_mini and is_own:
         raise UsageError(f"'mini' is not available for your own task {task.name}; leave it out")
-    known = datasets_scripts.list_datasets()
-    if data is not None and not is_mini and data not in known and (given := _folder_given(task, data)) is not None:
-        name, path = given
+    if is_mini and request.data_dir is not None:
+        raise UsageError(f"synthetic demo data and the folder {request.data_dir} are both requested; leave out one")
+    if is_mini and data is not None and data not in known:
+        raise unknown_name("dataset", data, known, "after 'mini:'")
+    if is_own and (data is None or data in task.data.datasets):
+        return _load_own(task, request)
+    if data is None or data in known:
+        return _load_release(task, replace(request, data=data, is_mini=is_mini))
+    if (given := _folder_given(task, data)) is not None:
+        dataset, path = given
         try:
-            return _load(task, replace(request, data=None, dataset=name or dataset, data_dir=path))
+            return _load_named(task, replace(request, data=None, dataset=dataset or request.dataset, data_dir=path))
         except DataError:
             # Neither the release nor a dataset for `datasets`, such as one that was exported.
             if next(Path(path).expanduser().rglob("*.parquet"), None) is None:
                 raise
-    if is_own and (data is None or data in task.data.datasets):
-        _, split = task.choose_data(dataset, split, in_folder=data_dir is not None)
-        return _load_own(task, replace(request, split=split))
-    if is_mini and data_dir is not None:
-        raise UsageError(f"synthetic demo data and the folder {data_dir} are both requested; leave out one")
-    if is_mini and data is not None and data not in known:
-        raise unknown_name("dataset", data, known, "after 'mini:'")
-    if data is not None and data not in known:
-        split = split or task.data.default_split or "test"
-        loaded = datasets.load_dataset(data, name=dataset, split=split)
-        return LoadedData(loaded, dataset or data, split, data)
-    name, config = (data, dataset or task.data.config) if data else (dataset, task.data.config)
-    name, split = task.choose_data(name, split, in_folder=data_dir is not None)
+    split = request.split or task.data.default_split or "test"
+    loaded = datasets.load_dataset(data, name=request.dataset, split=split)
+    return LoadedData(loaded, request.dataset or data, split, data)
+
+
+def _load_release(task: Task, request: DataRequest) -> LoadedData:
+    """One of eyechart's datasets: synthetic, in a folder, or downloaded."""
+    name, config, data_dir = request.dataset, task.data.config, request.data_dir
+    if request.data is not None:
+        name, config = str(request.data), request.dataset or config
+    name, split = task.choose_data(name, request.split, in_folder=data_dir is not None)
     options, folder, source = dict(request.options), None, OFFICIAL
-    if is_mini:
+    if request.is_mini:
         folder, source = mini.release(name), MINI
     elif data_dir is not None:
         folder, source = Path(data_dir), _full_path(data_dir)
@@ -165,6 +170,7 @@ def _full_path(given: str | Path) -> str:
 
 
 def _load_own(task: Task, request: DataRequest) -> LoadedData:
+    _, split = task.choose_data(request.dataset, request.split, in_folder=request.data_dir is not None)
     data, path = task.data, _full_path(request.data_dir or task.data.path or "")
     needed = (*task.protocol.columns, *task.groups, task.cluster)
     rows = load_own(
@@ -173,7 +179,7 @@ def _load_own(task: Task, request: DataRequest) -> LoadedData:
         columns=data.columns,
         image_dir=data.images,
         config=data.config,
-        split=request.split,
+        split=split,
         needs=[name for name in needed if name and name not in _MADE],
         needed_by=task.name,
         skip_missing=request.skip_missing,

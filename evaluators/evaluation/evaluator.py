@@ -67,28 +67,17 @@ class ComputedScores(dict[str, Any]):
         rows = [COLUMNS, *score_rows(self)]
         if len(rows) == 1:
             return super().__repr__()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        first, *others = widths
-        lines = [
-            "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip()  # names left, numbers right
-            for row in rows
-        ]
+        first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        # Names are on the left, numbers on the right.
+        lines = ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in rows]
         return "\n".join([self.title, *lines])
 
 
 class Evaluator(evaluate.Evaluator):
-    """Runs a task on models.
-
-    Args:
-        task: The task.
-        options: How to run it.
-
-    Raises:
-        UsageError: A setting is unknown, or conflicts with `as_published`.
-    """
+    """Runs a task on models."""
 
     def __init__(self, task: Task, options: RunOptions = _DEFAULT) -> None:
-        """Keep and check the options; nothing is loaded."""
+        """Raises `UsageError` if a setting is unknown, or conflicts with `as_published`; nothing is loaded."""
         super().__init__(task=MULTIPLE_CHOICE_PIPELINE, default_metric_name=task.metric)
         self.definition = task
         self.options = options
@@ -99,8 +88,8 @@ class Evaluator(evaluate.Evaluator):
 
         Raises:
             DataError: A row cannot be asked, or there are no rows.
-            UsageError: The data lacks a column; the run is as published but lacks its judge or the paper's data
-                options; or all repeats would be equal.
+            UsageError: The data lacks a column; an as-published run lacks its judge or data options; or all repeats
+                would be equal.
         """
         return evaluate_rows(self.definition, self.options, backend, loaded, progress)
 
@@ -137,8 +126,8 @@ class Evaluator(evaluate.Evaluator):
             metric: An evaluate module or its name; the task's own by default.
             tokenizer: Not supported, like `feature_extractor`: pass a pipeline with its complete processor.
             feature_extractor: Not supported.
-            strategy: "simple". The metrics compute their own 95 % intervals, so "bootstrap" is not supported.
-            confidence_level: 0.95, the level of the metrics' intervals; other values are not supported.
+            strategy: "simple", with a `confidence_level` of 0.95: the metrics compute their own 95 % intervals.
+            confidence_level: 0.95.
             n_resamples: Ignored, like `random_state`; the seed is the evaluator's.
             device: Where to load a model given by id or folder, as for `transformers.pipeline`.
             random_state: Ignored.
@@ -166,21 +155,17 @@ class Evaluator(evaluate.Evaluator):
         _refuse({"label_mapping": label_mapping}, "Answers are letters or numbers")
         _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
         if strategy != "simple" or confidence_level != 0.95:
+            given = f"strategy={strategy!r}, confidence_level={confidence_level!r}"
             raise UsageError(
-                f"strategy={strategy!r}, confidence_level={confidence_level!r}: only 'simple' and 0.95 are allowed. "
-                "The metrics return 95 % intervals themselves."
+                f"{given}: only 'simple' and 0.95 are allowed. The metrics return 95 % intervals themselves."
             )
         backend = self.prepare_pipeline(model_or_pipeline, device=device)
         no_names = data is None and model_or_pipeline is None and self.definition.data.path is None
         loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit))
         loaded = self._rename(loaded, input_column, label_column)
         if loaded.is_mini:
-            warnings.warn(
-                f"{self.definition.name}: {loaded.name} is synthetic demo data, so the scores are not comparable with "
-                "published ones.",
-                MiniDataWarning,
-                stacklevel=2,
-            )
+            what = f"{self.definition.name}: {loaded.name} is synthetic demo data"
+            warnings.warn(f"{what}: not comparable with published scores.", MiniDataWarning, stacklevel=2)
         options = replace(self.options, skip_bad=skip_bad or self.options.skip_bad)
         with progress_bar(self.definition.name) as progress:
             result = evaluate_rows(self.definition, options, backend, loaded, progress)
@@ -253,11 +238,12 @@ class Evaluator(evaluate.Evaluator):
 
 def _warn_of_left_out(result: TaskResult) -> None:
     left_out = [item for item in result.left_out if item.reason != PRIVATE]
-    if result.complete and not left_out:
-        return
-    line = " ".join(result.caveats)
-    if result.complete:
+    if not result.complete:
+        line = " ".join(result.caveats)
+    elif left_out:
         line = f"{len(left_out)} left out; the first: '{left_out[0].id}': {left_out[0].reason}."
+    else:
+        return
     warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 

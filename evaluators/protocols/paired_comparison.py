@@ -128,12 +128,11 @@ class PairedComparison(Protocol):
     @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
         first, second = _ORDERS[response.request.pass_name]
-        winner = row.get("winner")
-        if winner is None:
+        winner, has_quality = row.get("winner"), row.get("winner") is None
+        if has_quality:
             qualities = row["first_quality"], row["second_quality"]
             winner = TIE if qualities[0] == qualities[1] else WINNERS[qualities[0] < qualities[1]]
         better, worse = _ORDERS[REVERSED if winner == "second" else MAIN]
-        has_quality = row.get("winner") is None
         first_score, second_score = response.image_scores or (None, None)
         return super().item(
             row,
@@ -223,11 +222,10 @@ class PairedComparison(Protocol):
             "curve": convergence(winners(columns), pairs, rounds, settings),
             "upper_bound": convergence(pairs.better, pairs, rounds, settings),
         }
-        scores = {item.first_id: item.first_score for item in items}
+        scores: dict[str, Any] = {item.first_id: item.first_score for item in items}
         scores |= {item.second_id: item.second_score for item in items}
-        known = {image: score for image, score in scores.items() if score is not None}
-        if len(known) == len(scores):
-            curves["limit"] = score_limit(known, pairs, settings)
+        if None not in scores.values():
+            curves["limit"] = score_limit(scores, pairs, settings)
         return {"convergence": curves}
 
 

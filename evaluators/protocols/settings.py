@@ -103,8 +103,7 @@ def _type_name(annotation: Any) -> str:
 def _meaning(protocol: type[Protocol], name: str) -> str:
     """The docstring of a field; pydantic knows it only in the class that declares the field."""
     fields = [vars(parent).get("__pydantic_fields__", {}).get(name) for parent in protocol.__mro__]
-    text = next((info.description for info in fields if info is not None and info.description), "")
-    return " ".join(text.split())
+    return " ".join(next((info.description for info in fields if info is not None and info.description), "").split())
 
 
 def misfits(error: ValidationError, form: type) -> str:

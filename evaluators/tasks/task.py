@@ -130,10 +130,8 @@ class Task(Generic[P]):
     def __post_init__(self) -> None:
         """Refuse a scoring function for replies that are not single texts, and a wrong range."""
         if self.score is not None and type(self.protocol) not in (MultipleChoice, Description):
-            raise UsageError(
-                "score= works with the protocols MultipleChoice and Description, which ask for one text; the protocol "
-                f"is {type(self.protocol).__name__}"
-            )
+            works = "score= works with the protocols MultipleChoice and Description, which ask for one text"
+            raise UsageError(f"{works}; the protocol is {type(self.protocol).__name__}")
         low, high = self.score_range
         if not low < high or math.isinf(low) or math.isinf(high):
             raise UsageError(f"score_range must be (lowest, highest), such as (0, 1); found {self.score_range}")

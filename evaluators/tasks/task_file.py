@@ -75,8 +75,7 @@ def read_tasks(path: Path) -> list[Task]:
     except ValidationError as error:
         forms: dict[str, type] = {form.__name__: form for form in (_File, Task, TaskData, *PROTOCOLS.values())}
         form = forms.get(error.title, Protocol)
-        where = "" if form is _File else f"{error.title}: "
-        raise UsageError(f"{path}: {where}{misfits(error, form)}") from error
+        raise UsageError(f"{path}: {'' if form is _File else f'{error.title}: '}{misfits(error, form)}") from error
     except EyechartError as error:
         raise UsageError(f"{path}: {error}") from error
 
@@ -189,19 +188,13 @@ def _word_pair(text: str) -> WordPair:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases, which can expand to more than fits into memory, duplicate keys, and impossible values."""
+    """Refuses aliases, which can expand to more than fits into memory, and duplicate keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()
         if isinstance(event, yaml.AliasEvent):
             _refuse(f"found the alias {event.anchor!r}; write the value in its place", event)
         return super().compose_node(parent, index)
-
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep)
-        except (ValueError, OverflowError) as error:
-            _refuse(f"found {node.value!s:.40}, which is not valid ({error}); put text in quotes", node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -220,5 +213,6 @@ def _read_yaml(path: Path) -> Any:
             return yaml.load(file.read().decode("utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the task file cannot be read: {error}") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    # A value such as the date 2024-13-01 is impossible.
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise UsageError(f"not valid YAML: {error}") from error

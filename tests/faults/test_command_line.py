@@ -87,8 +87,8 @@ def test_arguments(arguments, message):
     ("text", "message"),
     rows(
         REFUSED,
-        ("an impossible date in a task file", "note: 2026-02-31", "2026-02-31, which is not valid"),
-        ("a number of 5,000 digits in a task file", "note: " + "9" * 5000, "put text in quotes"),
+        ("an impossible date in a task file", "note: 2026-02-31", "day is out of range for month"),
+        ("a number of 5,000 digits in a task file", "note: " + "9" * 5000, "Exceeds the limit"),
         ("a hexadecimal number of 6,000 digits in a task file", "note: 0x" + "f" * 6000, "thousands of digits"),
         ("a key that is a list", "? [a]\n: b", "found unhashable key"),
         ("a duplicate key", "note: x\nnote: y", "found the key 'note' a second time"),

@@ -112,18 +112,16 @@ class HumanLabels:
         The latter is the paper's number. Each is None without such replies; `unused` counts labels without a reply.
         """
         labelled = [item for item in items if (item.id, item.pass_name) in self.letters]
-        return {
-            "all": self._agreement(labelled),
-            "after_exact": self._agreement([item for item in labelled if item.step != "exact"]),
-            "unused": len(self.letters) - len(labelled),
+        parts = {"all": labelled, "after_exact": [item for item in labelled if item.step != "exact"]}
+        agreements = {
+            name: extractor_agreement(
+                [item.choice for item in part], [self.letters[item.id, item.pass_name] for item in part]
+            )
+            if part
+            else None
+            for name, part in parts.items()
         }
-
-    def _agreement(self, items: Sequence[Any]) -> dict[str, Any] | None:
-        if not items:
-            return None
-        return extractor_agreement(
-            [item.choice for item in items], [self.letters[item.id, item.pass_name] for item in items]
-        )
+        return {**agreements, "unused": len(self.letters) - len(labelled)}
 
 
 def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:

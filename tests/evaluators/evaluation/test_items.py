@@ -10,7 +10,6 @@ import pytest
 from eyechart import metrics
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.quality_assessment import METRIC_TIES, find_pair
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
@@ -117,8 +116,8 @@ def test_the_written_items_and_the_evaluate_module_give_the_same_scores(
     write(tmp_path, [result])
     for parse in (False, True):
         np.testing.assert_equal(scores_again(tmp_path, parse=parse), result.scores)
-    if has_module_scores:
-        protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
+    protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
+    if has_module_scores and protocol.name in INPUTS:
         public = [item for item in result.items if item.label is not None]
         module = metrics.load(get_task(task).metric)
         np.testing.assert_equal(module.compute(**INPUTS[protocol.name](protocol, public)), result.scores)
@@ -179,52 +178,9 @@ def awareness_inputs(protocol, items):
     }
 
 
-def quality_inputs(protocol, items):
-    return {
-        "predictions": find_pair(protocol.word_pair, protocol.word_pairs).pooled([item.logits for item in items]),
-        "references": [item.quality for item in items],
-        "temperature": protocol.temperature,
-        "ties": METRIC_TIES[protocol.ties],
-        "seed": protocol.seed,
-    }
-
-
-def description_inputs(protocol, items):
-    return {
-        **columns(items, references="label", finish_reasons="finish_reason", clusters="cluster"),
-        "predictions": [item.text or "" for item in items],
-        "groups": protocol.groups_of(items) or None,
-        "judge": protocol.judge,
-        "rounds": protocol.rounds,
-        "template": protocol.template,
-    }
-
-
-def pair_inputs(protocol, items):
-    main, reversed_ = (
-        [item for item in items if item.pass_name == name and item.pool != "mixed"] for name in ("main", "reversed")
-    )
-    sides = {f"{side}_{name}s": f"{side}_{name}" for side in ("first", "second") for name in ("id", "quality")}
-    inputs = {name.replace("qualitys", "references"): values for name, values in columns(main, **sides).items()}
-    pools = None if main[0].pool is None else [item.pool for item in main]
-    of_pools = {"pool_weights": protocol.pool_weights, "undefined_pools": protocol.undefined_pools} if pools else {}
-    return {
-        **inputs,
-        **columns(main, predictions="text", finish_reasons="finish_reason"),
-        **columns(reversed_, reversed_predictions="text", reversed_finish_reasons="finish_reason"),
-        "pool_ids": pools,
-        "aggregator": protocol.aggregator,
-        "seed": protocol.seed,
-        **of_pools,
-    }
-
-
 INPUTS = {
     "multiple_choice": multiple_choice_inputs,
     "circular_eval": circular_inputs,
     "self_awareness": awareness_inputs,
-    "quality_assessment": quality_inputs,
-    "description": description_inputs,
-    "paired_comparison": pair_inputs,
 }
-"""The arguments of each protocol's evaluate module, made of the items with public labels."""
+"""The arguments of the evaluate modules for choices, made of the items with public labels."""

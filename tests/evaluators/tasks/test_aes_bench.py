@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators import evaluator
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.results.results_file import read_results
@@ -15,8 +14,6 @@ from eyechart.evaluators.runs.plan import in_asking_order, make_plan
 from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
-from tests.evaluators.command_line import invoke
-from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran, scored
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
@@ -31,15 +28,6 @@ def run(name, model, dataset, **options):
 def rows_of(name, count=None):
     dataset = load_data(get_task(name), DataRequest(is_mini=True)).dataset
     return dataset if count is None else dataset.select(range(count))
-
-
-def test_assessment_has_a_prompt_of_its_own_and_no_third_wording():
-    ids = [evaluator(name).protocol.full_prompt_id for name in CHOICES]
-    assert ids == ["aes_bench_choice/2", "aes_bench_choice/2", "aes_bench_assessment/1"]
-    paper = evaluator(ASSESSMENT, settings={"prompt": "paper"})
-    assert paper.protocol.full_prompt_id == "aes_bench_assessment/1/paper"
-    with pytest.raises(UsageError, match="unknown value 'released' of prompt"):
-        run(ASSESSMENT, lambda messages: "A", rows_of(ASSESSMENT, 1), prompt="released")
 
 
 def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
@@ -146,14 +134,6 @@ def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp
     states_level = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert states_level == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]
-
-
-def test_a_server_gets_every_question_in_a_conversation_of_its_own(http, script, tmp_path):
-    script.say(completion("B"))
-    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--out", tmp_path)
-    invoke("run", INTERPRETATION, ASSESSMENT, *server, "--mini", "--limit", 4, code=0)
-    assert [len(body["messages"]) for body in script.bodies] == [1] * 8
-    assert [bool(LEVEL.search(json.dumps(body))) for body in script.bodies] == [False] * 4 + [True] * 4
 
 
 def test_the_released_sample_is_answered_in_its_form(reference, tmp_path):

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from eyechart import metrics
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
@@ -107,26 +106,6 @@ def test_what_the_judge_cannot_read_is_drawn_in_mmbench():
     drawn = [random_choice(len(row["options"]), 0, row["id"]) == row["answer"] for row in rows]
     assert result.scores["vanilla_accuracy"] == pytest.approx(sum(drawn) / 3)
     assert result.settings["as_published"]["fallback"]["source"] == "MMBench, Sec. 3.2, step 3"
-
-
-def test_an_unreadable_forced_reply_is_wrong_by_equation_3():
-    metric = metrics.load("self_awareness")
-    rows = {
-        "predictions": list("CCCA"),
-        "references": ["A"] * 4,
-        "choices": [["High", "Low", "I don't know"]] * 4,
-        "refusals": ["C"] * 4,
-        "forced_predictions": ["B", "neither of them", "", None],
-    }
-    apart, wrong = metric.compute(**rows), metric.compute(**rows, unreadable_forced="wrong")
-    # A missing reply counts as neither.
-    assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
-    assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
-    assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
-    # An empty reply of a model is one, and no option.
-    rows["forced_predictions"][2] = " "
-    assert metric.compute(**rows, unreadable_forced="wrong")["score_rc"] == 75.0
-    assert metric.compute(**rows)["score_rc"] == 25.0
 
 
 @pytest.mark.filterwarnings("ignore:.*because every question was refused")

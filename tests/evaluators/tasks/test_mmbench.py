@@ -17,7 +17,6 @@ from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators import running
 from tests.evaluators.finished_runs import evaluated, item, write
-from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran, scored
 
 CONFIGS = ("en", "cn", "en_v11", "cn_v11", "cc")
@@ -143,25 +142,6 @@ def test_a_blind_run_may_be_of_precomputed_predictions(tmp_path):
     result, _ = scored(tmp_path, "mmbench/en", seeing, "--mini", *excluded)
     assert result.diagnostics["exclude_blind_solved"] == {"model": "gpt-4", "removed": 30, "not_asked": 0, "of": 60}
     assert result.variants[WITHOUT_BLIND]["n_questions"] == 30
-
-
-def test_a_judge_on_a_server_reads_what_exact_matching_leaves_open(http, script, tmp_path):
-    def respond(request):
-        body = json.loads(request.data)
-        return completion(*["A" if body["model"] == "judge" else "the first"] * body.get("n", 1))
-
-    script.say(respond)
-    server = ("--mini", "--model", "m", "--base-url", http.url_for("/v1"), "--limit", 10)
-    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
-    (result,), _ = ran(tmp_path, "mmbench/en", *server, *judge)
-    passes = result.scores["n_passes"]
-    models = [body["model"] for body in script.bodies]
-    assert models.count("m") == models.count("judge") == passes
-    assert passes == 10 + round(10 * result.scores["vanilla_accuracy"]) > 10
-    assert {name: share for name, share in result.scores["extraction"].items() if share} == {"judge": 1.0}
-    assert (result.scores["judge_asked"], result.complete) == (passes, True)
-    ran(tmp_path, "mmbench/en", *server, *judge)
-    assert len(script.bodies) == 2 * passes
 
 
 @pytest.mark.parametrize(

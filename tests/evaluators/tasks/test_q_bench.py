@@ -1,13 +1,11 @@
 """The perception and description tasks of Q-Bench on mini data: by models, servers, judges and files."""
 
 import json
-import re
 
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -59,17 +57,6 @@ def test_the_tiny_model_describes(tmp_path):
     assert len(rows) == 20 and [row["id"] for row in rows if row["label"] is None] == ["mini_0009.png", "mini_0019.png"]
 
 
-@pytest.mark.parametrize(("name", "images", "tokens"), [(TASKS[0], 1, 32), (TASKS[1], 2, 32), (TASKS[2], 1, 512)])
-def test_a_server_is_asked_for_texts(http, script, name, images, tokens):
-    script.say(always("B. It is dark."))
-    backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
-    result = evaluator(name).run(backend, load_data(get_task(name), DataRequest(is_mini=True, limit=2)))
-    assert result.scores["n"] == 2
-    content = script.bodies[-1]["messages"][0]["content"]
-    assert [part["type"] for part in content].count("image_url") == images
-    assert tokens in (script.bodies[-1].get("max_tokens"), script.bodies[-1].get("max_completion_tokens"))
-
-
 # A vote for each reply that names no option; completeness, preciseness and relevance of each description.
 @pytest.mark.parametrize(
     ("name", "asked", "score", "value"),
@@ -90,20 +77,6 @@ def test_a_judge_on_a_server_is_asked_for_all_rounds_at_once(http, script, tmp_p
     result, output = scored(tmp_path, name, lines, "--mini", "--limit", 4, *options)
     assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
     assert [body["n"] for body in script.bodies] == [3] * asked * 4 and "lexical" not in output
-
-
-def test_predictions_that_were_cut_off_are_a_share_of_the_descriptions(tmp_path):
-    ends = ["length", "length", "refusal", *[None] * 5]
-    rows = zip(mini_rows("q_bench/description", 8), ends, strict=True)
-    lines = [{"id": row["id"], "text": "It is", "finish_reason": end} for row, end in rows]
-    result, output = scored(tmp_path, "q_bench/description", lines, "--mini", "--limit", 8)
-    shares = {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.125, "unparseable": 0.0}
-    assert result.scores["outcomes"] == shares and not result.complete
-    for share in (r"texts cut off +25\.00 %", r"texts refused +12\.50 %"):
-        assert re.search(share, output)
-    assert "texts that are empty" not in output and "--max-new-tokens" not in output
-    shown = " ".join(output.split())
-    assert "2 of 8 replies were cut off; it is unknown how 5 others ended. Generate these predictions" in shown
 
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])

@@ -1,17 +1,9 @@
 """The two tasks of QL-Bench on mini data, by the command line and on a server, and on real questions."""
 
-import json
-
 import pytest
 
-from eyechart.datasets_scripts import mini
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran, rows_of, scored
 
 REFUSAL = "I don't know"
@@ -37,32 +29,6 @@ def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp
     rows = rows_of(tmp_path)
     assert {row["options"].index(REFUSAL) for row in rows if row["pass"] == "main"} == {index}
     assert all(REFUSAL not in row["options"] for row in rows if row["pass"] == "forced")
-
-
-@pytest.mark.filterwarnings("ignore:.*every question was refused")
-@pytest.mark.parametrize(("task", "images"), [("ql_bench/single", 1), ("ql_bench/pair", 2)])
-def test_a_server_is_asked_again_only_where_it_refused(http, script, task, images):
-    def answer(request):
-        refuses = REFUSAL in request.get_data(as_text=True) and len(script.bodies) % 2
-        return completion(REFUSAL if refuses else "A")
-
-    script.say(answer)
-    backend = OpenAIBackend("m", EndpointOptions(base_url=http.url_for("/v1"), concurrency=1, max_retries=0))
-    result = evaluator(task).run(backend, load_data(get_task(task), DataRequest(is_mini=True, limit=6)))
-    assert result.scores["n_refused"] == 3 and len(script.bodies) == 9
-    for body in script.bodies[6:]:
-        kinds = [part["type"] for part in body["messages"][0]["content"]]
-        assert len(body["messages"]) == 1 and kinds.count("image_url") == images
-        assert REFUSAL not in json.dumps(body)
-
-
-def test_the_test_split_keeps_both_passes_and_gives_no_score():
-    task = get_task("ql_bench/single")
-    loaded = load_data(task, DataRequest(split="test", data_dir=mini.release("llsavisionqa"), limit=3))
-    assert set(loaded.dataset["answer"]) == {""}
-    result = evaluator(task.name).run(FunctionBackend(lambda messages: REFUSAL), loaded)
-    assert result.scores is None and "private" in " ".join(result.caveats)
-    assert [item.pass_name for item in result.items] == ["main", "forced"] * 3
 
 
 def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):

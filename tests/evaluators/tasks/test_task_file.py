@@ -17,7 +17,6 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.prompts import prompt_function
-from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import paper_tables, task_charts
@@ -78,21 +77,6 @@ def test_photos_with_opinion_scores_are_assessed(examples):
         result = task.run(FunctionBackend(logits), load_data(task.definition))
     assert result.scores["n"] == N_PHOTOS and "high/low" in result.variants
     assert result.settings["word_pair"] == "good/poor" and result.settings["prefill"] == "The quality of the image is"
-
-
-def test_pairs_are_asked_in_both_orders(examples):
-    seen = []
-
-    def first(messages):
-        seen.append([part["type"] for part in messages[0]["content"]])
-        return "The first image."
-
-    # A model that always prefers the first image is never consistent, so nothing can be ranked.
-    with pytest.warns(UndefinedScoreWarning):
-        result = run(examples / "pairs.yaml", first)
-    assert (result.scores["consistency"], result.scores["first_rate"]) == (0.0, 1.0)
-    assert result.scores["n_images"] == N_PHOTOS and len(result.items) == 2 * result.scores["n_pairs"]
-    assert set(map(tuple, seen)) == {("text", "image", "text", "image", "text")}
 
 
 def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):

@@ -1,14 +1,13 @@
 """The four tasks of 2AFC: on the mini release, on the authors' label files, and on a server."""
 
 import csv
-import shutil
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -17,7 +16,6 @@ from eyechart.evaluators.runs.table import note_lines
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import ScoringWarning
 from tests.evaluators.command_line import invoke
-from tests.evaluators.scripted_server import completion
 from tests.evaluators.tasks.doors import ran
 
 TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
@@ -189,29 +187,3 @@ def test_the_tiny_model_sees_which_image_is_better(mini_run):
         assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
     assert list(tasks["two_afc/fine_types"].diagnostics["table"]) == ["level 1", "level 2"]
     assert "pair accuracy" in output
-
-
-@SMALL
-def test_a_server_gets_both_orders_of_each_pair(http, script, tmp_path):
-    script.say(completion("A. The first image."))
-    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--no-store", "--concurrency", 1)
-    ((result,), _) = ran(tmp_path, TASKS[0], "--mini", *server, "--limit", 3)
-    contents = [[part for message in body["messages"] for part in message["content"]] for body in script.bodies]
-    shown = [[part["image_url"]["url"] for part in content if part["type"] == "image_url"] for content in contents]
-    assert len(shown) == 6 and all(len(images) == 2 for images in shown)
-    assert sorted(map(tuple, shown)) == sorted(tuple(images[::-1]) for images in shown)
-    assert (result.scores["first_rate"], result.scores["consistency"]) == (1, 0)
-
-
-def test_a_missing_image_leaves_out_its_pairs(tmp_path):
-    folder = tmp_path / "release"
-    shutil.copytree(mini.release("two_afc"), folder)
-    missing = sorted((folder / "CSIQ" / "dst_imgs").glob("mini_scene_1.*"))[0]
-    missing.unlink()
-    name = f"CSIQ/dst_imgs/{missing.name}"
-    where = ("--data-dir", folder, "--limit", 30, "--no-store", "--out", tmp_path / "out")
-    assert invoke("run", TASKS[1], *where).exit_code == 1
-    invoke("run", TASKS[1], *where, "--data-arg", "skip_missing=true", code=0)
-    (task,) = read_results(tmp_path / "out").tasks
-    assert [item.id for item in task.left_out] == [name]
-    assert name not in {image for pool in task.scores["scores"].values() for image in pool}

@@ -59,3 +59,22 @@ def test_forced_predictions_are_required(metric) -> None:
     rows = {name: column for name, column in ROWS.items() if name != "forced_predictions"}
     with pytest.raises(ValueError, match="forced_predictions"):
         metric.compute(**rows)
+
+
+def test_an_unreadable_forced_reply_is_wrong_by_equation_3(metric) -> None:
+    rows: dict[str, list] = {
+        "predictions": list("CCCA"),
+        "references": ["A"] * 4,
+        "choices": [["High", "Low", "I don't know"]] * 4,
+        "refusals": ["C"] * 4,
+        "forced_predictions": ["B", "neither of them", "", None],
+    }
+    apart, wrong = metric.compute(**rows), metric.compute(**rows, unreadable_forced="wrong")
+    # A missing reply counts as neither.
+    assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
+    assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
+    assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
+    # An empty reply of a model is one, and no option.
+    rows["forced_predictions"][2] = " "
+    assert metric.compute(**rows, unreadable_forced="wrong")["score_rc"] == 75.0
+    assert metric.compute(**rows)["score_rc"] == 25.0
