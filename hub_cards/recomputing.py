@@ -11,7 +11,6 @@ from typing import Any
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.loading import prepared_dataset
-from eyechart.evaluators.evaluation.averages import mean_scores
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.scoring import item_type, score_again
 from eyechart.evaluators.requests.types import Row
@@ -21,6 +20,7 @@ from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
+from eyechart.metrics.database_averages import mean_scores
 from eyechart.metrics.score_spec import ScoreSpec, value_at
 from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL

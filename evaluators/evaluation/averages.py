@@ -1,20 +1,14 @@
 """The plain average over the databases of a task, as Q-Bench publishes it (Tables 4 and 11, column "Average")."""
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, TaskResult
 from eyechart.evaluators.tasks import get_task, known_task
-from eyechart.metrics.scores import INTERVALS, QUALITY, ScoreSpec, correlations_of
-from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, mean_interval
-
-AVERAGED_SCORES = tuple(spec.key for spec in correlations_of(QUALITY))
-"""Scores that have the same scale on all databases; the RMSE is on the scale of each database's opinion scores."""
+from eyechart.metrics.database_averages import mean_scores
+from eyechart.metrics.scores import QUALITY
 
 
 def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
@@ -83,27 +77,3 @@ def _sample(group: Sequence[TaskResult]) -> dict[str, Any]:
     unsampled = sum(len({item.id for item in part.items}) for part in group if SAMPLE not in part.settings)
     counts = {name: unsampled + sum(sample[name] for sample in samples) for name in ("n", "of")}
     return {SAMPLE: {**samples[0], **counts}}
-
-
-def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The means of the scores of each database (nan if one is undefined), and these scores."""
-    by_database = {
-        database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
-    }
-    means = {name: float(np.mean([values[name] for values in by_database.values()])) for name in AVERAGED_SCORES}
-    intervals = {
-        spec.key: mean_interval(
-            [values[spec.key] for values in scores.values()], [_interval(spec, values) for values in scores.values()]
-        )
-        for spec in correlations_of(QUALITY)
-        if spec.has_interval
-    }
-    n = sum(values["n"] for values in by_database.values())
-    return {**means, **listed_intervals(intervals), "n": n, "by_database": by_database}
-
-
-def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
-    """The interval of a score on one database."""
-    low, high = spec.bounds(scores) or (math.nan, math.nan)
-    kind = scores.get(INTERVALS, {}).get(spec.key, {}).get("kind", "bootstrap")
-    return Interval(low, high, kind, scores["n"])

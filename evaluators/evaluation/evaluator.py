@@ -28,8 +28,7 @@ from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
 from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
 from eyechart.evaluators.tasks import TASKS, get_task, q_bench
-from eyechart.evaluators.tasks.as_published import published_data_options
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task import Task, published_data_options
 from eyechart.metrics.scoring.errors import LeftOutWarning
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from datasets import Dataset
+
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.evaluation.sampling import Sample, draw_sample
 from eyechart.evaluators.evaluation.scoring import score_items, summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
@@ -20,10 +22,10 @@ from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, OutputType, Response, Row
 from eyechart.evaluators.results.results_file import PRIVATE, SAMPLE, LeftOut, TaskResult
 from eyechart.evaluators.tasks import headline_of
-from eyechart.evaluators.tasks.as_published import judge_needed, published_settings
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task import Task, judge_needed, published_settings
 from eyechart.metrics.reply_counts import judge_counts
 from eyechart.metrics.scoring.judging.replies import judge_name
+from eyechart.metrics.scoring.statistics.sampling import systematic_rows
 
 
 def evaluate_rows(
@@ -37,8 +39,7 @@ def evaluate_rows(
     backend = backend.for_data(loaded.name)
     planned = _for_run(task, planned, backend, loaded, options)
     _check_columns(task, planned, loaded)
-    sample = None if loaded.sample is None else draw_sample(loaded.dataset, task.groups, loaded.sample, options.seed)
-    drawn = loaded.dataset if sample is None else loaded.dataset.select(sample.rows)
+    drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.sample, options.seed)
     rows, malformed = _usable_rows(task, planned, undecoded_rows(drawn, loaded.limit), backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
@@ -77,6 +78,20 @@ def evaluate_rows(
     return result
 
 
+def draw_sample(dataset: Dataset, groups: Sequence[str], n: int | None, seed: int) -> tuple[Dataset, dict[str, Any]]:
+    """A random sample of n rows, stratified by the groups' columns that exist, and what a result records about it.
+
+    All rows and an empty dict if n is None, or if there are no more than n.
+    """
+    if n is None or n >= len(dataset):
+        return dataset, {}
+    strata = [name for name in groups if name in dataset.column_names]
+    columns = dataset.select_columns(strata).to_dict() if strata else {}
+    names = list(zip(*(map(str, columns[name]) for name in strata), strict=True)) or [()] * len(dataset)
+    rows = systematic_rows(names, n, np.random.default_rng(seed))
+    return dataset.select(rows), {"n": n, "of": len(dataset), "seed": seed, "strata": strata}
+
+
 def check_repeats(repeats: int, task: str, output_type: OutputType, backend: Backend | None = None) -> None:
     """Raise `UsageError` for a number below 1, or repeats that would be equal; the backend is None while unknown."""
     if repeats < 1:
@@ -108,7 +123,7 @@ def _settings(
     answers: RowAnswers,
     backend: Backend,
     loaded: LoadedData,
-    sample: Sample | None,
+    sample: dict[str, Any],
     result: TaskResult,
     published: dict[str, Any] | None,
 ) -> dict[str, Any]:
@@ -121,8 +136,8 @@ def _settings(
         settings["as_published"] = {
             name: values for name, values in published.items() if settings.get(name, values) is not None
         }
-    if sample is not None:
-        settings[SAMPLE] = sample.settings()
+    if sample:
+        settings[SAMPLE] = sample
     if len(answers.repeats) > 1:
         settings["repeats"] = len(answers.repeats)
     if protocol.judge is not None and protocol.is_judged:

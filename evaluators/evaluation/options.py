@@ -56,7 +56,9 @@ class DataRequest:
     """"skip" reads annotations only, for precomputed predictions."""
 
     def __post_init__(self) -> None:
-        """Refuse two ways of choosing items."""
+        """Refuse two ways of choosing items, and a sample of none."""
+        if self.sample is not None and self.sample < 1:
+            raise UsageError(f"sample={self.sample} is not allowed; expected at least 1")
         if self.limit is not None and self.sample is not None:
             raise UsageError(f"limit={self.limit} and sample={self.sample} are both given; leave out one")
 
@@ -81,7 +83,7 @@ class RunOptions:
     def protocol(self, task: "Task") -> "Protocol":
         """The protocol of a task with these options; `UsageError` if a setting is unknown or the paper fixes it."""
         from eyechart.evaluators.protocols.settings import with_settings
-        from eyechart.evaluators.tasks.as_published import with_published_settings
+        from eyechart.evaluators.tasks.task import with_published_settings
 
         protocol = with_settings(task.bound(seed=self.seed, judge=self.judge), self.settings, task.name)
         return with_published_settings(task, protocol, self.settings) if self.as_published else protocol

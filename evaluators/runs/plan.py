@@ -13,8 +13,7 @@ from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
 from eyechart.evaluators.tasks import find_tasks, split_names
-from eyechart.evaluators.tasks.as_published import judge_needed, published_data_options
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task import Task, judge_needed, published_data_options
 
 _EVERYTHING, _DEFAULTS = DataRequest(), RunOptions()
 

@@ -1,20 +1,15 @@
 """Samples of the items: how they are drawn, and what is said of them."""
 
 import json
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 from datasets import Dataset
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.evaluation.sampling import draw_sample, systematic_rows
+from eyechart.evaluators.evaluation.loop import draw_sample
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.build import misfits
@@ -22,30 +17,16 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.running import scores_again
 
 
-@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60), st.data())
-def test_each_stratum_has_its_share_to_within_one_item(strata: list[str], data: Any) -> None:
-    n = data.draw(st.integers(1, len(strata)))
-    rows = systematic_rows([(name,) for name in strata], n, np.random.default_rng(data.draw(st.integers(0, 99))))
-    assert len(set(rows)) == n and rows == sorted(rows)
-    drawn, all_of = Counter(strata[row] for row in rows), Counter(strata)
-    assert all(abs(drawn[name] - n * count / len(strata)) < 1 + 1e-9 for name, count in all_of.items())
-
-
-def test_every_item_has_the_same_chance() -> None:
-    strata = [("a",)] * 7 + [("b",)] * 4
-    found = Counter(row for seed in range(4000) for row in systematic_rows(strata, 3, np.random.default_rng(seed)))
-    assert np.allclose([found[row] / 4000 for row in range(11)], 3 / 11, atol=0.03)
-
-
 def test_a_sample_of_data() -> None:
     data = Dataset.from_dict({"id": [str(row) for row in range(50)], "kind": ["x"] * 40 + ["y"] * 10})
-    found = draw_sample(data, ("kind", "not there"), 10, 0)
-    assert found is not None and found.settings() == {"n": 10, "of": 50, "seed": 0, "strata": ["kind"]}
-    assert sum(row < 40 for row in found.rows) == 8
-    assert draw_sample(data, ("kind",), 10, 0) == found != draw_sample(data, ("kind",), 10, 1)
-    assert draw_sample(data, (), 50, 0) is None and draw_sample(data, (), 70, 0) is None
+    drawn, about = draw_sample(data, ("kind", "not there"), 10, 0)
+    assert about == {"n": 10, "of": 50, "seed": 0, "strata": ["kind"]} and drawn["kind"][:].count("x") == 8
+    ids = [draw_sample(data, ("kind",), 10, seed)[0]["id"][:] for seed in (0, 0, 1)]
+    assert drawn["id"][:] == ids[0] == ids[1] != ids[2]
+    for n in (None, 50, 70):
+        assert draw_sample(data, (), n, 0) == (data, {})
     with pytest.raises(UsageError, match="sample=0 is not allowed; expected at least 1"):
-        draw_sample(data, (), 0, 0)
+        DataRequest(sample=0)
     with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
         DataRequest(limit=3, sample=4)
 

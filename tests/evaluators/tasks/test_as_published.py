@@ -13,7 +13,7 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.runs.plan import check_judging, make_plan
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.evaluators.tasks.as_published import published_data_options, published_settings
+from eyechart.evaluators.tasks.task import published_data_options, published_settings
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import misfits
 from eyechart.metrics.scoring.choices.reading import random_choice

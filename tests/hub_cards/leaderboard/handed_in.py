@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.evaluators.evaluation.averages import AVERAGED_SCORES, mean_scores
 from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
+from eyechart.metrics.database_averages import AVERAGED_SCORES, mean_scores
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import specs_of
 
