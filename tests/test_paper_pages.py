@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.evaluation.preview import example_requests
+from eyechart.evaluators.commands.tasks import example_requests
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.task import Task

@@ -12,6 +12,7 @@ from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import DIMENSIONS, OWN_RANGE, specs_of
 
 if TYPE_CHECKING:
+    from eyechart.evaluators.requests.types import Row
     from eyechart.evaluators.tasks.task import Task
 
 
@@ -40,7 +41,7 @@ def tasks(
 
 def _print_task(task: "Task") -> None:
     from eyechart.datasets_scripts.common.errors import DataError
-    from eyechart.evaluators.evaluation.preview import example_requests, how_to_get
+    from eyechart.datasets_scripts.loading import by_hand
     from eyechart.evaluators.protocols.settings import list_settings
 
     output, data = console(), task.data
@@ -56,7 +57,8 @@ def _print_task(task: "Task") -> None:
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in data.default_datasets:
-        print_line(output, f"{dataset}: {how_to_get(task, dataset)}")
+        source = data.path or by_hand(dataset, data.config) or "downloaded on first use"
+        print_line(output, f"{dataset}: {source}")
     if others := [name for name in data.datasets if name not in data.default_datasets]:
         print_line(output, f"also runs on: {', '.join(others)}")
     config = f"configuration: {data.config}; " if data.config else ""
@@ -77,6 +79,33 @@ def _print_task(task: "Task") -> None:
     print_line(output, f"protocol: {protocol.__module__}.{protocol.__name__}")
     metric = f"metric: eyechart.metrics.{task.metric}" if task.score is None else f"score: {task.score.__qualname__}"
     print_line(output, metric)
+
+
+def example_requests(task: "Task") -> dict[str, str]:
+    """Every prompt of a task as a model sees it, once, by the setting that selects it."""
+    from eyechart.evaluators.protocols.settings import variants
+
+    row, protocol = first_row(task), task.protocol
+    shown: dict[str, str] = {}
+    known: set[str] = set()
+    for (name, value), variant in ({("prompt", protocol.prompt): protocol} | variants(protocol)).items():
+        prompts = [request.rendered() for request in variant.requests(row)]
+        new = [prompt for prompt in prompts if prompt not in known]
+        if new:
+            setting = f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+            shown[f"{setting} ({variant.full_prompt_id})"] = new[0]
+            known.update(prompts)
+    return shown
+
+
+def first_row(task: "Task") -> "Row":
+    """The first row of your own data for your own task, otherwise of the synthetic demo data."""
+    from eyechart.evaluators.evaluation.data import DataRequest, load_data, undecoded_rows, without_progress_bars
+
+    with without_progress_bars():
+        loaded = load_data(task, DataRequest(is_mini=task.data.path is None))
+    (row,) = undecoded_rows(loaded.dataset, limit=1)
+    return row
 
 
 def _scores(task: "Task") -> Iterator[tuple[str, ...]]:

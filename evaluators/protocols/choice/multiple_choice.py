@@ -23,8 +23,6 @@ from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.inputs import map_groups
 
 CLOSED_SET = "closed-set"
-LOSSES = ("mean", "sum")
-"""Kinds of loss of an option, the default first: the mean over its tokens (Q-Bench, A.2.1), or their sum."""
 
 
 @plain_dataclass(frozen=True)
@@ -42,7 +40,7 @@ class MultipleChoice(Choice):
     """Questions with options, asked in a single pass.
 
     Options are shown in the release's order, because releases are already shuffled. With `inference="closed-set"`
-    (Q-Bench, Appendix A.2.1), the first of several options with the lowest loss is the answer.
+    (Q-Bench, Appendix A.2.1), the option with the lowest loss is the answer, the first one of a tie.
     """
 
     name: ClassVar[str] = "multiple_choice"
@@ -64,9 +62,7 @@ class MultipleChoice(Choice):
     """Seed to shuffle the options of each question; by default they keep the release's order."""
     inference: Literal["options", "closed-set"] = "options"
     """"options" shows lettered options and parses the reply; "closed-set" shows no options and chooses the option with
-    the lowest loss (Q-Bench, A.2.1)."""
-    loss: Literal["mean", "sum"] = "mean"
-    """Loss of an option in closed-set inference: mean or sum over its tokens."""
+    the lowest mean loss over its tokens (Q-Bench, A.2.1)."""
     judge_reads: Literal["unmatched", "all"] = "unmatched"
     """Which replies the judge reads: those that could not be parsed, or all of them (Q-Bench, A.2.1), where a reply
     without a verdict counts as it was parsed."""
@@ -92,7 +88,7 @@ class MultipleChoice(Choice):
     @override
     def unused_settings(self) -> tuple[str, ...]:
         of_replies = ("prompt", "extraction", "fallback", "judge_reads", "rounds", "max_new_tokens")
-        return of_replies if self.is_closed_set else ("loss",)
+        return of_replies if self.is_closed_set else ()
 
     @property
     @override
@@ -127,7 +123,8 @@ class MultipleChoice(Choice):
         """The reply, or the letter of the option with the lowest loss."""
         if not self.is_closed_set:
             return super().reply(item)
-        chosen = item.options[_lowest_loss(item, self.loss)[0]]
+        losses = _mean_losses(item)
+        chosen = item.options[losses.index(min(losses))]
         # Of options with the same text, the correct one counts.
         letters = [letter for letter, option in zip(ascii_uppercase, item.options, strict=False) if option == chosen]
         return next((letter for letter in letters if letter in item.answer), letters[0])
@@ -151,20 +148,11 @@ class MultipleChoice(Choice):
         )
 
     @override
-    def variants_of(self, items: Sequence[LossItem]) -> dict[str, dict[str, Any]]:
-        if not self.is_closed_set:
-            return {}
-        public = [item for item in items if item.answer]
-        (other,) = (loss for loss in LOSSES if loss != self.loss)
-        changed: dict[str, Any] = {"loss": other}
-        return {f"loss={other}": self.scores_of(replace(self, **changed).parse(public))}
-
-    @override
     def diagnostics_of(self, items: Sequence[LossItem]) -> dict[str, Any]:
         """Ties of the lowest loss; or prompt failures, replies that name none of the options (Q-Bench, A.2.1)."""
         if self.is_closed_set:
-            ties = {loss: sum(_lowest_loss(item, loss)[1] for item in items) for loss in LOSSES}
-            return {"equal_lowest_losses": ties}
+            losses = [_mean_losses(item) for item in items]
+            return {"equal_lowest_losses": sum(of_item.count(min(of_item)) > 1 for of_item in losses)}
         failed = [not self._names_option(item) for item in items]
 
         def rate(_: str, rows: Sequence[int]) -> dict[str, Any]:
@@ -194,9 +182,6 @@ class MultipleChoice(Choice):
         return item.choice is not None if item.step is None else item.step in ("exact", "declared")
 
 
-def _lowest_loss(item: LossItem, kind: str) -> tuple[int, bool]:
-    """The index of the option with the lowest loss, the first one of a tie, and whether there is a tie."""
-    losses, tokens = item.losses or [], item.loss_tokens or []
-    values = [loss / n for loss, n in zip(losses, tokens, strict=True)] if kind == LOSSES[0] else losses
-    index = values.index(min(values))
-    return index, values.count(values[index]) > 1
+def _mean_losses(item: LossItem) -> list[float]:
+    """Each option's mean loss over its tokens."""
+    return [loss / tokens for loss, tokens in zip(item.losses or [], item.loss_tokens or [], strict=True)]

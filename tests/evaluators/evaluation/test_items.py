@@ -86,7 +86,7 @@ TASKS_AND_JUDGES = [
 ]
 SETTINGS = [
     ("q_bench/perception", {"fallback": "random", "shuffle_seed": 4}),
-    ("q_bench/perception", {"inference": "closed-set", "loss": "sum"}),
+    ("q_bench/perception", {"inference": "closed-set"}),
     *((task, {"extraction": "strict"}) for task in ("q_bench/perception", "mmbench/en", "ql_bench/single")),
     ("mmbench/en", {"fallback": "random", "grade_open_answers": True, "early_stop": True}),
     ("ql_bench/single", {"fallback": "random", "unreadable_forced": "wrong", "shuffle_seed": 1}),

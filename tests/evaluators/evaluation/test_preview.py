@@ -2,8 +2,8 @@
 
 import pytest
 
+from eyechart.evaluators.commands.tasks import example_requests, first_row
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.evaluation.preview import example_requests, first_row
 from eyechart.evaluators.tasks import TASKS, get_task
 
 

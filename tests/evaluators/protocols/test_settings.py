@@ -110,7 +110,6 @@ def test_a_protocols_own_check_speaks_for_itself(task, given, message):
 @pytest.mark.parametrize(
     ("task", "given", "unused"),
     [
-        ("q_bench/perception", {"loss": "sum"}, "loss"),
         # Even where it is the default: who writes it thinks that it matters.
         ("q_bench/perception", {"inference": "closed-set", "rounds": 5}, "rounds"),
         ("q_bench/assessment", {"max_new_tokens": 4}, "max_new_tokens"),

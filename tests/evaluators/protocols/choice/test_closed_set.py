@@ -47,29 +47,22 @@ def test_the_model_sees_no_options_and_is_asked_for_their_losses(questions):
     assert first.continuations == first.options == ("Good", "Fair", "Poor")
 
 
-def test_the_option_of_the_lowest_loss_per_token_is_the_answer_and_the_sum_a_variant(questions):
-    # Per token, Good is best (1.0); in all, Poor (2.0). Right answers are Good, Fair, Poor in turn.
+def test_the_option_of_the_lowest_loss_per_token_is_the_answer(questions):
+    # Per token, Good is best (1.0); the sum of Poor is lower. Right answers are Good, Fair, Poor in turn.
     losses = {"Good": Loss(4.0, 4), "Fair": Loss(9.0, 3), "Poor": Loss(2.0, 1)}
     result = run(questions, lambda id, option: losses[option])
     assert result.scores["accuracy"] == pytest.approx(2 / 6)
     assert result.scores["choice_distribution"]["predicted"]["A"] == 1.0
-    assert list(result.variants) == ["loss=sum"]
-    assert result.variants["loss=sum"]["choice_distribution"]["predicted"]["C"] == 1.0
-    assert {"by_question_type", "by_concern", "by_question_type_by_concern"} <= set(result.variants["loss=sum"])
     item = result.items[0]
     assert (item.choice, item.losses, item.loss_tokens) == ("A", [4.0, 9.0, 2.0], [4, 3, 1])
-    assert (result.settings["inference"], result.settings["loss"]) == ("closed-set", "mean")
+    assert result.settings["inference"] == "closed-set" and result.variants == {}
     assert result.settings["prompt_id"].endswith("/closed-set") and result.settings["prefill"] == "#Answer:"
-
-    swapped = run(questions, lambda id, option: losses[option], loss="sum")
-    assert swapped.scores == result.variants["loss=sum"] and swapped.variants == {"loss=mean": result.scores}
-    assert swapped.settings["loss"] == "sum" and swapped.items[0].choice == "C"
 
 
 def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(questions):
     result = run(questions, lambda id, option: Loss(2.0 if id == "q0" or option == "Poor" else 3.0, 2))
     assert [item.choice for item in result.items] == ["A", "C", "C", "C", "C", "C"]
-    assert result.diagnostics["equal_lowest_losses"] == {"mean": 1, "sum": 1}
+    assert result.diagnostics["equal_lowest_losses"] == 1
 
 
 def test_of_options_with_the_same_text_the_correct_one_is_chosen(questions):
