@@ -53,7 +53,7 @@ class Comparison:
     only_in_one: tuple[str, ...]
     """Tasks that only one of the runs has."""
     also_differ: tuple[str, ...]
-    """What differs besides the model, each once, such as "the prompt and the backend"."""
+    """The settings besides the model that differ in some task, such as "prompt_id, model.sampling"."""
     headlines: Mapping[str, str]
     """Key of each compared task's headline score, by the title of the task."""
     synthetic: tuple[str, ...]

@@ -23,26 +23,21 @@ _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_te
 _OF_OPTIONS: Mapping[str, str] = {"prompt_style": "prompt_id", "prompt": "prompt_id", "judge": "judge.name"}
 """Settings that results record under another name than the option of `eyechart run`."""
 
-_ASPECTS: Mapping[str, tuple[str, ...]] = {
-    "the parsing of replies": ("extraction", "fallback", "unreadable_forced", "judge_reads"),
-    "the prompt": ("prompt_id", "shuffle_seed"),
-    "the system prompt": ("model.system_prompt",),
-    "the chat template": ("model.chat_template",),
-    "the length of replies": ("max_new_tokens", "model.thinking"),
-    "the sampling": ("model.sampling", "model.decoding"),
-    "the image size": ("model.image_sizes", "model.processor", "model.downscaled_share"),
-    "the backend": ("model.backend", "model.dtype", "model.quantization", "model.attention", "model.extra_body"),
-}
-"""Settings that can change scores, by what they affect; those under `model` are settings of the backend."""
+_OF_MODEL = (
+    *("system_prompt", "chat_template", "thinking", "sampling", "decoding", "image_sizes", "processor"),
+    *("downscaled_share", "backend", "dtype", "quantization", "attention", "extra_body"),
+)
+_AFFECTING = (
+    *("extraction", "fallback", "unreadable_forced", "judge_reads", "prompt_id", "shuffle_seed", "max_new_tokens"),
+    *(f"model.{name}" for name in _OF_MODEL),
+)
+"""Settings that can change scores; most of those of a model may differ in a comparison."""
 
 
 def also_differ(first: TaskResult, second: TaskResult) -> str:
-    """What differs besides the model, such as "the prompt, the sampling, the backend"; "" if nothing does."""
-    return ", ".join(
-        aspect
-        for aspect, names in _ASPECTS.items()
-        if any(value_at(first.settings, name) != value_at(second.settings, name) for name in names)
-    )
+    """The settings besides the model that differ, such as "prompt_id, model.sampling"; "" if none does."""
+    settings = first.settings, second.settings
+    return ", ".join(name for name in _AFFECTING if value_at(settings[0], name) != value_at(settings[1], name))
 
 
 def breaking_differences(first: TaskResult, second: TaskResult, allowed: Collection[str] = ()) -> list[str]:

@@ -233,10 +233,9 @@ def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]
     """The page's first view: all models on the first board of each benchmark, or on another board of it."""
     benchmarks: dict[str, list[Board]] = {}
     # Only scores with a known best value can be put on one scale.
-    for board in (
-        board for board in boards if board.main.score.higher_is_better and math.isfinite(board.main.score.high)
-    ):
-        benchmarks.setdefault(board.benchmark, []).append(board)
+    for board in boards:
+        if board.main.score.higher_is_better and math.isfinite(board.main.score.high):
+            benchmarks.setdefault(board.benchmark, []).append(board)
     # The newest row of the first board that has the model.
     models: dict[str, dict[str, BoardRow]] = {}
     for benchmark, its_boards in benchmarks.items():

@@ -326,7 +326,7 @@ def test_other_settings_are_named_by_what_they_affect_even_if_the_scores_agree(t
         folders.append(write(tmp_path / name, [choices("10", settings=settings, model=name)]))
     shown = call(*folders[:runs], "--allow", "prompt_id")
     for pair in ("a and b", "b and c")[: runs - 1]:
-        words = "the prompt, the system prompt, the sampling"
+        words = "prompt_id, model.system_prompt, model.sampling"
         assert f"{pair} also differ in {words}, which can change scores." in shown
     assert "a and c also" not in shown
 
