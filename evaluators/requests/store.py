@@ -145,10 +145,6 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
 
     @override
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the database."""
         self._connection.close()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
@@ -319,14 +315,10 @@ def _explained(path: Path) -> Iterator[None]:
         advice = _ADVICE.get(_primary_code(error), "Try again")
         raise _store_error(path, f"cannot be used: {error}", advice) from error
     except ValidationError as error:
-        raise _store_error(path, f"is damaged: {_problem(error)}", _REMOVE_UNREADABLE) from error
-
-
-def _problem(error: ValidationError) -> str:
-    """What is wrong with a row or an answer."""
-    first = error.errors(include_url=False)[0]
-    name = ".".join(str(part) for part in first["loc"]) or "value"
-    return f"an answer has the invalid field {name!r}: {brief(first['input'])} ({first['msg']})"
+        first = error.errors(include_url=False)[0]
+        name = ".".join(map(str, first["loc"])) or "value"
+        reason = f"is damaged: an answer has the invalid field {name!r}: {brief(first['input'])} ({first['msg']})"
+        raise _store_error(path, reason, _REMOVE_UNREADABLE) from error
 
 
 def _store_error(path: Path, reason: str, advice: str) -> StoreError:

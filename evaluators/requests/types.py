@@ -172,7 +172,8 @@ class Backend(Protocol):
     """Whether it samples its replies, so that the repeats of a request differ."""
 
     def check(self, output_type: OutputType) -> None:
-        """Raise `ModelError` if the backend can't give this."""
+        """Raise `ModelError` if the backend can't give this; here it gives everything."""
+        return
 
     def for_data(self, dataset: str) -> "Backend":
         """The backend for the rows of one dataset; row ids are unique only within a dataset."""

@@ -270,7 +270,7 @@ def test_a_store_that_another_process_creates_meanwhile_is_not_taken_for_somethi
             created.append(statement)
             # It may have to wait for the reading to end.
             with contextlib.suppress(StoreError):
-                ResponseStore.open(path, timeout=0.1).close()
+                ResponseStore.open(path, timeout=0.1)._connection.close()
 
     connection.set_trace_callback(create)
     responses._prepare(connection, path, 10.0)

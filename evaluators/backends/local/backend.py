@@ -71,9 +71,6 @@ class TransformersBackend(LocalBackend):
             except UnsharableError as error:
                 self._stop_sharing(error)
 
-    def check(self, output_type: OutputType) -> None:
-        """A local model gives text, logits and losses."""
-
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, dtype and preprocessing; None if its weights are unknown."""
         template = hashlib.sha256(str(self._processor.chat_template).encode()).hexdigest()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests, Preparer, PromptRenderer, model_failure
-from eyechart.evaluators.backends.local.loading import Origin, model_identity
+from eyechart.evaluators.backends.local.loading import Origin
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
@@ -22,6 +22,8 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 # Batches that are prepared together: more of them fill batches better but keep more images in memory.
 _BATCHES_PLANNED = 4
+# Settings that do not change replies, or that the fingerprint covers.
+_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
 
 
 class LocalBackend(Backend):
@@ -54,7 +56,12 @@ class LocalBackend(Backend):
 
     def identity(self) -> dict[str, Any] | None:
         """The model's weights, dtype and preprocessing; None if its weights are unknown."""
-        return model_identity(self.settings(), self._origin)
+        if self._origin.fingerprint is None:
+            return None
+        import transformers
+
+        with_effect = {name: value for name, value in self.settings().items() if name not in _WITHOUT_EFFECT}
+        return {**with_effect, "fingerprint": self._origin.fingerprint, "transformers": transformers.__version__}
 
     def _windows(self, requests: Sequence[Request]) -> Generator[PreparedRequests]:
         return self._preparer.windows(requests, _BATCHES_PLANNED * self._batch_size)

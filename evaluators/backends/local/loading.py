@@ -25,8 +25,6 @@ DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "sigl
 """Model types that compare images and texts by the cosine of their features."""
 
 _MAX_TEMPLATE = 1_000_000
-_WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})
-"""Settings that do not change replies, or that the fingerprint covers."""
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICES = ("cpu", "cuda", "cuda:0", "mps")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -238,16 +236,6 @@ def load_settings(model: "PreTrainedModel", image_processor: Any, name: str, ori
         "image_processor": type(image_processor).__name__,
         "image_sizes": size_settings(image_processor),
     }
-
-
-def model_identity(settings: dict[str, Any], origin: Origin) -> dict[str, Any] | None:
-    """Everything about a local model on which its replies depend; None if its weights are unknown."""
-    if origin.fingerprint is None:
-        return None
-    import transformers
-
-    with_effect = {name: value for name, value in settings.items() if name not in _WITHOUT_EFFECT}
-    return {**with_effect, "fingerprint": origin.fingerprint, "transformers": transformers.__version__}
 
 
 def loading_error(error: Exception, folder: str) -> str:

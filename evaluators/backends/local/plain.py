@@ -51,8 +51,10 @@ class PlainRunner:
         ).to(self.model.device, dtype=self.model.dtype)
         if job.output_type is OutputType.TEXT:
             return self._generate(inputs, job.max_new_tokens, TokenSampler(job.sampling, prompts))
-        if _takes_plain_positions(self.model):
-            # By default, a forward pass counts positions from the padding; `generate` does not.
+        parameters = inspect.signature(self.model.forward).parameters
+        if "position_ids" in parameters and not hasattr(getattr(self.model, "model", self.model), "get_rope_index"):
+            # By default, a forward pass counts positions from the padding; `generate` does not. Models such as Qwen2-VL
+            # compute three positions of a token from the image's grid.
             inputs["position_ids"] = (inputs["attention_mask"].cumsum(dim=1) - 1).clamp(min=0)
         logits = self.model(**inputs, logits_to_keep=max(prompt.needed_logits for prompt in prompts)).logits
         return job.scores(indices, logits)
@@ -94,9 +96,3 @@ def _plain_greedy(model: PreTrainedModel, pad_token_id: int) -> Iterator[None]:
         yield
     finally:
         model.generation_config = config
-
-
-def _takes_plain_positions(model: PreTrainedModel) -> bool:
-    """Whether a token has one position; models such as Qwen2-VL compute three positions from the image's grid."""
-    inner = getattr(model, "model", model)
-    return "position_ids" in inspect.signature(model.forward).parameters and not hasattr(inner, "get_rope_index")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from transformers.modeling_outputs import BaseModelOutputWithPooling
@@ -135,20 +136,16 @@ class Reader:
         Logits have the shape (chunks, keep, vocabulary). Raises UnsharableError if the model's cache or the length does
         not allow prefix sharing.
         """
-        width = max(len(chunk.ids) for chunk in chunks)
-        kinds = chunks[0].positions.shape[0]
-        ids = torch.full((len(chunks), width), self._pad)
-        mask = torch.zeros((len(chunks), width), dtype=torch.long)
-        types = torch.zeros((len(chunks), width), dtype=torch.long)
-        positions = torch.zeros((kinds, len(chunks), width), dtype=torch.long)
-        for row, chunk in enumerate(chunks):
-            begin = width - len(chunk.ids)
-            ids[row, begin:] = torch.as_tensor(chunk.ids)
-            mask[row, begin:] = 1
-            positions[:, row, begin:] = chunk.positions
-            if chunk.types is not None:
-                types[row, begin:] = torch.as_tensor(chunk.types)
-        ids, mask, types, positions = (value.to(self._model.device) for value in (ids, mask, types, positions))
+
+        def padded(rows: list[Any], value: int = 0) -> torch.Tensor:
+            tensors = [torch.as_tensor(row) for row in rows]
+            joined = pad_sequence(tensors, batch_first=True, padding_value=value, padding_side="left")
+            return joined.to(self._model.device)
+
+        ids = padded([chunk.ids for chunk in chunks], self._pad)
+        mask = padded([[1] * len(chunk.ids) for chunk in chunks])
+        types = padded([chunk.types or [0] * len(chunk.ids) for chunk in chunks])
+        positions = padded([chunk.positions.T for chunk in chunks]).permute(2, 0, 1)
         if kv_cache is not None:
             mask, types = torch.cat([kv_cache.mask, mask], dim=1), torch.cat([kv_cache.types, types], dim=1)
         # Padding in the middle shifts a sliding window, and a moving window drops tokens of the shared prefix.
@@ -157,7 +154,7 @@ class Reader:
         arguments: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask,
-            "position_ids": positions[0] if kinds == 1 else positions,
+            "position_ids": positions[0] if len(positions) == 1 else positions,
             "past_key_values": None if kv_cache is None else kv_cache.cache,
             "mm_encoder_outputs": encoder_outputs,
             "use_cache": True,

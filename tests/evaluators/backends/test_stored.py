@@ -145,7 +145,7 @@ def test_a_model_that_fails_loses_none_of_its_answers(store):
 def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
     model = LoggingModel({"model": "logging", "base_url": "https://user:secret-key@host"})
     list(StoredBackend(model, store).answer([text_request("row", "private question", prefill="private start")]))
-    store.close()
+    store._connection.close()
     data = store.path.read_bytes()
     assert b"test/logging" in data
     assert not any(secret in data for secret in (b"secret-key", b"private", b"host"))

@@ -209,7 +209,7 @@ def test_the_judge_has_a_key_of_its_own(script, judge, monkeypatch):
 
 def test_a_store_that_fails_ends_the_scoring(script, judge, store):
     script.say(always())
-    store.close()
+    store._connection.close()
     with pytest.raises(StoreError):
         metrics.load("judge_answer").compute(
             predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)

@@ -74,6 +74,9 @@ def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
         for request in (first, second)
         for last in (1, 2)
     ]
+    # Few tokens do not pay for a pass.
+    short = [prompt(LONG[:20], [last], request=first, scored=1) for last in (1, 2)]
+    assert shared_prefixes(short) == root([], [0, 1])
     questions = [Node(0, SIZE, 90, [0, 1]), Node(2, SIZE, 90, [2, 3])]
     assert shared_prefixes(prompts) == root([Node(0, 0, SIZE, [], questions)], [])
 
