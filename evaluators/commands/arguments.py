@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,8 +62,7 @@ class TaskOptions:
         is_mini: bool = False,
     ) -> "list[TaskRun]":
         """The plan of these tasks; `short`: settings with an option of their own, as name and value, by option."""
-        from eyechart.evaluators.runs.data import check_mini
-        from eyechart.evaluators.runs.plan import make_plan
+        from eyechart.evaluators.runs.plan import check_mini, make_plan
 
         settings = parse_pairs("--set", self.settings)
         for option, (name, value) in (short or {}).items():
@@ -93,9 +92,7 @@ class TaskOptions:
 def data_arguments(values: Sequence[str] | None) -> dict[str, Any]:
     """The fields of a `DataRequest` that `--data-arg` sets."""
     options = parse_pairs("--data-arg", values)
-    if "skip_missing" not in options:
-        return {"options": options}
-    skip_missing = options.pop("skip_missing")
+    skip_missing = options.pop("skip_missing", False)
     if not isinstance(skip_missing, bool):
         raise UsageError(f"--data-arg skip_missing={skip_missing!r} is not allowed; expected true or false")
     return {"options": options, "skip_missing": skip_missing}
@@ -145,10 +142,9 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
         if name not in known:
             raise unknown_name("argument", name, known, f"of {option}")
         owner, field_name = known[name]
-        annotation: Any = next(field.type for field in fields(owner) if field.name == field_name)
         value = _json_or_text(f"{option} {name}", text) if text[:1] in ("{", "[") else text
         try:
-            parsed[owner][field_name] = TypeAdapter(annotation).validate_python(value)
+            parsed[owner][field_name] = TypeAdapter(owner.__annotations__[field_name]).validate_python(value)
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]["msg"]
             raise UsageError(f"{option} {name}={text!r:.200} is not allowed: {reason}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError
 from eyechart.evaluators.evaluation.options import Texts, cli_option
@@ -16,14 +17,12 @@ from eyechart.evaluators.runs.console import (
     cell,
     console,
     print_line,
-    print_note,
+    print_notes,
     scores_table,
 )
 from eyechart.metrics.scores import spec
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
 
 _COUNTING = ("McNemar, exact", "clustered", "dyadic")
@@ -55,8 +54,7 @@ def compare(
         lines.append(f"Written to {out}")
     elif len(pairs) == 1 and any(test.only_first or test.only_second for test in pairs[0].differences):
         lines.append("To list the items that flipped, use --out FILE.csv.")
-    for line in lines:
-        print_note(console(), line)
+    print_notes(console(), *lines)
     if any(pair.refused for pair in pairs):
         raise typer.Exit(1)
 
@@ -113,8 +111,7 @@ def show_outcome(folders: Sequence[Path]) -> None:
         console().print(_places(comparison))
         about = "In brackets: place. Models that share one do not differ significantly (p < 0.05, Holm-adjusted)."
         lines = [about, *lines]
-    for line in (*lines, f"All tests: eyechart compare {shlex.join(map(str, folders))}"):
-        print_note(console(), line)
+    print_notes(console(), *lines, f"All tests: eyechart compare {shlex.join(map(str, folders))}")
 
 
 def _verdict_lines(comparison: "ManyRuns") -> list[str]:
@@ -140,10 +137,8 @@ def _refusals(pairs: "Sequence[Comparison]") -> list[str]:
     ]
 
 
-def _places(comparison: "ManyRuns") -> "Table":
+def _places(comparison: "ManyRuns") -> Table:
     """One row a task, one column a run: the headline score and its place."""
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("task", overflow="fold")
     for name in comparison.runs:
@@ -164,10 +159,10 @@ def _print_rankings(comparison: "ManyRuns") -> None:
     if comparison.rankings:
         counts = " or ".join(f"{count:,}" for count in sorted({ranking.tests for ranking in comparison.rankings}))
         line = "place: runs share it (=) unless a paired test finds a difference (p < 0.05, Holm-adjusted "
-        print_note(console(), f"{line}over {counts} pairs)")
+        print_notes(console(), f"{line}over {counts} pairs)")
 
 
-def _table(comparison: "Comparison", *, is_adjusted: bool) -> "Table":
+def _table(comparison: "Comparison", *, is_adjusted: bool) -> Table:
     from eyechart.evaluators.comparison.differences import shown_p, signed
 
     columns = ("A\nB", "difference\n95 % interval", "p\np (Holm)" if is_adjusted else "p", "flips", "n")

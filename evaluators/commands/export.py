@@ -5,27 +5,23 @@ from typing import Annotated
 
 import typer
 
-from eyechart.datasets_scripts.catalog import find_dataset
+from eyechart.datasets_scripts.catalog import DATASETS, find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import DATA_DIR_HELP, DataArgs, data_arguments
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
-
-def _complete_dataset(incomplete: str) -> list[str]:
-    """Datasets whose names start with the text."""
-    from eyechart.datasets_scripts import list_datasets
-
-    return [name for name in list_datasets() if name.startswith(incomplete)]
-
-
+_DATASET = typer.Argument(
+    autocompletion=lambda incomplete: [name for name in DATASETS if name.startswith(incomplete)],
+    help="Dataset, for example llvisionqa.",
+)
 _RIGHTS_HELP = "Also export private answers and texts, and images that the authors share only on request."
 _BENCHMARK_HELP = """Also write eval.yaml. The Hub then shows a leaderboard, once Hugging Face has listed the
 framework and the repository. Not with --mini."""
 
 
 def export(
-    dataset: Annotated[str, typer.Argument(autocompletion=_complete_dataset, help="Dataset, for example llvisionqa.")],
+    dataset: Annotated[str, _DATASET],
     out: Annotated[Path, cli_option("Folder to write. It must not exist or must be empty.")],
     config: Annotated[Texts, cli_option("Configuration to export (default: all). Repeatable.")] = None,
     data_dir: Annotated[Texts, cli_option(DATA_DIR_HELP, metavar="[CONFIG=]PATH")] = None,

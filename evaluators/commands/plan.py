@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import add_heading, add_scores, console, print_note, scores_table
+from eyechart.evaluators.runs.console import add_heading, add_scores, console, print_notes, scores_table
 from eyechart.metrics.scores import spec
 
 
@@ -68,5 +68,4 @@ def plan(
             )
     console().print(table)
     lines += [f"not planned: {left.title}: {left.reason}" for left in plans.passed_over]
-    for line in lines:
-        print_note(console(), line)
+    print_notes(console(), *lines)

@@ -52,8 +52,7 @@ def execute_plan(
     """Run a plan on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
     from eyechart.evaluators.judging import EndpointJudge
-    from eyechart.evaluators.runs.data import check_data, check_inputs
-    from eyechart.evaluators.runs.plan import check_judging
+    from eyechart.evaluators.runs.plan import check_data, check_inputs, check_judging
     from eyechart.evaluators.runs.run import execute
 
     def check() -> None:

@@ -2,15 +2,13 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from eyechart.evaluators.requests.values import printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _PLAIN_WIDTH = 140
 
@@ -36,20 +34,16 @@ def print_line(console: Console, text: str, style: str | None = None) -> None:
     console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_note(console: Console, text: str, style: str | None = None) -> None:
-    """Print a sentence, folded between words to the width of a terminal; all lines but the first are indented more."""
-    indent = " " * (2 + len(text) - len(text.lstrip()))
-    folded = textwrap.fill(
-        text, console.width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    print_line(console, folded if console.is_terminal else text, style)
+def print_notes(console: Console, *texts: str, style: str | None = None) -> None:
+    """Print sentences, folded between words to the width of a terminal; lines but the first are indented more."""
+    fold = textwrap.TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
+    for text in texts:
+        fold.subsequent_indent = " " * (2 + len(text) - len(text.lstrip()))
+        print_line(console, fold.fill(text) if console.is_terminal else text, style)
 
 
-def scores_table(title: str, names: str, numbers: Sequence[str]) -> "Table":
+def scores_table(title: str, names: str, numbers: Sequence[str]) -> Table:
     """An empty table of scores, for terminals of 80 columns or more: names are folded, numbers never are."""
-    from rich import box
-    from rich.table import Table
-
     table = Table(title=cell(title), title_justify="left", box=box.HORIZONTALS, pad_edge=False)
     table.add_column(names, overflow="fold")
     for name in numbers:
@@ -59,8 +53,6 @@ def scores_table(title: str, names: str, numbers: Sequence[str]) -> "Table":
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table whose first column names its rows and is never folded."""
-    from rich.table import Table
-
     table = Table()
     for index, column in enumerate(columns):
         table.add_column(column, no_wrap=index == 0)
@@ -69,13 +61,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console().print(table)
 
 
-def add_heading(table: "Table", title: str) -> None:
+def add_heading(table: Table, title: str) -> None:
     """Begin the scores of a result; its title begins with the task."""
     table.add_section()
     task, blank, data = title.partition(" ")
     table.add_row(f"[bold]{cell(task)}[/bold]{blank}{cell(data)}")
 
 
-def add_scores(table: "Table", name: str, *numbers: str) -> None:
+def add_scores(table: Table, name: str, *numbers: str) -> None:
     """A line with the numbers of a score, below the heading of its task."""
     table.add_row(*map(cell, (f"  {name}", *numbers)))

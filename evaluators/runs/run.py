@@ -34,8 +34,7 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.data import download_gb
-from eyechart.evaluators.runs.plan import TaskRun, in_asking_order
+from eyechart.evaluators.runs.plan import TaskRun, download_gb, in_asking_order
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
 from eyechart.metrics.reply_counts import judge_counts

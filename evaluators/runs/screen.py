@@ -15,7 +15,7 @@ from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import MINI
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, score_rows, unparsed_note
-from eyechart.evaluators.runs.console import print_line, print_note
+from eyechart.evaluators.runs.console import print_line, print_notes
 from eyechart.evaluators.runs.table import asked_items, extent, further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -85,9 +85,9 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     headlines = _headlines(results)
     for name, result in headlines:
         if note := unparsed_note(result.scores or {}, result.diagnostics):
-            print_note(output, f"{name}: {note.text}", "red")
+            print_notes(output, f"{name}: {note.text}", style="red")
     lines, marks = _shown_notes(results, {result.task for _, result in headlines}, output.width)
-    print_note(output, _title([result for _, result in headlines]), "bold")
+    print_notes(output, _title([result for _, result in headlines]), style="bold")
     rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in headlines]
     rows += [(failure.task, "failed, see above") for failure in failed]
     if len(headlines) == 1:
@@ -98,8 +98,7 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
         for name, result in headlines
         if (spec := result.headline_spec()) and (is_above := is_above_chance(spec, result.scores or {})) is not None
     ]
-    for line in ("", *lines, *([chance_note(above).text] if above else []), "", _answers(results)):
-        print_note(output, line)
+    print_notes(output, "", *lines, *([chance_note(above).text] if above else []), "", _answers(results))
 
 
 def _headlines(results: Sequence[TaskResult]) -> list[tuple[str, TaskResult]]:

@@ -12,7 +12,7 @@ from eyechart.evaluators.results.finished_runs import MINI, official_items, resu
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, TaskResult, task_folder
 from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
-from eyechart.evaluators.runs.console import add_heading, add_scores, print_note, scores_table
+from eyechart.evaluators.runs.console import add_heading, add_scores, print_notes, scores_table
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
@@ -27,8 +27,7 @@ _Rows = Iterator[tuple[str, ...]]
 def print_everything(output: Console, results: Sequence[TaskResult]) -> None:
     """Print every score and every note of a run."""
     output.print(score_table(results))
-    for line in (*interval_lines(results), *note_lines(results)):
-        print_note(output, line)
+    print_notes(output, *interval_lines(results), *note_lines(results))
 
 
 def score_table(results: Sequence[TaskResult]) -> Table:

@@ -9,8 +9,7 @@ from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.data import check_data, check_mini
-from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.plan import check_data, check_mini, make_plan
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.command_line import invoke
 
