@@ -164,6 +164,21 @@ def test_a_bad_image_or_row_is_named_or_left_out_and_listed(photographs_folder, 
     assert is_row or task.left_out[0].id == names[2]
 
 
+def test_a_hundred_real_images_are_scored(reference, tmp_path):
+    folder = reference / "kadis700k"
+    shown = assess(folder, tmp_path, code=0).output
+    assert "SRCC" in shown and "PLCC" in shown and "mini" not in shown
+    (task,) = read_results(tmp_path).tasks
+    assert task.scores["n"] == 100
+    for name in ("srcc", "plcc"):
+        low, high = task.scores[f"{name}_ci95"]
+        assert -1 <= low <= task.scores[name] <= high <= 1
+    # 512 x 384 images are reduced to the model's 64 pixels: the result has to say so.
+    assert task.settings["model"]["downscaled_share"] == 1.0
+    data = {"source": str(folder), "config": None, "options": {}, "rows": 100, "is_mini": False}
+    assert task.settings["data"] == data
+
+
 def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
     from eyechart.evaluators.protocols.quality_assessment import QualityAssessment
 

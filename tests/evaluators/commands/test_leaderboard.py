@@ -85,23 +85,23 @@ def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
     assert "settings.prompt_id" not in done.output
 
 
-def test_wrong_usage():
-    assert "not a folder" in build("nowhere", code=1).output
+def test_a_dataset_with_a_wrong_letter_is_refused():
     assert "did you mean 'spaq'" in build(".", "--data-dir", "spaqq=x", code=2).output
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
-    (tmp_path / "file").write_text("x")
-    done = build(tmp_path / "in", "--out", tmp_path / "file" / "space", code=2)
-    assert f"the Space in '{tmp_path / 'file' / 'space'}' cannot be written" in done.output
-
-
-@pytest.mark.parametrize("place", ["nowhere/why.json", "folder", "file/why.json"])
-def test_an_outcome_that_cannot_be_written_is_one_line(tmp_path, place):
+@pytest.mark.parametrize(
+    ("option", "place", "named"),
+    [
+        ("--out", "file/space", "the Space in '{}'"),
+        ("--outcome", "nowhere/why.json", "outcome='{}'"),
+        ("--outcome", "folder", "outcome='{}'"),
+        ("--outcome", "file/why.json", "outcome='{}'"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(tmp_path, option, place, named):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
-    done = build(tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / place, code=2)
-    assert done.stderr.startswith(f"eyechart: outcome='{tmp_path / place}' cannot be written: ")
+    done = build(tmp_path / "in", "--out", tmp_path / "space", option, tmp_path / place, code=2)
+    assert done.stderr.startswith(f"eyechart: {named.format(tmp_path / place)} cannot be written: ")
     assert done.stderr.count("\n") == 1

@@ -113,9 +113,3 @@ def test_an_export_says_what_it_is_of(official, tmp_path, what):
     assert f"Exported {shown} to {out}\n" in done.output
     card = (out / "README.md").read_text(encoding="utf-8")
     assert told in card and f"- `dev`: {rows}\n" in card
-
-
-def test_an_export_of_what_is_got_by_hand_says_what_to_get(tmp_path):
-    done = invoke("export", "spaq", "--out", tmp_path / "out", code=1)
-    assert "dataset 'spaq' needs data_dir: it cannot be downloaded automatically\nTo get SPAQ:\n  1. " in done.output
-    assert not (tmp_path / "out").exists()
