@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from eyechart.evaluators.comparison.differences import (
     FEW_TO_RESAMPLE,
     ComparedScore,
     Difference,
-    corrected,
     differences,
     p_words,
     signed,
@@ -29,6 +28,7 @@ from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.statistics.ranking import places
+from eyechart.metrics.scoring.statistics.significance import holm
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,7 @@ def compare_many(
     if not any(pair.differences or pair.refused for pair in pairs):
         listed = " and ".join(str(run.folder) for run in runs)
         raise UsageError(f"{listed} have no task on the same data in common; nothing to compare")
-    adjusted = iter(corrected([test for pair in pairs for test in pair.differences]))
-    pairs = [replace(pair, differences=tuple(islice(adjusted, len(pair.differences)))) for pair in pairs]
+    pairs = _adjusted(pairs)
     rankings, unranked = [], []
     for key in keys:
         try:
@@ -192,14 +191,14 @@ def _compare_pair(
     first, second = runs
     tested = [key for key in keys if all(key in run.tasks for run in runs) and key.dataset != AVERAGE]
     tests: list[Difference] = []
-    refused: list[Refused] = []
+    compared, refused = [], []
     for key in tested:
         try:
             items, ids = comparable_items(key, runs, allowed, common=common)
             tests += differences(key, items, ids, seed)
+            compared.append(key)
         except IncomparableError as error:
             refused.append(Refused(key.title, error.reasons, error.can_be_allowed))
-    compared = [key for key in tested if key.title not in {task.title for task in refused}]
     return Comparison(
         first.label,
         second.label,
@@ -210,6 +209,19 @@ def _compare_pair(
         {key.title: score.key for key in compared if (score := first.tasks[key].headline_spec()) is not None},
         tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in runs)),
     )
+
+
+def _adjusted(pairs: Sequence[Comparison]) -> list[Comparison]:
+    """Add Holm-adjusted p-values: the tests of one score of one task, one for each pair of runs, are a family."""
+    families: dict[tuple[str, str], list[float]] = {}
+    for test in (test for pair in pairs for test in pair.differences if test.has_test):
+        families.setdefault((test.title, test.key), []).append(test.p_value)
+    adjusted = {family: iter(holm(p_values)) for family, p_values in families.items()}
+
+    def with_p(test: Difference) -> Difference:
+        return replace(test, p_holm=next(adjusted[test.title, test.key])) if test.has_test else test
+
+    return [replace(pair, differences=tuple(map(with_p, pair.differences))) for pair in pairs]
 
 
 def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ranking:

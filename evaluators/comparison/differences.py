@@ -35,7 +35,6 @@ from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_
 from eyechart.metrics.scoring.statistics.significance import (
     PairedTest,
     bootstrap_srcc_difference,
-    holm,
     mcnemar,
     paired_bootstrap,
 )
@@ -256,19 +255,6 @@ def _ranking_correlations(run: ItemScores, pools: Sequence[str], name: str, seed
 
 def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:
     return any(math.isnan(score) for score, _ in images.values())
-
-
-def corrected(tests: Sequence[Difference]) -> list[Difference]:
-    """Add Holm-adjusted p-values: the tests of one score of one task, one for each pair of runs, are a family."""
-    families: dict[tuple[str, str], list[int]] = {}
-    for index, test in enumerate(tests):
-        if test.has_test:
-            families.setdefault((test.title, test.key), []).append(index)
-    adjusted = list(tests)
-    for family in families.values():
-        for index, p_holm in zip(family, holm([tests[index].p_value for index in family]), strict=True):
-            adjusted[index] = replace(tests[index], p_holm=p_holm)
-    return adjusted
 
 
 def signed(key: str, value: float) -> str:
