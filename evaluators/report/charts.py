@@ -40,8 +40,6 @@ class Chart:
     note: str = ""
     limits: tuple[float, float] | None = None
     """Range of the axis of values; None fits it to the values and 0."""
-    label_axis: str = ""
-    """Label of the other axis; used in line charts."""
     breaks: tuple[int, ...] = ()
     """Indices of labels that begin a group; dot plots leave a gap there."""
     is_extra: bool = True
@@ -51,7 +49,7 @@ class Chart:
     def table(self) -> Table:
         """The values, with a row for each label."""
         heads = tuple(Head("", label) for label in self.labels)
-        return Table(self.title, (self.label_axis,), heads, self.rows).across()
+        return Table(self.title, ("",), heads, self.rows).across()
 
 
 def charts_of(task: ReportedTask) -> list[Chart]:
@@ -227,7 +225,6 @@ def _convergence(task: ReportedTask) -> Chart | None:
         score.label,
         "As in 2AFC, Fig. 3. The upper bound is the correlation if every pair were answered in agreement with the "
         "human ratings.",
-        label_axis="rounds",
     )
 
 

@@ -167,7 +167,7 @@ def _lines(chart: Chart) -> "Figure":
     # At most eight labels fit on the axis.
     step = math.ceil(len(labels) / 8)
     axes.set_xticks(range(0, len(labels), step), labels[::step])
-    axes.set_xlabel(chart.label_axis)
+    axes.set_xlabel("rounds")
     axes.set_ylabel(chart.unit)
     axes.grid(axis="y")
     axes.spines[["top", "right"]].set_visible(False)

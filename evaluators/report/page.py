@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
 from eyechart.evaluators.published.rendering import UNDEFINED, Table
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.charts import Chart
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.report.differences import RunDifferences
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_WARNINGS = 20
-"""Maximum number of warnings shown per result."""
+_MOST_WARNINGS = 20
 
 
 class TaskContent(NamedTuple):
@@ -47,8 +48,6 @@ def render(
     runs: Sequence[Run], contents: Sequence[TaskContent], tests: "RunDifferences | None", samples: Samples
 ) -> str:
     """Render the page; there are no tests of a single run, or of runs without a task in common."""
-    from markupsafe import Markup
-
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     tasks, labels, several = [content.task for content in contents], [run.label for run in runs], len(runs) > 1
@@ -100,8 +99,6 @@ def render(
 
 def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str]) -> dict[str, Any]:
     """What the page shows of a task on all its datasets; each figure and table with its `ReportedTask`."""
-    from markupsafe import Markup
-
     tasks = [content.task for content in contents if content.task.results]
     summaries = [
         {
@@ -225,6 +222,6 @@ def _notes(result: TaskResult) -> Iterator[str]:
     if "repeats" in result.diagnostics:
         notes.append(note("interval_of_spread", tasks=[]))
     yield from (note.text for note in notes)
-    yield from (f"Warning: {text}" for text in result.warnings[:_WARNINGS])
-    if len(result.warnings) > _WARNINGS:
-        yield f"{len(result.warnings) - _WARNINGS:,} more warnings are in results.json."
+    yield from (f"Warning: {text}" for text in result.warnings[:_MOST_WARNINGS])
+    if len(result.warnings) > _MOST_WARNINGS:
+        yield f"{len(result.warnings) - _MOST_WARNINGS:,} more warnings are in results.json."

@@ -11,7 +11,6 @@ from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.choice.circular_eval import WITHOUT_BLIND
 from eyechart.evaluators.report.charts import charts_of
 from eyechart.evaluators.report.page import TaskContent, render
 from eyechart.evaluators.report.reported_task import reported_tasks
@@ -23,11 +22,7 @@ from eyechart.evaluators.tasks import get_task
 
 EDITS = 400
 TASKS = ("q_bench/perception", "q_bench/description", "q_bench/assessment", "two_afc/coarse", "mmbench/en")
-EXTRAS = {
-    "extractor_agreement": {"all": {"agreement": 0.5, "agreement_ci95": [0.1, 0.9], "n": 2}, "after_exact": None},
-    "without_blind": {"model": "gpt-4", "removed": 2, "not_asked": 0, "of": 9},
-}
-"""What a run under CircularEval tells only with files of its user's, and what others have."""
+AGREEMENT = {"all": {"agreement": 0.5, "agreement_ci95": [0.1, 0.9], "n": 2}, "after_exact": None}
 BEYOND = "a number beyond all floats"
 DEEP = json.loads("[" * 100 + "]" * 100)
 VALUES = ("x", [], {}, None, -1, True, 0.5, 1e308, 10**400, BEYOND, DEEP, [[1]], ["x", None], {"a": {"b": []}})
@@ -47,8 +42,7 @@ def results():
             evaluator(name).run(FunctionBackend(answer), load_data(get_task(name), DataRequest(is_mini=True)))
             for name in TASKS
         ]
-    found[-1].diagnostics.update(EXTRAS)
-    found[-1].variants[WITHOUT_BLIND] = found[-1].scores
+    found[-1].diagnostics["extractor_agreement"] = AGREEMENT
     return json.loads(collect(found, [], "2026-01-01T00:00:00+00:00").model_dump_json(by_alias=True))
 
 

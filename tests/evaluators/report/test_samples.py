@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import Album, collect_samples
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import item
 from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
 
@@ -136,21 +133,6 @@ def test_very_long_texts_are_cut_and_say_so(samples):
     assert row["text"].endswith("(50,000 characters in total)")
 
 
-def test_both_images_of_a_pair_are_shown_once(samples):
-    loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
-    row = loaded.dataset[0]
-    ids = [row["first_id"], row["second_id"]]
-    items = [
-        item(row["id"], pass_name=name, text="A", first_id=first, second_id=second)
-        for name, (first, second) in (("main", ids), ("reversed", ids[::-1]))
-    ]
-    settings = {"data": loaded.describe()}
-    run = TaskResult(task="two_afc/coarse", dataset="two_afc", split="test", model="m", settings=settings, items=items)
-    found = samples(run)
-    assert [sample["images"] for sample in found.rows] == [[0, 1]]
-    assert len(found.images) == 2
-
-
 @pytest.mark.parametrize(("share", "sides"), [(10**6, (512, 307)), (20_000, None), (10, (112, 67))])
 def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
     noise = np.random.default_rng(0).integers(0, 256, (60, 100, 3), dtype=np.uint8)
@@ -165,16 +147,7 @@ def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
         assert 112 < thumbnail.width < 512 and len(album.uris[0]) <= share
 
 
-@pytest.mark.parametrize(
-    ("finish_reason", "text", "step"),
-    [
-        ("length", "The image", "cut_off"),
-        ("reasoning", "", "unfinished_reasoning"),
-        ("refusal", "I can't.", "refused"),
-        ("stop", "Hm.", "unparseable"),
-    ],
-)
-def test_an_answer_that_cannot_be_read_says_why(samples, finish_reason, text, step):
-    private = choice("a", text, finish_reason=finish_reason, reasoning="A or B?", step=None, correct=None, choice=None)
-    (row,) = samples(changed(private)).rows
-    assert (row["step"], row["reasoning"]) == (step, "A or B?")
+def test_an_answer_that_cannot_be_read_says_why(samples):
+    fields = {"reasoning": "A or B?", "step": None, "correct": None, "choice": None}
+    (row,) = samples(changed(choice("a", "", finish_reason="reasoning", **fields))).rows
+    assert (row["step"], row["reasoning"]) == ("unfinished_reasoning", "A or B?")
