@@ -1,6 +1,5 @@
 """Whether cards and boards show a result: why it is refused, and whether its scores follow from its predictions."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,10 +106,7 @@ class Recomputing:
         items: list[Item] = []
         try:
             items = answers.items(item_type(task, result))
-            with warnings.catch_warnings():
-                # The result already contains the warnings of the run.
-                warnings.simplefilter("ignore")
-                expected = score_again(task, result, items)
+            expected = score_again(task, result, items)
             changed = _differences("scores", result.scores, expected.scores)
             discrepancies = _first([*changed, *_item_differences(items, expected.items)])
         except DataError as error:

@@ -1,7 +1,6 @@
 """The scores of the items of a run, by the columns that the table of scores names."""
 
 import math
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,10 +91,7 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
             answers = answers.where([id in only for id in answers.column("id")])
             if any(map(_is_of_ranking, specs_in(result.scores or {}))):
                 task = known_task(result.task)
-                with warnings.catch_warnings():
-                    # The results already contain the warnings of the runs.
-                    warnings.simplefilter("ignore")
-                    result = score_again(task, result, answers.items(item_type(task, result)), parse=False)
+                result = score_again(task, result, answers.items(item_type(task, result)), parse=False)
         return _item_scores(result, answers)
     except DataError as error:
         raise IncomparableError(f"{run.label}: {error.reason}") from error
@@ -127,7 +123,7 @@ def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     columns_of_images = [answers.column(name, str) for name in images]
     scored = set().union(*values.values())
     has_ranking = any(map(_is_of_ranking, specs))
-    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores and has_ranking}
+    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if has_ranking and name in scores}
     return ItemScores(
         {id: label for id, label in by_id("label", str).items() if id in scored},
         values,

@@ -1,5 +1,6 @@
 """Scores from items: of a run and its repeats, and again from the items of a finished run."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -54,9 +55,12 @@ def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *,
     """
     try:
         protocol = protocol_of(task, result)
-        if parse and protocol.scorer is None and not isinstance(protocol.judge, _NamedJudge):
-            items = protocol.parse(items)
-        return score_items(protocol, items)
+        with warnings.catch_warnings():
+            # The result already contains the warnings of the run.
+            warnings.simplefilter("ignore")
+            if parse and protocol.scorer is None and not isinstance(protocol.judge, _NamedJudge):
+                items = protocol.parse(items)
+            return score_items(protocol, items)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DataError(f"the scores of {result.task} cannot be computed from its predictions: {error}") from error
 
