@@ -16,8 +16,8 @@ from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, 
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
-from eyechart.evaluators.results.results_file import VARIANT_WARNING, TaskResult
-from eyechart.metrics.scoring.errors import SmallSampleWarning
+from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.metrics.scoring.errors import ScoringWarning
 from eyechart.metrics.scoring.items import Items
 from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
@@ -184,19 +184,12 @@ class PairedComparison(Protocol):
         if len(ranked) < len(items):
             variants[MIXED_POOL] = ([item for item in items if item.pool == MIXED_POOL], self.aggregator)
         scores = {}
-        names_of: dict[tuple[str, type[Warning]], list[str]] = {}
         for name, (scored, aggregator) in variants.items():
             columns, pairs = _pairs(scored)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                # Scoring has already warned about the number of images.
-                warnings.simplefilter("ignore", SmallSampleWarning)
+            with warnings.catch_warnings():
+                # Warnings about the replies come with the scores; a variant may be undefined.
+                warnings.simplefilter("ignore", ScoringWarning)
                 scores[name] = pair_scores(columns, pairs, self._settings(pairs, aggregator))
-            for warning in caught:
-                names_of.setdefault((str(warning.message), warning.category), []).append(name)
-        for (text, category), names in names_of.items():
-            # A warning that several variants share is about the replies, not about one variant.
-            warnings.warn(text if len(names) > 1 else f"{VARIANT_WARNING}{names[0]}: {text}", category, stacklevel=3)
         return scores
 
     def _table(self, items: Sequence[PairItem]) -> dict[str, Any]:

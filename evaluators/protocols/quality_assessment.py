@@ -23,7 +23,7 @@ from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, chec
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.notes import note
-from eyechart.evaluators.results.results_file import VARIANT_WARNING, LeftOut, TaskResult
+from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits, read_scores
@@ -278,7 +278,7 @@ class QualityAssessment(Protocol):
                     variants[name] = quality_scores(columns, _references(items), averaged, settings)
             # The released arithmetic overflows at small temperatures.
             except InputError as error:
-                warnings.warn(f"{VARIANT_WARNING}{name} left out: {error}", stacklevel=2)
+                warnings.warn(f"variant {name} left out: {error}", stacklevel=2)
         return variants
 
     def _gaps(self, items: Sequence[QualityItem], is_given: bool) -> dict[str, Any]:

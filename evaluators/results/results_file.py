@@ -35,8 +35,6 @@ SAMPLE = "sample"
 """The setting of a result that describes its sample; absent if all items were asked."""
 PRIVATE = "its answer is private"
 """Why an answered row is left out of the scores: its label is not public."""
-VARIANT_WARNING = "variant "
-"""How a warning about an alternative scoring begins."""
 
 
 def _check_scores(scores: dict[str, Any]) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class SelfAwareness(Choice):
 
 
 def _questions(items: Sequence[AwarenessItem]) -> list[tuple[AwarenessItem, AwarenessItem | None]]:
-    """The first and the second item of each question; in a vote, an answered question may have a second one too."""
+    """The first and the second item of each question; one that is parsed again may turn out to be answered."""
     return [
         (passes[MAIN], passes.get(FORCED) if passes[MAIN].choice == passes[MAIN].refusal else None)
         for passes in by_row(items)

@@ -46,12 +46,3 @@ def test_the_default_is_what_a_run_asks(task):
 )
 def test_every_setting_that_changes_the_prompt_is_shown(task, ways):
     assert list(example_requests(get_task(task))) == ways
-
-
-def test_what_follows_the_prompt_is_shown():
-    shown = example_requests(get_task("q_bench/assessment"))["prompt=default (q_bench_a3/2)"]
-    assert shown.splitlines() == [
-        "Rate the quality of the image.<image>",
-        "[reply begins with] The quality of the image is",
-        "[reads the logits of] good | poor | fine | bad | high | low",
-    ]

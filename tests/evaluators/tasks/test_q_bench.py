@@ -5,14 +5,9 @@ import json
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.scripted_server import always
-from tests.evaluators.tasks.doors import ran, rows_of, scored
+from tests.evaluators.tasks.doors import ran, rows_of
 
 TASKS = ("q_bench/perception", "q_bench/perception_pairs", "q_bench/description")
 
@@ -54,28 +49,6 @@ def test_the_tiny_model_describes(tmp_path):
     assert "Scored by word overlap" in output and "completeness" in output
     rows = rows_of(tmp_path)
     assert len(rows) == 20 and [row["id"] for row in rows if row["label"] is None] == ["mini_0009.png", "mini_0019.png"]
-
-
-# A vote for each reply that names no option; completeness, preciseness and relevance of each description.
-@pytest.mark.parametrize(
-    ("name", "asked", "score", "value"),
-    [(TASKS[0], 1, "accuracy", 1.0), (TASKS[1], 1, "accuracy", 1.0), (TASKS[2], 3, "sum", 3.0)],
-)
-def test_a_judge_on_a_server_is_asked_for_all_rounds_at_once(http, script, tmp_path, name, asked, score, value):
-    script.say(always("Score: 1"))
-    judge = EndpointJudge(JudgeOptions("judge", EndpointOptions(http.url_for("/v1"), max_retries=0)))
-    replies = iter(["Splendid", "Awful", "Odd"])
-    data = load_data(get_task(name), DataRequest(is_mini=True, limit=3))
-    result = evaluator(name, judge=judge.for_task()).run(FunctionBackend(lambda messages: next(replies)), data)
-    assert result.scores[score] == value and result.scores["rounds"] == 5
-    assert result.scores["judge"] == "judge" and result.settings["judge"]["name"] == "judge"
-    assert [body["n"] for body in script.bodies] == [5] * asked * 3
-    script.bodies.clear()
-    lines = [{"id": row["id"], "text": f"Splendid {row['id']}"} for row in mini_rows(name, 4)]
-    options = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}", "--set", "rounds=3")
-    result, output = scored(tmp_path, name, lines, "--mini", "--limit", 4, *options)
-    assert (result.scores[score], result.scores["rounds"], result.complete) == (value, 3, True)
-    assert [body["n"] for body in script.bodies] == [3] * asked * 4 and "lexical" not in output
 
 
 @pytest.mark.parametrize("inference", ["options", "closed-set"])
