@@ -50,7 +50,6 @@ _NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
 _PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}
 """Options of which `--like` repeats the names that are not given."""
 
-
 PromptStyle = Literal["eyechart", "vlmevalkit", "lmms-eval"]
 
 
@@ -91,15 +90,12 @@ def _given(ctx: typer.Context, **more: Any) -> dict[str, Any]:
     return json.loads(json.dumps({**given, **more}, default=str))
 
 
-def _print_arguments(is_wanted: bool) -> None:
-    if not is_wanted:
-        return
+def _print_arguments() -> None:
     for option in ("--model-arg", "--judge-arg"):
         print_line(console(), f"{option} NAME=VALUE")
         for name, (owner, field) in known_arguments(option).items():
             print_line(console(), f"  {name}: {meaning(owner, field)}")
     print_line(console(), "Settings of a task, for --set: `eyechart tasks NAME`")
-    raise typer.Exit
 
 
 @dataclass(frozen=True)
@@ -200,19 +196,17 @@ def run(
     blind: Annotated[bool, scoring_option("Ask multiple-choice questions without images.", "--blind")] = False,
     task_options: TaskOptions,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
-    help_args: Annotated[
-        bool,
-        cli_option("List what -arg options take, and exit.", "--help-args", callback=_print_arguments, is_eager=True),
-    ] = False,
+    help_args: Annotated[bool, cli_option("List what -arg options take, and exit.", "--help-args")] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
+    if help_args:
+        return _print_arguments()
     announce(asked.name or ", ".join(asked.model or [tiny_vlm.NAME]))
     from eyechart.evaluators.backends import resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
 
-    style = prompt_style and prompt_style.replace("eyechart", "default")
     short = {
-        "--prompt-style": ("prompt", style),
+        "--prompt-style": ("prompt", prompt_style and prompt_style.replace("eyechart", "default")),
         "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
         "--blind": ("blind", blind or None),
     }

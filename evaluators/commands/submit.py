@@ -68,7 +68,7 @@ def _checked_count(run: "Run", key: "TaskKey") -> int:
         "the run has no predictions for this task": answers is None,
         f"{n_missing} answers are missing; repeat the run (it asks only for missing answers)": n_missing > 0,
     }
-    for problem in (problem for problem, is_so in problems.items() if is_so):
+    if problem := next((text for text, is_so in problems.items() if is_so), ""):
         raise UsageError(f"{key.title}: {problem}")
     for name in result.files:
         path = run.folder / key.task / key.dataset / name

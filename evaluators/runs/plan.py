@@ -40,6 +40,12 @@ class TaskRun:
         return str(self.data.dataset)
 
     @property
+    def is_private(self) -> bool:
+        """Whether the answers of the split are private, so that they cannot be scored here."""
+        data = self.task.data
+        return data.path is None and self.data.split in find_dataset(self.dataset).private_splits(data.config or "")
+
+    @property
     def is_official(self) -> bool:
         """Whether it runs on the official release, which is downloaded if possible."""
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
@@ -157,19 +163,13 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on tasks that use no judge: {names}; leave it out")
     for planned in () if is_judged else judged:
-        if planned.options.as_published and planned.task.published_judge and not _is_private(planned):
+        if planned.options.as_published and planned.task.published_judge and not planned.is_private:
             raise judge_needed(planned.task)
         if "rounds" in planned.options.settings:
             raise UsageError(
                 f"rounds={planned.options.settings['rounds']} has no effect on {planned.task.name} without --judge, "
                 "the name of the judge model on its server"
             )
-
-
-def _is_private(planned: TaskRun) -> bool:
-    """Whether the answers of the split are private, so that they cannot be scored here."""
-    data = planned.task.data
-    return data.path is None and planned.data.split in find_dataset(planned.dataset).private_splits(data.config or "")
 
 
 def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
