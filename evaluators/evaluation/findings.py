@@ -112,7 +112,7 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
             judge=first["judge"],
             failed=failed,
             rounds=sum(count.rounds for count in counts),
-            **why_failed(failed, judge),
+            **_why_failed(failed, judge),
             max_tokens=judge.get("max_tokens"),
             without_score=counts[0].unscored,
             asked=counts[0].asked,
@@ -120,7 +120,7 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
         )
 
 
-def why_failed(failed: int, judge: Mapping[str, Any]) -> dict[str, int]:
+def _why_failed(failed: int, judge: Mapping[str, Any]) -> dict[str, int]:
     """How many rounds with a reply that cannot be used were cut off, refused or malformed."""
     if "cut_off_rounds" not in judge:
         return {"cut_off": 0, "refused": 0, "malformed": 0}

@@ -20,7 +20,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
-from eyechart.evaluators.evaluation.findings import is_judge_useless, why_failed
+from eyechart.evaluators.evaluation.findings import is_judge_useless
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions
@@ -37,7 +37,6 @@ from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.plan import TaskRun, download_gb, in_asking_order
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
-from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -119,10 +118,8 @@ def execute(
     has_report = not is_main or _write_report(folder, screen, messages)
     useless = [result for result in finished if is_judge_useless(result.scores or {})]
     for result in useless:
-        why = why_failed(judge_counts(result.scores or {}).failed, result.settings.get("judge", {}))
-        reasons = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in why.items() if count)
-        text = f"eyechart: {result.task} on {result.dataset}: the judge gave no usable reply in any round"
-        print_line(messages, f"{text} ({reasons})" if reasons else text, "red")
+        text = " ".join(note.text for note in result.notes if note.code.startswith("judge_"))
+        print_line(messages, f"eyechart: {result.task} on {result.dataset}: {text}", "red")
     return not failed and not useless and has_report
 
 

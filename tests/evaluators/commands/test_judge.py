@@ -60,7 +60,7 @@ def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, t
     done = invoke("run", "q_bench/description", "--limit", 2, *judge, "--out", tmp_path / "run")
     (task,) = read_results(tmp_path / "run").tasks
     assert done.exit_code == code and not task.complete and task.settings["judge"]["incomplete"]
-    said = "q_bench/description on lldescribe: the judge gave no usable reply in any round (30 malformed)"
+    said = "q_bench/description on lldescribe: The judge judge gave no usable reply in 30 of 30 rounds (30 not in"
     assert (said in " ".join(done.output.split())) == bool(code)
 
 

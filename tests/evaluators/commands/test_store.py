@@ -1,14 +1,9 @@
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 
 import pyarrow.parquet
 import pytest
 
-from eyechart.datasets_scripts import mini
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.results_file import read_results
@@ -101,46 +96,6 @@ def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_pa
     assert (stored, stored_answers()) == ([0, 0], 24)
     *_, stored = run("larger", "--limit", "15")
     assert (stored, stored_answers()) == ([12, 12], 30)
-
-
-@pytest.mark.slow
-def test_a_killed_command_given_again_gives_the_result_of_one_that_was_not(tmp_path):
-    def run(name, *options):
-        invoke("run", "q_bench/perception", "--limit", "90", "--out", tmp_path / name, *options, code=0)
-        (task,) = read_results(tmp_path / name).tasks
-        texts = pyarrow.parquet.read_table(tmp_path / name / "predictions.parquet").column("text").to_pylist()
-        return task, texts
-
-    whole, texts = run("whole", "--no-store")
-    command = [sys.executable, "-m", "eyechart.evaluators.cli", "run", "q_bench/perception", "--limit", "90"]
-    child = subprocess.Popen([*command, "--out", "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    while child.poll() is None and stored_answers() < 20:
-        time.sleep(0.01)
-    child.kill()
-    assert child.wait() == -signal.SIGKILL, "it must not have finished before"
-    stored = stored_answers()
-    finished, same_texts = run("finished")
-    assert finished.timings["answers_from_store"] == stored >= 20
-    assert same_texts == texts
-    assert (finished.scores, finished.settings) == (whole.scores, whole.settings)
-
-
-def test_a_run_on_a_disk_that_becomes_full_can_be_finished_later(disk, tmp_path, monkeypatch):
-    data = mini.release("llvisionqa")
-    monkeypatch.setenv("EYECHART_HOME", str(disk))
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
-    (disk / "others").write_bytes(bytes(free - 200_000))
-    options = ["run", "q_bench/perception", "--data-dir", data, "--limit", "60", "--out", tmp_path / "out"]
-    done = invoke(*options, code=1)
-    message = "".join(done.output.split("\n"))
-    assert "Stored answers are kept" in message and "--no-store" in message
-    assert "store" in read_results(tmp_path / "out").failed[0].error
-    stored = stored_answers()
-    assert 0 < stored < 60
-    (disk / "others").unlink()
-    invoke(*options, code=0)
-    (task,) = read_results(tmp_path / "out").tasks
-    assert (task.scores["n"], task.timings["answers_from_store"]) == (60, stored)
 
 
 def test_scoring_answers_made_elsewhere_uses_no_store(tmp_path):
