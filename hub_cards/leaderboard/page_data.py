@@ -173,7 +173,8 @@ def _facets(row: BoardRow) -> dict[str, Any]:
 def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
     """How the interval of the main score was computed; None if it simply treats items as independent."""
     about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
-    return next((note.text for note in interval_notes([("", {**scores, INTERVALS: about})])), None)
+    notes = interval_notes([("", {**scores, INTERVALS: about})])
+    return next((note.text for note in notes if note.code == "interval"), None)
 
 
 def tables_of(board: Board) -> list[PublishedTable]:

@@ -187,9 +187,13 @@ def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
 def test_a_row_says_what_the_interval_of_its_main_score_rests_on(space: Space, kind: str) -> None:
     result = result_on(PERCEPTION, "org/a")
     result["scores"]["intervals"] = {"accuracy": {"kind": kind, "units": 1169}}
-    space.hand_in("a", result)
+    pairs = result_on(board_named("two_afc/coarse"), "org/a")
+    pairs["scores"]["n_images"] = 60
+    space.hand_in("a", result, pairs)
     space.build()
     note = space.rows()[0].get("interval", "")
+    # That another score, the fitted PLCC, never has an interval is not said.
+    assert "interval" not in space.rows(board_named("two_afc/coarse"))[0]
     assert note.endswith("(effective number of items): accuracy (1,169 clusters).") == (kind != "wilson")
 
 
