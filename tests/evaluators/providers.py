@@ -105,15 +105,6 @@ NO_LOGPROBS_AT_GOOGLE = Refusal(
     names("logprobs"),
     message("Logprobs is not enabled for models/gemini-2.5-pro", code=400, status="INVALID_ARGUMENT"),
 )
-# https://github.com/vllm-project/vllm-gaudi/pull/1098
-NO_LOGPROBS_ON_GAUDI = Refusal(
-    names("logprobs"),
-    message(
-        "Gaudi doesn't support logprobs. Please remove 'logprobs'/'top_logprobs' from your request to "
-        "receive a response.",
-        **{"type": "BadRequestError", "param": None, "code": 400},
-    ),
-)
 # https://github.com/SakanaAI/AI-Scientist/issues/177
 ONLY_ONE_AT_DEEPSEEK = Refusal(
     names("n"),
@@ -122,17 +113,6 @@ ONLY_ONE_AT_DEEPSEEK = Refusal(
         **{"type": "invalid_request_error", "param": None, "code": "invalid_request_error"},
     ),
 )
-# https://github.com/kaiko-ai/eva/issues/895
-NO_SEED_AT_LITELLM = Refusal(
-    names("seed"),
-    message(
-        "litellm.UnsupportedParamsError: anthropic does not support parameters: ['seed'], for "
-        "model=claude-3-7-sonnet-20250219. To drop these, set `litellm.drop_params=True` or for proxy:\n\n"
-        "`litellm_settings:\n drop_params: true`\n. \n If you want to use these params dynamically send "
-        "allowed_openai_params=['seed'] in your request."
-    ),
-)
-
 GPT_5 = (NO_MAX_TOKENS, NO_LOGPROBS, NO_TOP_P, ONLY_TEMPERATURE_1)
 O3_MINI = (NO_MAX_TOKENS, NO_LOGPROBS, NO_TOP_P, NO_TEMPERATURE)
 

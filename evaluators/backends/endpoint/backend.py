@@ -180,7 +180,7 @@ class _Question:
         # word shows only whether it has more than one token.
         before, more = self.request.prefill, f" {word}"
         tokens, longer = await self.client.tokenize(before), await self.client.tokenize(before + more)
-        if tokens is not None and longer is not None and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
+        if longer[: len(tokens)] == tokens and len(longer) > len(tokens):
             return longer[len(tokens)]
         extended = await self.ask(more, max_tokens=1)
         return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None
@@ -206,26 +206,21 @@ async def find_words(
     lowest = min(values.values())
     if lowest == -math.inf:
         raise EndpointError("the server returned a probability of 0 for each of the most probable tokens")
-    tokens = {word: await _token_of(word, values, first_token, not request.prefill) for word in request.all_words}
+    tokens: dict[str, str | None] = {}
+    for word in request.all_words:
+        # A space comes before a word in the reply; whether one opens a reply is unknown, so the more probable counts.
+        matches = [text for text in (f" {word}", word) if text in values]
+        beginnings = [text for text in values if text.strip() and f" {word}".startswith((text, f" {text}"))]
+        if not request.prefill:
+            matches.sort(key=lambda text: -values[text])
+        elif beginnings and not matches and (first := await first_token(word)) is not None:
+            # vLLM shows the space of a SentencePiece token in one of the two places only.
+            texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
+            matches = [text for text in texts if text in beginnings]
+        tokens[word] = next(iter(matches), None)
     words = distinct_words(tokens, request.words)
     logits = {word: lowest if (token := tokens[word]) is None else values[token] for word in words}
     return logits, tuple(word for word in words if tokens[word] is None)
-
-
-async def _token_of(word: str, values: Mapping[str, float], first_token: FirstToken, opens_reply: bool) -> str | None:
-    """The returned token that the word is or begins with."""
-    # A space comes before a word in the reply; whether one opens a reply is unknown, so the more probable form counts.
-    matches = [text for text in (f" {word}", word) if text in values]
-    if matches:
-        return max(matches, key=lambda text: values[text]) if opens_reply else matches[0]
-    beginnings = [text for text in values if text.strip() and (f" {word}".startswith(text) or word.startswith(text))]
-    # Without a prefilled reply, the word cannot be put into the prompt.
-    first = await first_token(word) if beginnings and not opens_reply else None
-    if first is None:
-        return None
-    # vLLM shows the space of a SentencePiece token in one of the two places only.
-    texts = [first, first.lstrip()] if first else sorted(beginnings, key=len, reverse=True)
-    return next((text for text in texts if text in beginnings), None)
 
 
 async def _losses(question: _Question) -> Response:

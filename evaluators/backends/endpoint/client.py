@@ -153,8 +153,8 @@ class ChatClient:
             missing -= count
             yield completion
 
-    async def tokenize(self, text: str) -> list[str] | None:
-        """The tokens of a text, without special tokens; None if the server has no such service."""
+    async def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text, without special tokens; [] if the server has no such service."""
         # Fields of vLLM, then of llama.cpp.
         body = {"model": self.model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
         body |= {"content": text, "with_pieces": True}
@@ -165,7 +165,7 @@ class ChatClient:
             tokens = answer.get("token_strs") or [part["piece"] for part in answer["tokens"]]
             return [plain(str(token)) for token in tokens]
         except (openai.APIStatusError, ValueError, LookupError, TypeError, AttributeError):
-            return None
+            return []
         except openai.APIError as error:
             raise self._explain(error) from None
 

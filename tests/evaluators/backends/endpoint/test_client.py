@@ -40,16 +40,13 @@ def test_options_that_cannot_be_are_refused(options):
     [
         (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", " b"]),
         (json_response({"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [228]}]}), ["a", "[228]"]),
-        (json_response({"tokens": [1, 2]}), None),
-        (json_response([]), None),
-        (Response("[" * 100_000, content_type="application/json"), None),
-        (Response(b"\xff", content_type="application/json"), None),
-        (Response("<html>", content_type="text/html"), None),
-        (Response("", 204), None),
-        (refusal(404), None),
-        (refusal(500), None),
+        (json_response({"tokens": [1, 2]}), []),
+        (json_response([]), []),
+        (Response("[" * 100_000, content_type="application/json"), []),
+        (Response("<html>", content_type="text/html"), []),
+        (refusal(404), []),
     ],
-    ids=["vLLM", "llama.cpp", "no texts", "a list", "deep", "no UTF-8", "a page", "empty", "not there", "an error"],
+    ids=["vLLM", "llama.cpp", "no texts", "a list", "deep", "a page", "not there"],
 )
 def test_texts_are_split_where_the_server_does(http, answer, tokens):
     http.expect_request("/tokenize", method="POST").respond_with_response(answer)

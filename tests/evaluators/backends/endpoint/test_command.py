@@ -65,16 +65,6 @@ def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_th
     assert bounds[0] > bounds[1] == 0
 
 
-@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
-def test_the_likeliest_token_goes_on_with_the_beginning_of_the_reply(http, model_server, tmp_path):
-    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
-    invoke("run", "q_bench/assessment", *server, "--set", "inference=top-token", "--out", tmp_path, code=0)
-    sent = [body for body in model_server.asked if body["messages"][-1]["content"] == "The quality of the image is"]
-    assert [body["max_tokens"] for body in sent] == [1] * 6
-    (task,) = read_results(tmp_path).tasks
-    assert task.diagnostics["top_tokens"].keys() <= {"good", "poor"}
-
-
 def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
     model_server.serves = "tiny-f32.gguf"
     server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)

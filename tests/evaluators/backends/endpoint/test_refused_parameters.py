@@ -43,7 +43,6 @@ SAMPLES_OF_GPT_5 = [SAMPLES, (*SAMPLES[:3], "max_completion_tokens"), ("temperat
         ([providers.NOT_BOTH], SAMPLED, [SAMPLES, ("temperature", "seed", "max_tokens")], "top_p"),
         ([providers.NO_SEED_AT_MISTRAL], SAMPLED, [SAMPLES, NO_SEED], "seed"),
         ([providers.NO_SEED_AT_GOOGLE], SAMPLED, [SAMPLES, NO_SEED], "seed"),
-        ([providers.NO_SEED_AT_LITELLM], SAMPLED, [SAMPLES, NO_SEED], "seed"),
     ],
 )
 def test_refused_parameters_are_dropped_one_by_one_and_not_sent_again(script, backend, refusals, chat, forms, dropped):
@@ -87,9 +86,7 @@ def test_sampling_that_was_asked_for_is_not_dropped(script, backend, sampling, r
         list(backend(concurrency=1, chat=ChatOptions(sampling=sampling)).answer(questions(1)))
 
 
-@pytest.mark.parametrize(
-    "refused", [providers.NO_LOGPROBS, providers.NO_LOGPROBS_AT_GOOGLE, providers.NO_LOGPROBS_ON_GAUDI]
-)
+@pytest.mark.parametrize("refused", [providers.NO_LOGPROBS, providers.NO_LOGPROBS_AT_GOOGLE])
 def test_log_probabilities_are_not_dropped_and_what_works_is_named(script, backend, refused):
     script.say(provider(*providers.GPT_5[:1], refused))
     with pytest.raises(ModelError, match=r"(?i)logprobs.*--set prompt=numerical"):

@@ -40,14 +40,6 @@ def test_right_letters_in_every_layout_of_vlmevalkit(tmp_path, perception_rows, 
     assert sum(model["matched_by"].values()) == 180
 
 
-@pytest.mark.parametrize("answer", ["", "nan", "\x00\x1b[31m\x7f"])
-def test_answers_that_name_no_option_are_counted_and_wrong(tmp_path, perception_rows, answer):
-    path = WRITERS[".json"](tmp_path / "a.json", rows_with(perception_rows, lambda row, turn: answer))
-    task = score(path, "--limit", 40)
-    assert (task.scores["accuracy"], task.scores["n"], task.scores["extraction"]["unmatched"]) == (0.0, 40, 1.0)
-    assert task.left_out == []
-
-
 def circular_rows(rows):
     """A row for each pass of the release, in its options."""
     return [
