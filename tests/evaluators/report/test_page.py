@@ -58,6 +58,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
 SCORES = PERCEPTION.scores
 CLUSTERED = {"accuracy": {"kind": "wilson-by-cluster", "units": 2}}
 NO_INTERVAL = "65.00 to 85.00"
+REPEATS = {"count": 3, "mean": {"accuracy": 0.75}, "standard_deviation": {"accuracy": 0.02}}
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,11 @@ NO_INTERVAL = "65.00 to 85.00"
         ),
         ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
         ({"scores": {**SCORES, "accuracy_ci95": None}}, ["75.00 %"], [NO_INTERVAL]),
+        (
+            {"diagnostics": {"repeats": REPEATS}},
+            ["accuracy, mean ± SD of 3 repeats", "75.00 % ± 2.00 %", "No interval for mean ± SD, which describes how"],
+            [],
+        ),
     ],
 )
 def test_a_page_shows_the_scores_and_what_limits_them(make_run, read_page, fields, texts, missing):
@@ -107,13 +113,13 @@ def test_a_run_without_a_task_has_a_report(make_run, read_page):
     assert page.samples["samples"] == []
 
 
-def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page):
+def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page, tmp_path):
     private = changed(scores=None, notes=[note("blind")], items=[choice("a", "A", answer="", choice="A")])
     page = read_page(write_report([make_run(private)]))
     assert page.holds(note("blind").text)
     (sample,) = page.samples["samples"]
     assert "correct" not in sample
-    assert page.all("figure") == []
+    assert page.all("figure") == [] and not (tmp_path / "run" / "report_files").exists()
 
 
 def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):

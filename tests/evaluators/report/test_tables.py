@@ -447,10 +447,6 @@ def test_the_own_tables_of_quality_have_three_decimals(tables):
     assert (places.title, shown(places)[0][1]) == ("SRCC by place", "-1.000")
 
 
-def test_tasks_without_scores_have_no_table(tables):
-    assert tables(replaced(PERCEPTION, scores=None)) == []
-
-
 def marks(table, column=-1):
     return {row.labels[0]: row.cells[column].mark for row in table.rows if row.cells[column].mark}
 
