@@ -193,6 +193,7 @@ def _boards(task: Task) -> Iterator[Board]:
 def _parts(task: Task) -> Iterator[Column]:
     """The groups in the paper's tables, with the headline score and other scores that the board's tables have."""
     headline = headline_of(task).key
+    # By group and score, the heading of each value of the group.
     groups: dict[tuple[str, str], dict[str, str]] = {}
     tables = [table for table in published_tables().values() if table.rows and task.name in table.tasks]
     for table in sorted(tables, key=lambda table: bool(table.set_apart)):

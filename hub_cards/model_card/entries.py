@@ -62,7 +62,7 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
 
 def is_ours(entry: Any) -> bool:
     """Whether eyechart wrote an entry of a `model-index`."""
-    name = value_at(entry, "task.name") if isinstance(entry, Mapping) else None
+    name = value_at(entry, "task.name")
     return isinstance(name, str) and name.endswith(_OURS)
 
 

@@ -202,16 +202,6 @@ def flagged(task: str, scores: dict[str, Any], *rows: dict[str, Any], first: int
     return evaluated(task, "own", items=items, scores=scores, settings={"protocol": task})
 
 
-def test_refusals(compared: Any) -> None:
-    first, second = (
-        flagged("ql_bench/single", {"score_sa": 40.0, "n": 5}, *({"self_aware": mark == "1"} for mark in marks))
-        for marks in ("11000", "01110")
-    )
-    (one,) = compared([first], [second]).differences
-    assert (one.score, one.first, one.second) == ("self-awareness", 40.0, 60.0)
-    assert one.only_first == ("q0",) and one.only_second == ("q2", "q3")
-
-
 def test_pairs(compared: Any) -> None:
     def run(marks: str, first: int = 0) -> Any:
         """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e" or "x"."""
