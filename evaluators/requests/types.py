@@ -67,11 +67,7 @@ class Request:
     """Whether the row can be scored without an answer to this request."""
 
     def __post_init__(self) -> None:
-        """Refuse contradictory fields."""
-        if self.words and self.continuations:
-            raise ValueError(f"request {self.id!r} asks for logits and losses; expected only one of them")
-        if self.optional_words and not self.words:
-            raise ValueError(f"request {self.id!r} has only optional words; expected at least one required word")
+        """Refuse a reply without tokens."""
         if self.output_type is OutputType.TEXT and self.max_new_tokens < 1:
             raise ValueError(f"request {self.id!r} has max_new_tokens={self.max_new_tokens}; expected at least 1")
 

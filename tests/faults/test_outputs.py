@@ -159,6 +159,7 @@ def test_export(tmp_path):
 MOUNTS = """\
 sysfs /sys sysfs rw,nosuid 0 0
 /dev/sda1 / ext4 rw,relatime 0 0
+auto.home /home autofs rw 0 0
 server:/export /home nfs4 rw,vers=4.2 0 0
 /dev/sdb1 /home/me/scratch xfs rw 0 0
 //share/data /mnt/team\\040data cifs rw 0 0

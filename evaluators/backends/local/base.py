@@ -86,9 +86,8 @@ class LocalBackend(Backend):
 def _response(window: PreparedRequests, prompts: Sequence[RenderedPrompt], outputs: Sequence[Any]) -> Response:
     """The response to the request of these prompts: its text, logits or losses, or an error."""
     prompt, output, request = prompts[0], outputs[0], prompts[0].request
-    for error in outputs:
-        if isinstance(error, DataError):
-            return Response(request, error=error)
+    if errors := [output for output in outputs if isinstance(output, DataError)]:
+        return Response(request, error=errors[0])
     # Unknown if the processor tiles several images differently from a single one, which was counted.
     reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
     response = Response(

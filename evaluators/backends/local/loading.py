@@ -60,11 +60,6 @@ class LoadOptions:
     adapter: str | None = None
     chat_template: str | None = None
 
-    def settings(self) -> dict[str, Any]:
-        """The options that change replies and are not visible in the loaded model."""
-        template = None if self.chat_template is None else hashlib.sha256(self.chat_template.encode()).hexdigest()
-        return {"processor": dict(self.processor), "adapter": self.adapter, "chat_template": template}
-
     def __post_init__(self) -> None:
         """Refuse a device together with a device map."""
         if self.device is not None and self.device_map is not None:
@@ -217,12 +212,15 @@ def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None
 
 def load_settings(model: "PreTrainedModel", image_processor: Any, name: str, origin: Origin) -> dict[str, Any]:
     """The settings of a local model, as part of a result."""
+    options = origin.options
     quantization = getattr(model.config, "quantization_config", None) or {}
     method = (quantization if isinstance(quantization, dict) else vars(quantization)).get("quant_method")
     modules = [type(part).__module__.partition(".")[0] for part in (model, image_processor)]
     return {
         "name": name,
-        **origin.options.settings(),
+        "processor": dict(options.processor),
+        "adapter": options.adapter,
+        "chat_template": options.chat_template and hashlib.sha256(options.chat_template.encode()).hexdigest(),
         "architecture": type(model).__name__,
         "revision": getattr(model.config, "_commit_hash", None),
         "parameters": model.num_parameters(),

@@ -158,7 +158,6 @@ def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers
     renamed, settings = with_template(tmp_path, *change)
     assert settings["chat_template"] not in (original, None) and "from the store" not in renamed.output
     assert "from the store" in with_template(tmp_path, *change)[0].output
-    assert LoadOptions().settings()["chat_template"] is None
 
 
 @pytest.mark.parametrize(

@@ -200,19 +200,6 @@ def test_optional_words_change_no_logit_and_are_given_where_their_texts_differ(c
     assert {word: values[word] for word in WORDS} == pytest.approx(alone, abs=1e-4)
 
 
-def test_the_command_line_scores_a_folder_and_takes_a_second_run_from_the_store(clip_folder, tmp_path):
-    options = ("--dataset", "kadis700k", "--mini", "--model", clip_folder, "--out", tmp_path)
-    results = []
-    for _ in range(2):
-        invoke("run", "q_bench/assessment", *options, code=0)
-        results += read_results(tmp_path).tasks
-    first, second = results
-    assert first.scores["n"] == 200 and first.scores["temperature"] == 100 and not first.warnings
-    assert first.settings["model"]["text_template"] == "a photo of {word} quality"
-    assert first.timings["answers_from_store"] == 0 and second.timings["answers_from_store"] == 200
-    assert (second.scores, second.settings) == (first.scores, first.settings)
-
-
 def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder, tmp_path):
     options = ("--mini", "--model", clip_folder, "--limit", 8, "--out", tmp_path)
     done = invoke("run", "q_bench/assessment", *options, code=0)

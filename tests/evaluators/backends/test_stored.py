@@ -128,20 +128,6 @@ def test_an_answer_is_on_the_disk_when_it_is_handed_on(store):
                 assert sum(model.answers for model in other.models()) == count - count // 10
 
 
-def test_a_model_that_fails_loses_none_of_its_answers(store):
-    def say(request):
-        if request.id == "30":
-            raise ModelError("out of memory")
-        return Response(request, text=request.id)
-
-    requests = [text_request(f"{i}", text=f"{i}") for i in range(60)]
-    with pytest.raises(ModelError, match="out of memory"):
-        list(StoredBackend(Scripted(say), store).answer(requests))
-    again = Scripted(lambda request: Response(request, text=request.id))
-    assert {r.text for r in StoredBackend(again, store).answer(requests)} == {f"{i}" for i in range(60)}
-    assert [r.id for r in again.asked] == [f"{i}" for i in range(30, 60)]
-
-
 def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
     model = LoggingModel({"model": "logging", "base_url": "https://user:secret-key@host"})
     list(StoredBackend(model, store).answer([text_request("row", "private question", prefill="private start")]))

@@ -71,22 +71,6 @@ def test_all_ways_agree(name, requests, each_alone):
         assert_equal(responses, alone)
 
 
-def test_six_pools_of_words_cost_one_pass():
-    """Q-Bench, Table 11: the logits of all pools' words come from one request."""
-    model, processor = architectures.build("llava")
-    pools = [("good", "poor"), ("fair", "blur"), ("excellent", "noise")]
-    prompt, prefill = ("Rate ", IMAGE), "The quality of the image is"
-    words = tuple(word for pool in pools for word in pool)
-    asked = [
-        Request(str(number), prompt, (picture(0),), prefill=prefill, words=pool) for number, pool in enumerate(pools)
-    ]
-    backend = TransformersBackend(model, processor, name="llava", batch_size=4)
-    (together,) = backend.answer([Request("all", prompt, (picture(0),), prefill=prefill, words=words)])
-    for response in backend.answer(asked):
-        for word in response.request.words:
-            assert together.logits[word] == pytest.approx(response.logits[word], abs=1e-5)
-
-
 def test_losses_are_the_models_own_on_labelled_tokens():
     model, processor = architectures.build("llava")
     image = picture(0)
