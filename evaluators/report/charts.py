@@ -102,7 +102,7 @@ def _dots(
     guesses = tuple(next((c for c in level if math.isfinite(c.value)), level[0]) for level in levels)
     has_chance = any(math.isfinite(cell.value) for cell in guesses)
     low, high = (columns[0].factor * limit for limit in score.limits(results[0].scores or {}))
-    unit = "score" if title == "scores" else score.label
+    unit = score.label if len({column.spec for column in columns}) == 1 else "score"
     return Chart(
         task.key.file_name(name),
         "dot plot",
