@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *,
         with warnings.catch_warnings():
             # The result already contains the warnings of the run.
             warnings.simplefilter("ignore")
-            if parse and protocol.scorer is None and not isinstance(protocol.judge, _NamedJudge):
+            if parse and protocol.scorer is None and protocol.judge is None:
                 items = protocol.parse(items)
             return score_items(protocol, items)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -91,17 +92,6 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
     recorded["skip_bad"] = settings.get("missing", "drop") == "drop"
     judge = settings.get("judge")
     if isinstance(judge, dict) and (name := str(judge.get("name"))) != LEXICAL:
-        recorded["judge"] = _NamedJudge(name)
+        # Only its name is known, so it cannot be asked.
+        recorded["judge"] = SimpleNamespace(name=name)
     return replace(protocol, **recorded)
-
-
-class _NamedJudge:
-    """A judge of which only the name is known; it cannot be asked."""
-
-    def __init__(self, name: str) -> None:
-        """Keep the name."""
-        self.name = name
-
-    def __call__(self, messages: Any, n: int) -> list[str]:
-        """Raise: the judge's scores should be in the items."""
-        raise DataError(f"the predictions lack the scores of the judge {self.name}")
