@@ -20,7 +20,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, check_ranges, read_key
 from eyechart.evaluators.backends.processes import Processes
-from eyechart.evaluators.judging.replies import Conversation, Reply, is_reply, reply_keys
+from eyechart.evaluators.judging.replies import Conversation, Reply, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
 from eyechart.metrics.scoring.errors import LostRoundsWarning
@@ -200,7 +200,10 @@ class EndpointJudge:
         start, totals = time.perf_counter(), self._totals
         keys = [reply_keys(self._identity, messages, n) for messages in conversations]
         stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
-        totals.used |= {key: Reply(**value) for key, value in stored.items() if is_reply(value)}
+        for key, value in stored.items():
+            # An edited value may be a model's answer.
+            if "text" in value and value.keys() <= Reply.__dataclass_fields__.keys():
+                totals.used[key] = Reply(**value)
         totals.timings["judge_replies_from_store"] += len(stored)
         # Equal conversations are asked once.
         missing = {

@@ -46,11 +46,6 @@ class Reply:
         return {name: value for name, value in vars(self).items() if value or name == "text"}
 
 
-def is_reply(value: Mapping[str, Any]) -> bool:
-    """Whether a value in the store is a reply; an edited one may be a model's answer."""
-    return "text" in value and value.keys() <= Reply.__dataclass_fields__.keys()
-
-
 def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> tuple[bytes, ...]:
     """Keys of the replies to a conversation, one for each round, 32 bytes each; more rounds begin with the same keys.
 

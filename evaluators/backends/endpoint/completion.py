@@ -2,17 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    AliasPath,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
+from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS
@@ -23,15 +13,12 @@ _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 Logprob = Annotated[float, Field(le=1e-3)]
 
 
-def _valid_count(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    try:
-        return validate(value)
-    except ValidationError:
-        return 0
+def _possible_count(value: Any) -> int:
+    """A count; 0 for one that is missing or impossible: more than any context length is an error of the server."""
+    return value if type(value) is int and 0 <= value <= 10**8 else 0
 
 
-# More than any context length is an error of the server; an impossible count is like a missing one.
-Count = Annotated[int, Field(ge=0, le=10**8), WrapValidator(_valid_count)]
+Count = Annotated[int, BeforeValidator(_possible_count)]
 
 
 def plain(token: str) -> str:

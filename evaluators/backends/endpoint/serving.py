@@ -27,7 +27,7 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_
 from eyechart.evaluators.requests.keys import files_digest
 
 # In seconds.
-START_TIMEOUT, _STOP_TIMEOUT, _PAUSE = 3600.0, 30, 0.5
+START_TIMEOUT, _STOP_TIMEOUT = 3600.0, 30
 _PRESETS = {
     "vllm": "vllm serve {model} --host 127.0.0.1 --port {port}",
     "sglang": "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
@@ -38,7 +38,6 @@ _VERSIONS = {"/version": "version", "/get_server_info": "version", "/props": "bu
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _SECRETS = ("--api-key", "--hf-token", "-hft")
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
-_LINES_SHOWN = 20
 
 
 class Server:
@@ -89,9 +88,9 @@ class Server:
         return f"{self.program} {how}; log: {self.log}"
 
     def last_lines(self) -> str:
-        """The last lines of the server's log."""
+        """The last 20 lines of the server's log."""
         lines = redact(self.log.read_text(errors="replace"), read_key()).splitlines()
-        return "\n".join([line.rstrip() for line in lines if line.strip()][-_LINES_SHOWN:])
+        return "\n".join([line.rstrip() for line in lines if line.strip()][-20:])
 
     def close(self) -> None:
         """Stop the server and its child processes."""
@@ -118,7 +117,7 @@ class Server:
                 raise ModelError(reason)
             if time.monotonic() > end:
                 raise ModelError(f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}")
-            time.sleep(_PAUSE)
+            time.sleep(0.5)
 
     def _get(self, path: str) -> dict[str, Any] | None:
         """The JSON object that the server answers, {} for another answer; None if it is not ready."""

@@ -72,7 +72,7 @@ class Prediction(BaseModel):
     logits: dict[str, _Finite] | None = None
     """Next-token logit of each word."""
     score: _Finite | None = None
-    """A quality score, unchanged from the file."""
+    """A quality score, as in the file."""
     options: Annotated[tuple[_Text, ...], Field(strict=False)] | None = None
     """The options as they were shown, "" for one that is empty in the file; None: they are in the release's order."""
     reasoning: _Text | None = None

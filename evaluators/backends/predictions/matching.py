@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
 from eyechart.datasets_scripts.common.files.readers import clean_text
@@ -64,14 +63,14 @@ def group_items(predictions: Iterable[Prediction], path: Path) -> list[FileItem]
     return list(items.values())
 
 
-class _Target(NamedTuple):
-    """One item of the data."""
+class _Target:
+    """One item of the data, at a position among the requested items."""
 
-    id: str
-    position: int
-    """Among the requested items."""
-    prompt: str
-    options: frozenset[str]
+    def __init__(self, request: Request, position: int) -> None:
+        """Bring its texts into comparable form."""
+        self.id, self.position = request.id, position
+        self.prompt = comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
+        self.options = _options(request.options)
 
 
 _Pair = tuple[_Target, FileItem]
@@ -100,11 +99,8 @@ class Matcher:
         by_id: dict[str, Request] = {}
         for request in requests:
             by_id.setdefault(request.id, request)
-        targets = [
-            _Target(row_id, position, _prompt(request), _options(request.options))
-            for position, (row_id, request) in enumerate(by_id.items())
-            if row_id not in self._known
-        ]
+        requested = enumerate(by_id.values())
+        targets = [_Target(request, position) for position, request in requested if request.id not in self._known]
         self._match_names(targets)
         self._match_content(targets)
         if not self.matched and not self.hint:
@@ -219,10 +215,6 @@ def _options(options: Iterable[str]) -> frozenset[str]:
 
 def _file_name(name: str) -> str:
     return clean_text(name).replace("\\", "/").rpartition("/")[2]
-
-
-def _prompt(request: Request) -> str:
-    return comparable(" ".join(part for part in request.prompt if isinstance(part, str)))
 
 
 def _some(names: Sequence[str]) -> str:
