@@ -1,10 +1,8 @@
 """Answer files, read again as their receivers read them."""
 
-import io
 import json
 from functools import partial
 
-import pandas
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
@@ -155,12 +153,3 @@ def test_replies_in_cells_are_read_back_as_text(tmp_path):
     (tmp_path / name).write_bytes(content)
     rows = [row for _, row in read_xlsx_rows(str(tmp_path / name), COLUMNS, formulas=True)]
     assert [row["prediction"] for row in rows] == [*(cell or reply for reply, cell in CELLS.items()), None]
-
-
-def test_an_mmbench_file_is_read_as_the_server_reads_it():
-    replies = ["=B", "12", "The answer is\nC"]
-    (content,) = mmbench_file(ROW, PASSES, replies).values()
-    table = pandas.read_excel(io.BytesIO(content), dtype={"prediction": str})
-    assert table["index"].tolist() == [7, 1_000_007, 2_000_007]
-    assert table["prediction"].tolist() == replies
-    assert table["D"].isna().all()

@@ -25,21 +25,17 @@ def write_json(path: Path, rows: Rows) -> Path:
     return path
 
 
+def write_csv(path: Path, rows: Rows, **dialect: Any) -> Path:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), **dialect)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
 def write_tsv(path: Path, rows: Rows) -> Path:
     """All fields in quotation marks, as VLMEvalKit has pandas do."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def write_csv(path: Path, rows: Rows) -> Path:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
+    return write_csv(path, rows, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
 
 
 def write_xlsx(path: Path, rows: Rows) -> Path:
