@@ -9,7 +9,6 @@ from eyechart.evaluators.backends.endpoint.backend import FIRST_FAILURES
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import START_TIMEOUT
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
-from eyechart.evaluators.backends.local.recovery import first_batch_size
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.choices.replies import UNREAD, read_reply
@@ -77,7 +76,6 @@ def test_defaults_of_servers():
 
 def test_defaults_of_the_engine():
     text = sentences("engine")
-    assert f"{first_batch_size(None, 'cuda')} on a GPU, {first_batch_size(None, 'cpu')} on a CPU" in text
     shown = re.search(r"Dual encoders \((.+?)\)", text)[1]
     assert {name.strip().lower().replace("-", "_").replace(" ", "_") for name in shown.split(",")} == {
         name for name in DUAL_ENCODERS if name != "siglip2"
