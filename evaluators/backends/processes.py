@@ -19,15 +19,17 @@ _UNSENT = Request("", (), ())
 
 
 class Processes:
-    """The processes of a run, including this one."""
+    """The processes of a run, including this one; without a `state`, accelerate's `PartialState`, it is the only one.
 
-    def __init__(self, state: Any) -> None:
-        """Keep accelerate's `PartialState`."""
+    `device` is the device on which this process runs its model; None lets the model choose.
+    """
+
+    def __init__(self, state: Any = None) -> None:
+        """Keep the state."""
         self._state = state
-        self.rank: int = state.process_index
-        self.count: int = state.num_processes
-        self.device = str(state.device)
-        """The device on which this process runs its model."""
+        self.rank: int = 0 if state is None else state.process_index
+        self.count: int = 1 if state is None else state.num_processes
+        self.device = None if state is None else str(state.device)
 
     @property
     def is_main(self) -> bool:
@@ -36,6 +38,8 @@ class Processes:
 
     def gather(self, value: Value) -> list[Value]:
         """The values of all processes, by rank; every process must call this."""
+        if self.count == 1:
+            return [value]
         from accelerate.utils import gather_object
 
         return gather_object([value])
@@ -59,13 +63,17 @@ class Processes:
 
     def close(self) -> None:
         """Leave the process group; call this once, at the end."""
-        self._state.destroy_process_group()
+        if self._state is not None:
+            self._state.destroy_process_group()
 
 
-def join_processes() -> Processes | None:
-    """The processes of this run; None if this is the only one."""
+ALONE = Processes()
+
+
+def join_processes() -> Processes:
+    """The processes of this run."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
+        return ALONE
     import torch
     from accelerate import PartialState
 

@@ -71,15 +71,10 @@ def execute_plan(
     check_judging(plan, judge is not None)
     try:
         with contextlib.ExitStack() as stack:
-            processes = join_processes()
-            if processes is not None:
-                stack.enter_context(contextlib.closing(processes))
+            processes = stack.enter_context(contextlib.closing(join_processes()))
             # Opened first, so that a damaged store is reported before a model is loaded.
             store = None if options.no_store else stack.enter_context(_open_store())
-            if processes is None:
-                check()
-            else:
-                processes.together(lambda: check() if processes.is_main else None)
+            processes.together(lambda: check() if processes.is_main else None)
             is_done = _run_each(models, run_model, processes)
     except KeyboardInterrupt as error:
         finished = [str(run.folder) for run in models if (run.folder / "results.json").exists()]
@@ -92,12 +87,9 @@ def execute_plan(
     raise typer.Exit(0 if is_done else 1)
 
 
-def _run_each(
-    models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], bool]", processes: "Processes | None"
-) -> bool:
+def _run_each(models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], bool]", processes: "Processes") -> bool:
     """Run the models one after the other, and compare them; returns whether every task of every model finished."""
-    is_main = processes is None or processes.is_main
-    messages = console(stderr=True, quiet=not is_main)
+    messages = console(stderr=True, quiet=not processes.is_main)
     finished, is_done = [], True
     for number, run in enumerate(models, 1):
         if len(models) > 1:
@@ -110,7 +102,7 @@ def _run_each(
             with contextlib.suppress(OSError):
                 run.folder.rmdir()
             # Other processes may not have failed, and would wait for this one.
-            if len(models) == 1 or processes is not None:
+            if len(models) == 1 or processes.count > 1:
                 raise
             print_line(messages, f"eyechart: {error.explain()}", "red")
             is_done = False
@@ -118,7 +110,7 @@ def _run_each(
         gc.collect()
         if torch := sys.modules.get("torch"):
             torch.cuda.empty_cache()
-    if len(models) > 1 and is_main:
+    if len(models) > 1 and processes.is_main:
         from eyechart.evaluators.commands.compare import show_outcome
 
         show_outcome(finished)

@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, Q
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, check_ranges, read_key
-from eyechart.evaluators.backends.processes import Processes
+from eyechart.evaluators.backends.processes import ALONE, Processes
 from eyechart.evaluators.judging.replies import Conversation, Reply, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
@@ -112,9 +112,7 @@ class EndpointJudge:
     several processes, the main one sends all requests.
     """
 
-    def __init__(
-        self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes | None = None
-    ) -> None:
+    def __init__(self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes = ALONE) -> None:
         """Check the address and the key, which may raise `UsageError`; nothing is sent."""
         self._options, self._store, self._processes = options, store, processes
         self._client = ChatClient(options.model, options.endpoint, key=options.key())
@@ -152,7 +150,7 @@ class EndpointJudge:
         not replied in this task, or the main process failed.
         """
         processes = self._processes
-        if processes is None:
+        if processes.count == 1:
             return self._ask_all(conversations, n)
         replies: list[list[str | None]] = []
         for start in range(0, len(conversations), _CONVERSATIONS_PER_ROUND):

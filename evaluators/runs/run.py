@@ -15,7 +15,7 @@ from rich.console import Console
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, OutputError
 from eyechart.datasets_scripts.common.whole import disk_error, unwritable, write_whole
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.backends.processes import DistributedBackend, Processes
+from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
@@ -66,7 +66,7 @@ def execute(
     plan: Sequence[TaskRun],
     run: ModelRun,
     store: ResponseStore | None = None,
-    processes: Processes | None = None,
+    processes: Processes = ALONE,
     judge: "EndpointJudge | None" = None,
 ) -> bool:
     """Run tasks on a model, and write and print their results; one that fails does not stop the others.
@@ -75,7 +75,7 @@ def execute(
     Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
     plan, folder = in_asking_order(plan), run.folder
-    is_main = processes is None or processes.is_main
+    is_main = processes.is_main
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     _hide_progress_bars(messages)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -83,12 +83,12 @@ def execute(
     results: Sequence[TaskResult] = ()
     failed: list[FailedTask] = []
     # The bar of a download of weights and the line of the run would disturb each other.
-    backend = run.make_backend(None if processes is None else processes.device)
+    backend = run.make_backend(processes.device)
     with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
         if store is not None:
             backend = StoredBackend(backend, store)
         # Precomputed predictions are matched with all requests, in each process.
-        if processes is not None and backend.writes_replies:
+        if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
         previous = previous_results(folder) if is_main else None
         for index, planned in enumerate(plan):
@@ -127,25 +127,21 @@ def _run_task(
     planned: TaskRun,
     backend: Backend,
     progress: RunProgress,
-    processes: Processes | None,
+    processes: Processes,
     judge: "EndpointJudge | None",
 ) -> TaskResult:
-    task, evaluator = planned.task, Evaluator(planned.task, planned.options)
+    task, options = planned.task, planned.options
+    if judge is not None and options.protocol(task).is_judged:
+        options = replace(
+            options, judge=judge.for_task(lambda done, of: progress.describe(f"{done:,} of {of:,} replies judged"))
+        )
+    evaluator = Evaluator(task, options)
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
     planned = replace(planned, data=replace(planned.data, images="load" if backend.needs_images else "skip"))
     size = download_gb(planned)
     progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
-    load = partial(load_data, task, planned.data)
-    loaded = load() if processes is None else processes.together(load)
-    if judge is not None and evaluator.protocol.is_judged:
-        evaluator = Evaluator(
-            task,
-            replace(
-                planned.options,
-                judge=judge.for_task(lambda done, of: progress.describe(f"{done:,} of {of:,} replies judged")),
-            ),
-        )
+    loaded = processes.together(partial(load_data, task, planned.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         result = evaluator.run(backend, loaded, progress.answered)
