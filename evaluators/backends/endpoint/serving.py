@@ -73,7 +73,10 @@ class Server:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        names = self._wait()
+        self._wait()
+        # transformers lists what its cache contains, not what it serves.
+        listed = () if Path(self.program).name == "transformers" else (self._get("/v1/models") or {}).get("data") or ()
+        names = [str(model["id"]) for model in listed]
         versions = [version for path, field in _VERSIONS.items() if (version := (self._get(path) or {}).get(field))]
         served = {"command": self._command, "version": next(iter(versions), None), "fingerprint": fingerprint}
         served_name = self._model if self._model in names or not names else names[0]
@@ -106,13 +109,10 @@ class Server:
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _wait(self) -> list[str]:
-        """Wait for the names of the models."""
+    def _wait(self) -> None:
         end = time.monotonic() + START_TIMEOUT
-        while True:
-            # llama.cpp lists the model before it is loaded; some servers have no /health.
-            if self._get("/health") is not None and (models := self._get("/v1/models")):
-                return [str(model["id"]) for model in models.get("data") or ()]
+        # llama.cpp lists the model before it is loaded; some servers have no /health.
+        while self._get("/health") is None or self._get("/v1/models") is None:
             if reason := self.ending():
                 raise ModelError(reason)
             if time.monotonic() > end:
@@ -120,7 +120,7 @@ class Server:
             time.sleep(0.5)
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        """The JSON object that the server answers, {} for another answer; None if it is not ready."""
+        """The JSON object that the server answers, {} for any other answer; None if it is not ready."""
         # Not through a proxy, for which 127.0.0.1 is another machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
@@ -128,7 +128,7 @@ class Server:
             with opener.open(urllib.request.Request(self._address + path, headers=key), timeout=10) as answer:
                 value = json.load(answer)
         except urllib.error.HTTPError as error:
-            return {} if error.code == 404 else None
+            return None if error.code == 503 else {}
         except (OSError, http.client.HTTPException):
             return None
         except ValueError:

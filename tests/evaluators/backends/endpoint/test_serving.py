@@ -1,5 +1,6 @@
 """`--serve`: a server that a run starts, asks and stops; here a small program under the names of real ones."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -91,6 +92,13 @@ def test_each_program_is_given_model_and_address_in_its_own_way(command, tmp_pat
     settings = settings_of(tmp_path / "out")
     assert settings["serve"]["version"] == "b7" and settings["served"] == [str(model)]
     assert settings["serve"]["fingerprint"]
+
+
+def test_models_that_transformers_has_in_its_cache_are_not_asked(programs, tmp_path):
+    (programs / "vllm").rename(programs / "transformers")
+    server = Server("transformers serve {model} --port {port} --name cached", "m", tmp_path / "server.log")
+    with contextlib.closing(server):
+        assert server.start(EndpointOptions()).served_name == "m"
 
 
 def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_path):

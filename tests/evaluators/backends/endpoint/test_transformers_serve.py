@@ -10,19 +10,25 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint import backend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import IMAGE, Request
-from tests.evaluators.serving import serve
 
 pytestmark = pytest.mark.slow
 
+COMMAND = "transformers serve {model} --device cpu --host 127.0.0.1 --port {port}"
 QUESTION = "What distortion degrades the quality of the image?\n"
 
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
-    """The base URL of a server of the tiny model."""
-    with serve(tiny_vlm.folder(), tmp_path_factory.mktemp("serve") / "log.txt") as url:
-        yield url
+    """The base URL of a server of the tiny model. Without a cache, it cannot list its models."""
+    server = Server(COMMAND, tiny_vlm.NAME, tmp_path_factory.mktemp("serve") / "log.txt")
+    try:
+        options = server.start(EndpointOptions())
+        assert options.served_name == str(tiny_vlm.folder())
+        yield options.base_url
+    finally:
+        server.close()
 
 
 @pytest.fixture
