@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.runs.plan import TaskRun
 
-_MOST_LEVELS = 50
-"""How deeply lists and objects can be nested in the value of an option."""
-
 _judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
 _data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out rows without an image file. Repeatable."
@@ -142,7 +139,7 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
         if name not in known:
             raise unknown_name("argument", name, known, f"of {option}")
         owner, field_name = known[name]
-        value = _json_or_text(f"{option} {name}", text) if text[:1] in ("{", "[") else text
+        value = _json_or_text(text) if text[:1] in ("{", "[") else text
         try:
             parsed[owner][field_name] = TypeAdapter(owner.__annotations__[field_name]).validate_python(value)
         except ValidationError as error:
@@ -153,7 +150,7 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
 
 def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
     """Name to value of NAME=VALUE; a value that is not JSON is text."""
-    return {name: _json_or_text(f"{option} {name}", text) for name, text in split_pairs(option, values).items()}
+    return {name: _json_or_text(text) for name, text in split_pairs(option, values).items()}
 
 
 def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VALUE") -> dict[str, str]:
@@ -167,21 +164,12 @@ def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VAL
     return texts
 
 
-def _json_or_text(given: str, text: str) -> Any:
+def _json_or_text(text: str) -> Any:
     """A value that is not JSON is text."""
     try:
         value = json.loads(text)
         # Only what can be sent and written again, so without infinities and unpaired surrogates.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-        if not _is_deeper(value, _MOST_LEVELS):
-            return value
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
-    except RecursionError:
-        pass
-    raise UsageError(f"{given} is nested too deeply; at most {_MOST_LEVELS} levels are allowed")
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (levels == 0 or any(_is_deeper(item, levels - 1) for item in inner))
+    return value

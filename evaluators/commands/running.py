@@ -51,7 +51,6 @@ def execute_plan(
 ) -> None:
     """Run a plan on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
-    from eyechart.evaluators.judging import EndpointJudge
     from eyechart.evaluators.runs.plan import check_data, check_inputs, check_judging
     from eyechart.evaluators.runs.run import execute
 
@@ -64,8 +63,12 @@ def execute_plan(
         _make_folder(models[0].folder)
 
     def run_model(run: "ModelRun") -> bool:
-        asked = None if judge is None else EndpointJudge(judge, store, processes)
-        return execute(plan, run, store, processes, asked)
+        if judge is None:
+            return execute(plan, run, store, processes)
+        # Imported only here, because it imports openai, which takes a second.
+        from eyechart.evaluators.judging import EndpointJudge
+
+        return execute(plan, run, store, processes, EndpointJudge(judge, store, processes))
 
     check_data(plan)
     check_judging(plan, judge is not None)
