@@ -12,12 +12,14 @@ def unparsed_replies(scores: Mapping[str, Any]) -> tuple[int, int]:
     """How many replies could not be parsed, or are incomplete texts, and of how many.
 
     Args:
-        scores: What a metric returned.
+        scores: What a metric returned, or the diagnostics of ratings.
 
     Examples:
         >>> unparsed_replies({"extraction": {"unmatched": 0.25}, "n": 8})
         (2, 8)
     """
+    if "replies" in scores:
+        return scores["unread"], scores["replies"]
     if "extraction" in scores:
         share = scores["extraction"].get("unmatched")
         of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"
@@ -31,6 +33,11 @@ def unparsed_replies(scores: Mapping[str, Any]) -> tuple[int, int]:
         outcomes = {**scores.get("outcomes", {}), "refused": 0}
         share, total = sum(outcomes.values()), scores.get("n", 0)
     return (round(share * total), total) if share and math.isfinite(share * total) else (0, total)
+
+
+def are_texts(scores: Mapping[str, Any]) -> bool:
+    """Whether the replies are scored as texts, so that only incomplete ones count as not parsed."""
+    return "outcomes" in scores
 
 
 def cut_replies(scores: Mapping[str, Any]) -> int:

@@ -23,8 +23,9 @@ from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.finished_runs import GIVEN
+from eyechart.evaluators.results.finished_runs import GIVEN, result_title
 from eyechart.evaluators.results.items import MAIN, Item
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
 from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
 from eyechart.evaluators.tasks import TASKS, get_task, q_bench
@@ -163,8 +164,8 @@ class Evaluator(evaluate.Evaluator):
         loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit))
         loaded = self._rename(loaded, input_column, label_column)
         if loaded.is_mini:
-            what = f"{self.definition.name}: {loaded.name} is synthetic demo data"
-            warnings.warn(f"{what}: not comparable with published scores.", MiniDataWarning, stacklevel=2)
+            about = note("synthetic", tasks=[f"{self.definition.name} on {loaded.name}"])
+            warnings.warn(about.text, MiniDataWarning, stacklevel=2)
         options = replace(self.options, skip_bad=skip_bad or self.options.skip_bad)
         with progress_bar(self.definition.name) as progress:
             result = evaluate_rows(self.definition, options, backend, loaded, progress)
@@ -181,8 +182,8 @@ class Evaluator(evaluate.Evaluator):
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
         computed = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
         computed |= {} if limit is None else {"limit": limit}
-        extent = f"{result.split}, synthetic" if is_synthetic else result.split
-        return ComputedScores(computed, f"{result.task} on {result.dataset} ({extent})")
+        data = f"{result.split}, synthetic" if is_synthetic else result.split
+        return ComputedScores(computed, result_title(result.task, result.dataset, data))
 
     def prepare_pipeline(
         self,
@@ -237,13 +238,11 @@ class Evaluator(evaluate.Evaluator):
 
 def _warn_of_left_out(result: TaskResult) -> None:
     left_out = [item for item in result.left_out if item.reason != PRIVATE]
-    if not result.complete:
-        line = " ".join(result.caveats)
-    elif left_out:
-        line = f"{len(left_out)} left out; the first: '{left_out[0].id}': {left_out[0].reason}."
-    else:
-        return
-    warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
+    line = "" if result.complete else " ".join(result.caveats)
+    if left_out and result.complete:
+        line = note("left_out", n=len(left_out), id=left_out[0].id, reason=left_out[0].reason).text
+    if line:
+        warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
 def _refuse(arguments: Mapping[str, Any], reason: str) -> None:

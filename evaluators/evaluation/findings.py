@@ -22,8 +22,6 @@ _WIDE = 0.1
 """Width of the interval of a PLCC above which a few images may decide what it means."""
 _MANY = 0.1
 """From this share of replies without an option there is a note."""
-INCOMPLETE = ("unusable", "judge_lost")
-"""Notes of results that are incomplete."""
 
 
 def result_notes(

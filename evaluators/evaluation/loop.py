@@ -13,7 +13,7 @@ from datasets import Dataset
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
-from eyechart.evaluators.evaluation.findings import INCOMPLETE, result_notes
+from eyechart.evaluators.evaluation.findings import result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.scoring import score_items, summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
@@ -59,8 +59,7 @@ def evaluate_rows(
     result.settings = _settings(answers, backend, loaded, sample, result, published)
     result.diagnostics |= summarize_repeats(by_repeat)
     result.notes = list(result_notes(task, planned, backend, loaded, answers, by_repeat))
-    is_incomplete = any(note.code in INCOMPLETE or note.values.get("incomplete") for note in result.notes)
-    result.complete &= not is_incomplete and not judge_counts(result.scores or {}).unscored
+    result.complete = not any(note.is_incomplete for note in result.notes)
     # Without scores, a note says that all answers are private.
     private = [row for row in answers.rows if protocol.is_private(row)] if result.scores is not None else []
     result.left_out = [

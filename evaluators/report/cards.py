@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from eyechart.evaluators.published import Best, best_in_paper
 from eyechart.evaluators.published.rendering import interval
-from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
+from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.score_rows import is_above_chance, unparsed_note
+from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.score_rows import headlines, is_above_chance, unparsed_note
 from eyechart.evaluators.tasks import Paper, paper_of
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -51,19 +52,16 @@ class CardScore(NamedTuple):
 def cards(tasks: Sequence[ReportedTask]) -> Mapping[Paper, Sequence[CardScore]]:
     """One card per paper that has scores, in the order of the runs; an average replaces its databases."""
     by_paper: dict[Paper, list[CardScore]] = {}
-    averaged = {task.key.task for task in tasks if task.is_average and task.results}
-    for task in tasks:
-        if task.is_average or task.key.task not in averaged:
-            score = _card_score(task)
-            if score.values:
-                by_paper.setdefault(paper_of(task.key.task), []).append(score)
+    shown = headlines([task.key for task in tasks if task.results])
+    for score in (_card_score(task) for task in tasks if task.key in shown):
+        if score.values:
+            by_paper.setdefault(paper_of(score.task.key.task), []).append(score)
     return by_paper
 
 
 def _card_score(task: ReportedTask) -> CardScore:
     spec = task.headline
-    notes = {label: unparsed_note(result.scores or {}, result.diagnostics) for label, result in task.results.items()}
-    unparsed = {label: note.text if note else "" for label, note in notes.items()}
+    unparsed = {run: few.text if (few := unparsed_note(result)) else "" for run, result in task.results.items()}
     if spec is None:
         # Without a single rating there is no score.
         return CardScore(task, [CardValue(run, "no score", unparsed=text) for run, text in unparsed.items() if text])
@@ -79,7 +77,7 @@ def _card_score(task: ReportedTask) -> CardScore:
             value,
             pair := interval(of_run, *spec.key.split(".")),
             f"{spec.number(pair[0])} to {spec.shown(pair[1])}" if pair else "",
-            is_above_chance(spec, of_run),
+            is_above_chance(task.results[label]),
             unparsed[label],
         )
         for label, of_run in scores.items()
@@ -104,7 +102,7 @@ def _card_score(task: ReportedTask) -> CardScore:
         chance,
         best,
         "; ".join(filter(None, (f"{spec.shown(best.value)}, {best.model}, {best.table}", best.remark))) if best else "",
-        "" if is_judged else BY_WORDS,
+        "" if is_judged else note("by_words").text,
         (low, high if high > low else low + 1),
         [(mark, f"{factor * mark:.3g}{unit if mark == top else ''}") for mark in (bottom, (bottom + top) / 2, top)],
     )

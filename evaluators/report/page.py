@@ -15,16 +15,15 @@ from eyechart.evaluators.published.rendering import UNDEFINED, Table
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import inline_svg
-from eyechart.evaluators.report.reported_task import BY_WORDS, ReportedTask
+from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import Run, is_mini_data
-from eyechart.evaluators.results.notes import note
+from eyechart.evaluators.results.finished_runs import Run, all_notes, is_mini_data
+from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
 from eyechart.metrics.scoring.choices.replies import UNREAD
-from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -58,7 +57,7 @@ def render(
     data = {
         "runs": labels,
         "tasks": [task.heading for task in tasks],
-        "unread": UNREAD,
+        "unparsedSteps": UNREAD,
         "images": samples.images,
         "samples": samples.rows,
     }
@@ -105,7 +104,7 @@ def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str]) 
             "task": task,
             "rows": list(_score_rows([task.results.get(run) for run in runs])),
             "caveats": _lines(_caveats, task.results, len(runs)),
-            "notes": _lines(_notes, task.results, len(runs)),
+            "notes": _lines(_interval_notes, task.results, len(runs)),
         }
         for task in tasks
     ]
@@ -198,26 +197,16 @@ def _score_rows(results: Sequence[TaskResult | None]) -> Iterator[tuple[str, str
 
 def _lines(make: Callable[[TaskResult], Iterator[str]], results: Mapping[str, TaskResult], count: int) -> list[str]:
     """Lines about the results, each once; a line that does not hold for all runs begins with its runs."""
-    lines: dict[str, list[str]] = {}
-    for run, result in results.items():
-        for line in dict.fromkeys(make(result)):
-            lines.setdefault(line, []).append(run)
+    lines = grouped((line, run) for run, result in results.items() for line in make(result))
     return [line if len(runs) == count else f"{', '.join(runs)}: {line}" for line, runs in lines.items()]
 
 
 def _caveats(result: TaskResult) -> Iterator[str]:
-    yield from result.caveats
-    if result.scores is None and not result.caveats:
-        yield "This task has no score."
-    if not result.complete:
-        yield "The scores are incomplete: some items were not asked."
-    if (result.scores or {}).get("judge") == LEXICAL:
-        yield f"{BY_WORDS} Not comparable with published scores."
-    if result.left_out:
-        yield f'Items left out: {len(result.left_out):,}; see "Items left out" below.'
+    # Which data are synthetic stands at the top of the page.
+    yield from (note.text for note in all_notes(result) if note.code != "synthetic")
 
 
-def _notes(result: TaskResult) -> Iterator[str]:
+def _interval_notes(result: TaskResult) -> Iterator[str]:
     notes = interval_notes([("", result.scores or {})])
     if "repeats" in result.diagnostics:
         notes.append(note("interval_of_spread", tasks=[]))

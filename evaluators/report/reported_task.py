@@ -11,9 +11,6 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import data_title, full_title, known_task, task_title
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scoring.judging.lexical import LEXICAL
-
-BY_WORDS = f"Scored by word overlap ({LEXICAL}), not by a judge."
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
-from eyechart.datasets_scripts.official import official_counts
+from eyechart.datasets_scripts.official import in_official_terms, official_counts
 from eyechart.evaluators.results.items import (
     PREDICTIONS_FILE,
     RESULT_COLUMNS,
@@ -19,9 +19,10 @@ from eyechart.evaluators.results.items import (
     with_type,
 )
 from eyechart.evaluators.results.notes import Note, note
-from eyechart.evaluators.results.results_file import AVERAGE, Results, TaskResult, read_results
+from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, Results, TaskResult, read_results, task_folder
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import specs_in
+from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -195,6 +196,55 @@ def scored_items(scores: Mapping[str, Any]) -> int | None:
     """Number of items that the scores cover; None if they do not record it."""
     n = next((spec.n(scores) for spec in specs_in(scores) if spec.headline), None)
     return n if isinstance(n, int) and not isinstance(n, bool) else None
+
+
+def asked_items(result: TaskResult) -> int:
+    """Number of items that were asked."""
+    return len({item.id for item in result.items})
+
+
+def extent(results: Sequence[TaskResult]) -> str:
+    """How many of the official items the results cover together, or which part of other data; "" if that is unknown."""
+    settings = [result.settings for result in results]
+    counts = [asked_items(result) if result.scores is None else scored_items(result.scores) for result in results]
+    count = sum(filter(None, counts))
+    official = [official_items(result) for result in results]
+    sampled = " (random sample)" if any(SAMPLE in setting for setting in settings) else ""
+    if all(official):
+        totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
+        return in_official_terms(count, totals) + sampled
+    rows = sum(setting["data"].get("rows") or 0 for setting in settings)
+    is_part = sampled or any(setting.get("limit") is not None for setting in settings)
+    return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
+
+
+def all_notes(result: TaskResult) -> Iterator[Note]:
+    """The notes of a result's evaluation, and those that follow from its data, its judge and what else it records."""
+    if is_mini_data(result.settings):
+        yield note("synthetic", tasks=[])
+    yield from result.notes
+    if result.scores is None and not result.notes:
+        yield note("no_score")
+    if not (result.complete or any(each.is_incomplete for each in result.notes)):
+        yield note("incomplete")
+    for name in result.files:
+        yield note("answer_file", file=str(task_folder(result) / name), problem=_submission_problem(result))
+    if any(scores.get("judge") == LEXICAL for scores in (result.scores or {}, *result.variants.values())):
+        yield note("by_words")
+    if left_out := result.left_out:
+        yield note("left_out", n=len(left_out), id=left_out[0].id, reason=left_out[0].reason)
+    if agreement := result.diagnostics.get("extractor_agreement", {}).get("all"):
+        yield note("agreement", share=f"{100 * agreement['agreement']:.2f} %", n=agreement["n"])
+
+
+def _submission_problem(result: TaskResult) -> str:
+    """Why an answer file should not be submitted; "" if it can be."""
+    part = extent([result])
+    if is_mini_data(result.settings):
+        return "the data are synthetic"
+    if part and not part.startswith("all"):
+        return f"it covers {part}"
+    return "items were left out" if result.left_out and not part else ""
 
 
 def is_served_name(asked: str, served: str) -> bool:

@@ -1,6 +1,6 @@
 """Notes: what a reader must know about a score, as a code and its values; the words are here and nowhere else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -37,12 +37,26 @@ class Note(BaseModel):
             return words(self.values)
         return words.format_map({name: _shown(value) for name, value in self.values.items()})
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether it says that the scores do not use all requested answers."""
+        return self.code in _INCOMPLETE or any(self.values.get(name) for name in ("incomplete", "without_score"))
+
 
 def note(code: str, **values: Any) -> Note:
     """A note."""
     return Note(code=code, values=values)
 
 
+def grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
+    """The texts of each key, each once, in the order given: for example the tasks that a note is about."""
+    groups: dict[Any, dict[str, None]] = {}
+    for key, text in pairs:
+        groups.setdefault(key, {})[text] = None
+    return {key: list(texts) for key, texts in groups.items()}
+
+
+_INCOMPLETE = ("average_incomplete", "forced_missing", "incomplete", "judge_lost", "left_out_of_circular", "unusable")
 TESTS: Mapping[str, str] = {
     "McNemar, exact": "McNemar's exact test",
     "clustered": "cluster-robust t test, p never below McNemar's",
@@ -69,6 +83,11 @@ def _shown(value: Any) -> Any:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def _answer_file(v: _Values) -> str:
+    problem = f"; do not submit it: {v['problem']}" if v["problem"] else ""
+    return f"Answer file: {v['file']}{problem}."
 
 
 def _as_published(v: _Values) -> str:
@@ -103,6 +122,10 @@ def _judge_failed(v: _Values) -> str:
     else:
         lost = f"{v['without_score']} of the {v['asked']} replies put to it have no usable round and are {v['become']}"
     return f"{text} Incomplete: {lost}."
+
+
+def _left_out(v: _Values) -> str:
+    return f"{v['n']:,} item{'s' if v['n'] > 1 else ''} left out; the first: '{v['id']}': {v['reason']}."
 
 
 def _private(v: _Values) -> str:
@@ -147,6 +170,11 @@ def _verdict(v: _Values) -> str:
     return f"{v['task']}: {words}, {v['p']})"
 
 
+def _synthetic(v: _Values) -> str:
+    of = f" ({', '.join(v['tasks'])})" if v["tasks"] else ""
+    return f"Synthetic demo data{of}: not comparable with papers. Name a --model for real data."
+
+
 def _unparsed(v: _Values) -> str:
     cut = f" ({v['cut']:,} cut off)" if v["cut"] else ""
     become = ", so their pairs are not consistent" if v["pairs"] else " and count as incorrect"
@@ -155,7 +183,7 @@ def _unparsed(v: _Values) -> str:
 
 def _mostly_unparsed(v: _Values) -> str:
     incomplete = "are cut off or empty" if v["are_texts"] else "could not be parsed"
-    return f"{v['unparsed']:,} of {v['of']:,} replies {incomplete}: the score does not describe the model."
+    return f"{_shown(v['unparsed'])} of {_shown(v['of'])} replies {incomplete}: the score does not describe the model."
 
 
 def _sampled(v: _Values) -> str:
@@ -168,6 +196,8 @@ def _of_tasks(v: _Values, words: str) -> str:
 
 
 WORDS: Mapping[str, str | Callable[[_Values], str]] = {
+    "agreement": "The parsed letter agrees with the human label in {share} of {n} replies.",
+    "answer_file": _answer_file,
     "answers_differ": "reference differs from {models} for {n} item(s): compared by intervals",
     "as_published": _as_published,
     "average_incomplete": "The average includes scores of incomplete evaluations.",
@@ -175,6 +205,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "bitrates": "MM21 is scored against bitrates, as in the authors' label file, not against opinion scores; so are "
     "the averages that include MM21. For opinion scores, add LICQA's lists: --data-arg mm21_dir=FOLDER.",
     "blind": "The model was not shown the images.",
+    "by_words": "Scored by word overlap, not by a --judge: not comparable with papers.",
     "chance": _chance,
     "cut_off": _cut_off,
     "difference_interval": _difference_interval,
@@ -182,23 +213,28 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "few_decide": "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "forced_missing": "{missing} of {asked} refused questions have no second reply and count as incorrect refusals.",
     "groups_differ": "groups items by image differently than {models}: the larger p-value of both counts",
-    "images_unknown": "which of {n} of the {of} items share an image is unknown; they count as independent",
+    "images_unknown": "whether {n} of the {of} items share an image is unknown, so they count as independent",
+    "incomplete": "The scores are incomplete: some items were not asked.",
     "interval": _interval,
     "interval_of_averages": lambda v: _of_tasks(v, "No interval, as averages are over parts that may share images"),
     "interval_of_spread": lambda v: _of_tasks(
         v, "No interval for mean ± SD, which describes how repeats of the same items differ"
     ),
-    "items_differ": "paired test on the {n} of the items in common with {models}",
+    "items_differ": "paired test on {n} of the items, which are in common with {models}",
     "judge_failed": _judge_failed,
     "judge_lost": "Incomplete: the judge {judge} gave no reply in {rounds} rounds, which count as failed; the first "
     "reason: {reason}.",
     "judge_served": "The judge's server answered as '{served}', but {judge!r} was requested.",
+    "left_out": _left_out,
     "left_out_of_circular": "{questions} questions left out of CircularEval: not every pass has a reply, and no pass "
     "is wrong.",
     "mostly_unparsed": _mostly_unparsed,
+    "no_score": "This task has no score.",
     "no_interval": lambda v: f"No interval, as {v['kind']}: {'; '.join(v['scores'])}.",
+    "not_recomputed": "The scores are shown as submitted: there are no predictions, or a judge gave the scores.",
     "overlap": "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference.",
     "plain_intervals": lambda v: f"All other 95 % intervals: {'; '.join(KINDS[kind] for kind in v['kinds'])}.",
+    "precomputed": "The predictions are precomputed: eyechart did not run the model and cannot verify the prompt.",
     "private": _private,
     "provider_decoding": "The provider chose the decoding: no temperature was sent. Asking again may give other "
     "replies.",
@@ -213,10 +249,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "still_reasons": "{reasoning} of {of} replies contain reasoning: the setting thinking=False had no effect.",
     "student_interval": "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below "
     "McNemar's p.",
-    "synthetic": lambda v: (
-        f"The data{' of ' if v['tasks'] else ''}{', '.join(v['tasks'])} are synthetic demo data, so the scores are not "
-        "comparable with published ones."
-    ),
+    "synthetic": _synthetic,
     "task": "{note}",
     "test": lambda v: f"p: {TESTS[v['kind']]}: {_of_scores(v)}.",
     "top_token": lambda v: (

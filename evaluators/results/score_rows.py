@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from eyechart.evaluators.results.notes import Note, note
-from eyechart.metrics.reply_counts import unparsed_replies
+from eyechart.evaluators.results.finished_runs import TaskKey
+from eyechart.evaluators.results.notes import Note, grouped, note
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
+from eyechart.metrics.reply_counts import are_texts, unparsed_replies
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import PLAIN
@@ -13,42 +15,61 @@ from eyechart.metrics.scoring.statistics.intervals import PLAIN
 _MOST_UNPARSED = 0.2
 """Above this share of replies that could not be parsed, a run has no verdict."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
+_Result = TypeVar("_Result", TaskResult, TaskKey)
+ScoreRow = tuple[str, ...]
 Scores = Mapping[str, Any]
 _Kind = tuple[str, str]
 """Code of the note about an interval, and the kind of interval or the reason for none."""
 
 
-def score_rows(scores: Scores, group: str = "") -> Iterator[tuple[str, str, str, str, str]]:
+def headlines(results: Sequence[_Result]) -> list[_Result]:
+    """The results whose headline scores represent a run: an average replaces its databases."""
+    averaged = {result.task for result in results if result.dataset == AVERAGE}
+    return [result for result in results if result.dataset == AVERAGE or result.task not in averaged]
+
+
+def headline_row(result: TaskResult) -> ScoreRow | None:
+    """The headline score as texts for `COLUMNS`; None if there is none."""
+    spec = result.headline_spec()
+    return None if spec is None else _row(spec, result.scores or {})
+
+
+def score_rows(scores: Scores, group: str = "") -> Iterator[ScoreRow]:
     """The scores of a metric as texts for `COLUMNS`, of all items or of a group."""
     for spec in _shown_specs(scores, is_group=bool(group)):
-        label = f"  {spec.label}" if spec.part_of else spec.label
-        n = spec.n(scores)
-        yield (
-            f"  {group}: {label}" if group else label,
-            spec.shown(spec.value(scores)),
-            _interval(spec, spec.bounds(scores)),
-            spec.shown(spec.chance_level(scores)),
-            "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
-        )
+        label, *texts = _row(spec, scores)
+        label = f"  {label}" if spec.part_of else label
+        yield (f"  {group}: {label}" if group else label, *texts)
 
 
-def is_above_chance(spec: ScoreSpec, scores: Scores) -> bool | None:
-    """Whether a score's 95 % interval is above its chance level; None without them, or with few parsed replies."""
-    bounds, chance = spec.bounds(scores), spec.chance_level(scores)
-    if not bounds or chance is None or not spec.higher_is_better or math.isnan(bounds[0] + chance):
+def _row(spec: ScoreSpec, scores: Scores) -> ScoreRow:
+    n = spec.n(scores)
+    return (
+        spec.label,
+        spec.shown(spec.value(scores)),
+        _interval(spec, spec.bounds(scores)),
+        spec.shown(spec.chance_level(scores)),
+        "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
+    )
+
+
+def is_above_chance(result: TaskResult) -> bool | None:
+    """Whether the headline's 95 % interval is above its chance level; None without them, or with few parsed replies."""
+    scores, spec = result.scores or {}, result.headline_spec()
+    if spec is None or not spec.higher_is_better or unparsed_note(result):
         return None
-    return None if unparsed_note(scores) else bounds[0] > chance
+    bounds, chance = spec.bounds(scores), spec.chance_level(scores)
+    return bounds[0] > chance if bounds and chance is not None and not math.isnan(bounds[0] + chance) else None
 
 
-def unparsed_note(scores: Scores, diagnostics: Mapping[str, Any] | None = None) -> Note | None:
+def unparsed_note(result: TaskResult) -> Note | None:
     """That too many replies could not be parsed for the scores to describe the model; None if they do."""
-    count, total = unparsed_replies(scores)
     # Without any rating there is no score, and only the diagnostics count the replies.
-    if diagnostics and "unread" in diagnostics:
-        count, total = diagnostics["unread"], diagnostics["replies"]
+    scores = {**(result.scores or {}), **result.diagnostics}
+    count, total = unparsed_replies(scores)
     if count <= _MOST_UNPARSED * total:
         return None
-    return note("mostly_unparsed", unparsed=count, of=total, are_texts="outcomes" in scores)
+    return note("mostly_unparsed", unparsed=count, of=total, are_texts=are_texts(scores))
 
 
 def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
@@ -57,7 +78,7 @@ def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
     return note("chance", above=[name for name, is_above in scores if is_above], below=below)
 
 
-def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[tuple[str, str, str, str, str]]:
+def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[ScoreRow]:
     """Rows about the diagnostics of repeats: mean and sample standard deviation."""
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})
     for spec in specs_in(scores):
@@ -76,28 +97,30 @@ def interval_notes(
     texts: list[tuple[_Kind, str]] = []
     for lead, scores in ((name and f"{name}: ", scores) for name, scores in results):
         specs = [(spec, kind) for spec in _shown_specs(scores) if (kind := _kind(spec, scores))]
-        alike = _grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in specs)
+        alike = grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in specs)
         texts += [(kind, f"{lead}{' / '.join(labels)}{units}") for (kind, units), labels in alike.items()]
     for lead, parts in ((name and f"{name}: ", parts) for name, parts in groups):
         shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
         kinds = [(spec.label, group, kind) for spec, group in shown if (kind := _kind(spec, parts[group]))]
-        all_groups = _grouped((spec.label, group) for spec, group in shown)
-        of_label = _grouped(((kind, label), group) for label, group, kind in kinds)
+        all_groups = grouped((spec.label, group) for spec, group in shown)
+        of_label = grouped(((kind, label), group) for label, group, kind in kinds)
         # Scores share a text if they have an interval of one kind in the same groups.
-        alike = _grouped(
+        alike = grouped(
             ((kind, "all groups" if of == all_groups[label] and len(of) > 1 else ", ".join(of)), label)
             for (kind, label), of in of_label.items()
         )
         texts += [(kind, f"{lead}{' / '.join(labels)} in {where}") for (kind, where), labels in alike.items()]
-    return [note(code, kind=kind, scores=scores) for (code, kind), scores in _grouped(texts).items()]
+    return [note(code, kind=kind, scores=scores) for (code, kind), scores in grouped(texts).items()]
 
 
-def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
-    """The texts of each key, each once, in the order given."""
-    groups: dict[Any, dict[str, None]] = {}
-    for key, text in pairs:
-        groups.setdefault(key, {})[text] = None
-    return {key: list(texts) for key, texts in groups.items()}
+def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
+    """The same about headline scores alone, without the scores that never have an interval."""
+    shown = []
+    for name, result in results:
+        scores, spec = result.scores or {}, result.headline_spec()
+        kinds = {key: kind for key, kind in scores.get(INTERVALS, {}).items() if spec and key == spec.key}
+        shown.append((name, {**scores, INTERVALS: kinds}))
+    return [each for each in interval_notes(shown) if each.code == "interval"]
 
 
 def plain_interval_note(
@@ -139,7 +162,7 @@ def _units(spec: ScoreSpec, scores: Scores) -> str:
     if spec.no_interval:
         return ""
     kind, units = _about(spec, scores)["kind"], _about(spec, scores)["units"]
-    is_of_items = kind.startswith(("wilson", "paired")) or "unread" in kind
+    is_of_items = kind.startswith(("wilson", "paired")) or kind.endswith("-unread")
     of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
     return f" ({units:,} {of}{'' if units == 1 else 's'})"
 

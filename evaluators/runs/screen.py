@@ -12,11 +12,11 @@ from rich.text import Text
 
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import MINI
+from eyechart.evaluators.results.finished_runs import MINI, asked_items, extent
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
-from eyechart.evaluators.results.score_rows import chance_note, is_above_chance, score_rows, unparsed_note
+from eyechart.evaluators.results.score_rows import chance_note, headline_row, headlines, is_above_chance, unparsed_note
 from eyechart.evaluators.runs.console import print_line, print_notes
-from eyechart.evaluators.runs.table import asked_items, extent, further_rows, notes_of
+from eyechart.evaluators.runs.table import further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _COLUMNS = ("task", "score", "value", "95 % CI", "chance", "paper\nbest", "n")
@@ -82,45 +82,34 @@ class RunProgress(Progress):
 
 def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequence[FailedTask]) -> None:
     """Print the results of a run."""
-    headlines = _headlines(results)
-    for name, result in headlines:
-        if note := unparsed_note(result.scores or {}, result.diagnostics):
+    shown = headlines(results)
+    tasks = [result.task for result in shown]
+    # Without an average, a task can have several results.
+    names = [f"{each.task} on {each.dataset}" if tasks.count(each.task) > 1 else each.task for each in shown]
+    named = list(zip(names, shown, strict=True))
+    for name, result in named:
+        if note := unparsed_note(result):
             print_notes(output, f"{name}: {note.text}", style="red")
-    lines, marks = _shown_notes(results, {result.task for _, result in headlines}, output.width)
-    print_notes(output, _title([result for _, result in headlines]), style="bold")
-    rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in headlines]
+    lines, marks = _shown_notes(results, set(tasks), output.width)
+    print_notes(output, _title(shown), style="bold")
+    rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in named]
     rows += [(failure.task, "failed, see above") for failure in failed]
-    if len(headlines) == 1:
-        rows += _parts(headlines[0][1], results)
+    if len(shown) == 1:
+        rows += _parts(shown[0], results)
     output.print(_table(rows))
-    above = [
-        (name, is_above)
-        for name, result in headlines
-        if (spec := result.headline_spec()) and (is_above := is_above_chance(spec, result.scores or {})) is not None
-    ]
+    above = [(name, is_above) for name, result in named if (is_above := is_above_chance(result)) is not None]
     print_notes(output, "", *lines, *([chance_note(above).text] if above else []), "", _answers(results))
-
-
-def _headlines(results: Sequence[TaskResult]) -> list[tuple[str, TaskResult]]:
-    """The results with a line: one for each task, or for each dataset of a task without an average."""
-    tasks = [result.task for result in results]
-    averaged = {result.task for result in results if result.dataset == AVERAGE}
-    shown = [result for result in results if result.dataset == AVERAGE or result.task not in averaged]
-    several = {task for task in tasks if tasks.count(task) > 1} - averaged
-    names = [f"{each.task} on {each.dataset}" if each.task in several else each.task for each in shown]
-    return list(zip(names, shown, strict=True))
 
 
 def _cells(result: TaskResult) -> tuple[str, ...]:
     """Label, value, interval, chance level, best value in the paper and n of the headline score."""
-    scores, spec = result.scores or {}, result.headline_spec()
-    if spec is None:
+    row, spec = headline_row(result), result.headline_spec()
+    if row is None or spec is None:
         return ("no score", "", "", "", "", f"{asked_items(result):,}")
     best = best_in_paper(result.task, result.dataset, result.split, spec)
     # Word overlap is on another scale than a judge's scores.
-    shown_best = "" if best is None or scores.get("judge") == LEXICAL else spec.number(best.value)
-    row = next(row for row in score_rows(scores) if row[0].strip() == spec.label)
-    return (spec.label, *_numbers(row, shown_best))
+    shown_best = "" if best is None or (result.scores or {}).get("judge") == LEXICAL else spec.number(best.value)
+    return (row[0], *_numbers(row, shown_best))
 
 
 def _numbers(row: Sequence[str], best: str = "") -> tuple[str, ...]:
@@ -163,8 +152,8 @@ def _shown_notes(results: Sequence[TaskResult], tasks: set[str], width: int) -> 
     marks: dict[str, str] = {}
     unused = iter(_MARKS)
     notes = notes_of(results)
-    for number, (text, about) in enumerate(notes):
-        mark = next(unused) if tasks != about and len(tasks) > 1 else ""
+    for number, (text, about) in enumerate(notes.items()):
+        mark = next(unused) if tasks != set(about) and len(tasks) > 1 else ""
         folded = textwrap.wrap(f"{mark} {text}".strip(), width, subsequent_indent="  ", break_long_words=False)
         if len(folded) > _MOST_NOTES - len(lines) - (number < len(notes) - 1):
             lines.append(f"{len(notes) - number} more notes are in the report; --verbose prints them.")

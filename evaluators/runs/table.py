@@ -6,19 +6,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from eyechart.datasets_scripts.official import in_official_terms
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.results.finished_runs import MINI, official_items, result_title, scored_items
-from eyechart.evaluators.results.notes import note
-from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, TaskResult, task_folder
-from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, plain_interval_note, repeat_rows, score_rows
+from eyechart.evaluators.results.finished_runs import all_notes, asked_items, extent, result_title
+from eyechart.evaluators.results.notes import grouped, note
+from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
+from eyechart.evaluators.results.score_rows import (
+    COLUMNS,
+    headline_row,
+    interval_notes,
+    plain_interval_note,
+    repeat_rows,
+    score_rows,
+)
 from eyechart.evaluators.runs.console import add_heading, add_scores, print_notes, scores_table
-from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
 """Variants that the user requests by a setting; the table shows them below the scores."""
-
-_SYNTHETIC = f"{MINI.capitalize()}: not comparable with papers. Name a --model for real data."
 
 _Parts = dict[str, Mapping[str, Any]]
 _Rows = Iterator[tuple[str, ...]]
@@ -47,16 +50,16 @@ def score_table(results: Sequence[TaskResult]) -> Table:
 
 def further_rows(result: TaskResult) -> _Rows:
     """What stands below the headline of a single task: its other scores, then the headline of each group."""
-    spec = result.headline_spec()
-    if spec is not None:
-        yield from ((f"  {name}", *numbers) for name, *numbers in _rows(result) if name.strip() != spec.label)
+    headline = headline_row(result)
+    if headline is not None:
+        yield from ((f"  {name}", *texts) for name, *texts in _rows(result) if (name, *texts) != headline)
         for name, part in _parts(result).items():
-            yield from ((f"  {name}", *numbers) for label, *numbers in score_rows(part) if label == spec.label)
+            yield from ((f"  {name}", *texts) for label, *texts in score_rows(part) if label == headline[0])
 
 
 def note_lines(results: Sequence[TaskResult]) -> list[str]:
     """All notes and warnings, each behind the tasks that it is about."""
-    lines = [f"{', '.join(sorted(tasks))}: {text}" for text, tasks in notes_of(results)]
+    lines = [f"{', '.join(sorted(tasks))}: {text}" for text, tasks in notes_of(results).items()]
     for result in results:
         lines += [f"{result.task}: warning: {text}" for text in result.warnings]
         if others := [name for name in result.variants if name not in _ASKED_FOR]:
@@ -113,58 +116,8 @@ def _groups(result: TaskResult) -> _Parts:
     }
 
 
-def notes_of(results: Sequence[TaskResult]) -> list[tuple[str, set[str]]]:
-    """The notes on finished tasks, each with the names of its tasks."""
-    tasks: dict[str, set[str]] = {}
-    for result in results:
-        for text in _texts(result):
-            tasks.setdefault(text, set()).add(result.task)
-    # Python's sort keeps the order of equals.
-    return sorted(tasks.items(), key=lambda note: (not note[0].startswith("Incomplete"), note[0] != _SYNTHETIC))
-
-
-def extent(results: Sequence[TaskResult]) -> str:
-    """How many of the official items the results cover together, or which part of other data; "" if that is unknown."""
-    settings = [result.settings for result in results]
-    counts = [asked_items(result) if result.scores is None else scored_items(result.scores) for result in results]
-    count = sum(filter(None, counts))
-    official = [official_items(result) for result in results]
-    sampled = " (random sample)" if any(SAMPLE in setting for setting in settings) else ""
-    if all(official):
-        totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
-        return in_official_terms(count, totals) + sampled
-    rows = sum(setting["data"].get("rows") or 0 for setting in settings)
-    is_part = sampled or any(setting.get("limit") is not None for setting in settings)
-    return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
-
-
-def asked_items(result: TaskResult) -> int:
-    """Number of items that were asked."""
-    return len({item.id for item in result.items})
-
-
-def _texts(result: TaskResult) -> Iterator[str]:
-    """The notes on one task."""
-    if result.settings["data"]["is_mini"]:
-        yield _SYNTHETIC
-    yield from result.caveats
-    for name in result.files:
-        yield f"Answer file: {task_folder(result) / name}{_not_to_be_submitted(result)}."
-    if any(scores.get("judge") == LEXICAL for scores in (result.scores or {}, *result.variants.values())):
-        yield "Scored by word overlap, not by a --judge: not comparable with papers."
-    if count := len(result.left_out):
-        first = result.left_out[0]
-        yield f"{count} item{'s' if count > 1 else ''} left out; the first: '{first.id}': {first.reason}."
-    if agreement := result.diagnostics.get("extractor_agreement", {}).get("all"):
-        share = f"{100 * agreement['agreement']:.2f} %"
-        yield f"The parsed letter agrees with the human label in {share} of {agreement['n']} replies."
-
-
-def _not_to_be_submitted(result: TaskResult) -> str:
-    """Why an answer file should not be submitted; "" if it can be."""
-    part = extent([result])
-    if result.settings["data"]["is_mini"]:
-        return "; do not submit it: the data are synthetic"
-    if part and not part.startswith("all"):
-        return f"; do not submit it: it covers {part}"
-    return "; do not submit it: items were left out" if result.left_out and not part else ""
+def notes_of(results: Sequence[TaskResult]) -> dict[str, list[str]]:
+    """The notes on finished tasks, the most important first, each with the names of its tasks."""
+    notes = [(note, result.task) for result in results for note in all_notes(result)]
+    notes.sort(key=lambda pair: (not pair[0].is_incomplete, pair[0].code != "synthetic"))
+    return grouped((note.text, task) for note, task in notes)

@@ -16,19 +16,30 @@ from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published
 from eyechart.evaluators.published.rendering import render
 from eyechart.evaluators.requests.types import FROM_FILE, PROVIDER
 from eyechart.evaluators.requests.values import is_number
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.evaluators.results.score_rows import interval_notes, unparsed_note
+from eyechart.evaluators.results.score_rows import headline_intervals, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scores import INTERVALS
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.ranking import places
 
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
+_TAGS = (
+    note("precomputed"),
+    note("mostly_unparsed", unparsed="More than a fifth", of="the", are_texts=False),
+    note("provider_decoding"),
+    note("not_recomputed"),
+    *(
+        note(code, n="some", of="board's", models="other entries")
+        for code in ("images_unknown", "few_common_items", "items_differ", "answers_differ", "groups_differ")
+    ),
+)
+"""What the tags of rows mean: each note in general words."""
 _HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
@@ -51,8 +62,7 @@ def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board
             shown["breakdowns"] = f"{stem}-breakdowns.json"
             _write(out / shown["breakdowns"], _breakdowns(board, shown))
         _write(out / f"{stem}.json", shown)
-        for row in shown["rows"]:
-            notes += [f"{board.name}, {row['model']}: {note}" for _, note in row.get("test_notes", ())]
+        notes += [f"{board.name}, {row['model']}: {text}" for row in shown["rows"] for text in row.get("notes", ())]
         about = {name: shown[name] for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": f"{stem}.json"})
     _write(out / "results/overview.json", _overview(boards, by_board))
@@ -67,14 +77,15 @@ def _write(path: Path, value: Any) -> None:
 
 def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     names = ("name", "benchmark", "title", "about", "split", "note", "judged", "run", "file", "settings", "items")
-    tables = tables_of(board)
+    tables, shown = tables_of(board), _rows(board, rows)
     comparable = [table for table in tables if not table.set_apart]
     return {
         **{name: getattr(board, name) for name in names},
         "task": board.task.name,
         "chance": _chance_level(board, rows),
         "columns": [_column(column) for column in board.columns],
-        "rows": _rows(board, rows),
+        "rows": shown,
+        "tags": {_tag(each): each.text for each in _TAGS if any(_tag(each) in row.get("tags", ()) for row in shown)},
         "references": [row for table in comparable for row in reference_rows(table, board)],
         "sources": [_source(table) for table in comparable],
         "set_apart": [_set_apart(table) for table in tables if table.set_apart],
@@ -107,9 +118,8 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
         scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
         ranks = ranks_of([value for value, *_ in scores], board.main.score, tests.p_values)
         for row, (score, *_), rank, notes in zip(same, scores, ranks, tests.notes, strict=True):
-            # The tag of a note is its code in words.
-            tags = [(note.code.replace("_", " "), note.text) for note in notes]
-            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n, "test_notes": tags}
+            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n}
+            shown |= {"tags": _tags(row, notes), "notes": [each.text for each in notes]}
             ranked.append((rank, -(score or 0), row.result.model, _without_blanks(shown)))
     return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
 
@@ -127,21 +137,33 @@ def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatAr
 
 
 def _row(row: BoardRow) -> dict[str, Any]:
-    links, scores = row.entry.links, row.result.scores or {}
+    links, intervals = row.entry.links, headline_intervals([("", row.result)])
     return {
         "model": row.result.model,
         **_facets(row),
         "run": run_file(row.entry),
         "run_url": str(links.run_url) if links.run_url else None,
         "values": [_score(column, row) for column in row.board.columns],
-        "interval": _interval_note(row.board.main.score.key, scores),
+        "interval": intervals[0].text if intervals else None,
         "judge": judge_of(row.result),
-        "precomputed": FROM_FILE in row.settings("model.backend"),
-        "unparsed": bool(unparsed_note(scores, row.result.diagnostics)),
-        "decoded_by_provider": PROVIDER in (*row.settings("model.decoding"), *row.settings("judge.decoding")),
-        "unchecked": row.check.unchecked,
         "release": row.check.release,
     }
+
+
+def _tag(about: Note) -> str:
+    """The tag of a note: its code in words."""
+    return about.code.replace("_", " ")
+
+
+def _tags(row: BoardRow, notes: Sequence[Note]) -> list[str]:
+    holds = {
+        "precomputed": FROM_FILE in row.settings("model.backend"),
+        "mostly_unparsed": unparsed_note(row.result),
+        "provider_decoding": PROVIDER in (*row.settings("model.decoding"), *row.settings("judge.decoding")),
+        "not_recomputed": row.check.unchecked,
+        **{each.code: True for each in notes},
+    }
+    return [_tag(each) for each in _TAGS if holds.get(each.code)]
 
 
 def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,13 +190,6 @@ def _facets(row: BoardRow) -> dict[str, Any]:
         "license": links.license,
         "started": row.started.astimezone(datetime.UTC).date().isoformat(),
     }
-
-
-def _interval_note(key: str, scores: Mapping[str, Any]) -> str | None:
-    """How the interval of the main score was computed; None if it simply treats items as independent."""
-    about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
-    notes = interval_notes([("", {**scores, INTERVALS: about})])
-    return next((note.text for note in notes if note.code == "interval"), None)
 
 
 def tables_of(board: Board) -> list[PublishedTable]:

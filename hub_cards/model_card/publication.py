@@ -14,6 +14,7 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.evaluators.results.notes import grouped
 from eyechart.hub_cards.model_card.entries import hub_entries, index_entries, is_ours, missing_reason
 from eyechart.hub_cards.model_card.section import card_section
 from eyechart.hub_cards.model_card.selection import Published
@@ -58,9 +59,7 @@ def changes(published: Sequence[Published], repo: str, files: Mapping[str, str])
 
 def gaps(published: Sequence[Published]) -> list[str]:
     """What a publication lacks, and what to pass; a line for each reason."""
-    titles: dict[str, list[str]] = {}
-    for entry in published:
-        titles.setdefault(missing_reason(entry), []).append(entry.title)
+    titles = grouped((missing_reason(entry), entry.title) for entry in published)
     lines = [f"not in .eval_results: {', '.join(results)}: {reason}" for reason, results in titles.items() if reason]
     if any(entry.consent.source is None for entry in published):
         lines.append("no link to the run: pass --source URL with the address of its report or logs")

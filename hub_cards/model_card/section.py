@@ -7,13 +7,12 @@ from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.requests.types import FROM_FILE
-from eyechart.evaluators.results.score_rows import COLUMNS, interval_notes, score_rows
+from eyechart.evaluators.results.notes import grouped, note
+from eyechart.evaluators.results.score_rows import COLUMNS, headline_intervals, headline_row, headlines
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.model_card.entries import setting_words
 from eyechart.hub_cards.model_card.selection import Published
-from eyechart.hub_cards.recomputing import result_scores
 from eyechart.metrics.score_spec import value_at
-from eyechart.metrics.scores import INTERVALS
 
 _ROWS = 6
 """Results in a table with one row each; more results have one row for each benchmark."""
@@ -29,7 +28,8 @@ def card_section(published: Sequence[Published]) -> str:
     if len(published) <= _ROWS:
         columns: Sequence[str] = ("task", "data", *COLUMNS)
         rows: Sequence[tuple[str, ...]] = [
-            (_code(entry.result.task), _data(entry), *map(markdown, _headline(entry))) for entry in published
+            (_code(entry.result.task), _data(entry), *map(markdown, headline_row(entry.result) or ()))
+            for entry in published
         ]
     else:
         columns, rows = ("benchmark", "headline scores with 95 % intervals"), _benchmark_rows(published)
@@ -61,22 +61,13 @@ def _data(entry: Published) -> str:
     return markdown(f"{name}{f', {config}' if config else ''} ({split})")
 
 
-def _headline(entry: Published) -> tuple[str, ...]:
-    """The headline score as texts for `COLUMNS`."""
-    label = result_scores(entry.result)[0].label
-    return next(cells for cells in score_rows(entry.result.scores or {}) if cells[0].strip() == label)
-
-
 def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]:
-    """One row for each benchmark with its headline scores; an average replaces its databases."""
-    averaged = {entry.result.task for entry in published if entry.is_average}
+    """One row for each benchmark with its headline scores."""
     by_benchmark: dict[str, list[str]] = {}
-    for entry in published:
-        result = entry.result
-        if entry.is_average or result.task not in averaged:
-            label, value, interval, *_ = _headline(entry)
-            title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
-            by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
+    for result in headlines([entry.result for entry in published]):
+        label, value, interval, *_ = headline_row(result) or COLUMNS
+        title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
+        by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
     rows = [(markdown(name), markdown("; ".join(scores))) for name, scores in by_benchmark.items()]
     if len(rows) > _ROWS:
         rows[_ROWS - 1 :] = [(f"{len(rows) - _ROWS + 1} more", "in this card's metadata")]
@@ -85,24 +76,18 @@ def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]
 
 def _intervals(published: Sequence[Published]) -> str:
     """What the intervals cover, and how they were computed if items are not independent."""
-    shown = []
-    for entry in published:
-        scores, key = entry.result.scores or {}, result_scores(entry.result)[0].key
-        about = {name: kind for name, kind in scores.get(INTERVALS, {}).items() if name == key}
-        shown.append((entry.result.task, {**scores, INTERVALS: about}))
     # Reasons for having no interval are in the report.
-    kinds = [markdown(note.text) for note in interval_notes(shown) if not note.text.startswith("No interval")]
+    shown = [entry.result for entry in published if (headline_row(entry.result) or COLUMNS)[2]]
+    kinds = [markdown(each.text) for each in headline_intervals((result.task, result) for result in shown)]
     first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
     return " ".join((first, *kinds))
 
 
 def _settings(published: Sequence[Published]) -> str:
     """Settings and caveats, each once with the tasks that it belongs to."""
-    tasks: dict[str, list[str]] = {}
-    for entry in published:
-        for text in (*setting_words(entry), *_caveats(entry)):
-            tasks.setdefault(_without_folders(text), []).append(_code(entry.result.task))
-    parts = [f"{', '.join(dict.fromkeys(names))}: {markdown(text)}" for text, names in tasks.items()]
+    texts = ((text, entry) for entry in published for text in (*setting_words(entry), *_caveats(entry)))
+    tasks = grouped((_without_folders(text), _code(entry.result.task)) for text, entry in texts)
+    parts = [f"{', '.join(names)}: {markdown(text)}" for text, names in tasks.items()]
     return f"Settings and caveats: {'; '.join(parts)}."
 
 
@@ -113,7 +98,7 @@ def _caveats(entry: Published) -> Iterator[str]:
     elif entry.own_data:
         yield "the publisher's own data, not a benchmark's"
     if value_at(result.settings, "model.backend") == FROM_FILE:
-        yield "precomputed predictions; eyechart did not run the model and cannot verify the prompt"
+        yield note("precomputed").text.rstrip(".")
     yield from (caveat.rstrip(".") for caveat in result.caveats)
     if result.warnings:
         yield f"warnings during scoring: {len(result.warnings)}; first: {result.warnings[0]}"

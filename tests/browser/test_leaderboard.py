@@ -10,7 +10,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import PAGE, build
-from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.browser.conftest import press
 from tests.hub_cards.leaderboard.handed_in import board_named, enlarge, hand_in, result_on
 
@@ -147,13 +146,14 @@ def test_tests_and_where_items_differ_are_said(open_page):
     def change(index, boards):
         for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
             # All entries have the second tag, so that only the legend shows it.
-            row["test_notes"] = [["answers differ", note]] * (place == 1) + [["images unknown", "?"]]
-            row["unchecked"] = ""
+            row["notes"] = [note] * (place == 1) + ["?"]
+            row["tags"] = ["images unknown"] + ["answers differ"] * (place == 1)
+        boards[PERCEPTION.name]["tags"] = {"images unknown": "whether", "answers differ": "reference"}
 
     driver = open_page(change=change)
     assert [found.text for found in find(driver, "#table .chip")] == ["answers differ"]
     legend = [found.text for found in find(driver, "#chips li")]
-    assert legend[0].startswith("images unknown All entries: It is unknown") and legend[1].startswith("answers differ")
+    assert legend[0].startswith("images unknown All entries: whether") and legend[1].startswith("answers differ")
     driver.find_element(By.CSS_SELECTOR, "#entry-notes summary").click()
     assert f"org-1/model-01: {note}; ?" in [found.text for found in find(driver, "#entry-notes li")]
     # Twelve models have 66 pairs.
@@ -239,20 +239,19 @@ def test_judges_can_be_told_apart(open_page, console_errors):
 
 def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open_page, screenshot):
     def change(index, boards):
-        for row in (*boards["mmbench/en"]["rows"], *boards["ql_bench/single"]["rows"]):
-            row["unchecked"] = ""
-        marks = {"precomputed": True, "unparsed": True, "decoded_by_provider": True, "unchecked": NO_PREDICTIONS}
-        boards["mmbench/en"]["rows"][1] |= marks
+        for board in (boards["mmbench/en"], boards["ql_bench/single"]):
+            board["tags"] = {}
+            for row in board["rows"]:
+                del row["tags"]
+        boards["mmbench/en"]["tags"] = {"precomputed": "Read from a file.", "not recomputed": "As submitted."}
+        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed", "not recomputed"]
 
     driver = open_page("#board=mmbench%2Fen", change=change)
     marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".chip")]
-    assert len(marked) == 1 and re.fullmatch(
-        r"org-1/model-01\s+precomputed\s+unparsed replies\s+provider decoding\s+not recomputed", marked[0]
-    )
+    assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\s+precomputed\s+not recomputed", marked[0])
     notes = [driver.find_element(By.ID, one.get_attribute("aria-describedby")) for one in find(driver, "#table .chip")]
     assert all(note.is_displayed() for note in notes)
-    assert "The submitter states" in notes[0].text and "could not be parsed" in notes[1].text
-    assert "Asking again" in notes[2].text and "cannot be recomputed" in notes[3].text
+    assert "Read from a file." in notes[0].text and "As submitted." in notes[1].text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
@@ -698,7 +697,8 @@ def test_axe_finds_nothing_and_dark_mode_is_dark(open_page, axe, screenshot, has
     """Axe measures contrasts too."""
 
     def change(index, boards):
-        boards["mmbench/en"]["rows"][1]["precomputed"] = True
+        boards["mmbench/en"]["rows"][1]["tags"].append("precomputed")
+        boards["mmbench/en"]["tags"]["precomputed"] = "Read from a file."
         for place, row in enumerate(boards[""]["rows"]):
             # Every shade, and a cell without a result.
             row["cells"][2:] = [[9.0 * place, 8.5 * place, 9.5 * place], None, row["cells"][4]]

@@ -127,12 +127,12 @@ def test_axe_finds_nothing(opened, axe, screenshot, dark):
     assert by_id(driver, "samples-large").is_displayed() and axe(driver) == []
 
 
-@pytest.mark.parametrize("kind", ["wrong", "unmatched", "judged"])
+@pytest.mark.parametrize("kind", ["wrong", "unparsed", "judged"])
 def test_filters_leave_what_they_say(opened, kind):
     driver = opened(1200, 900)
     matching = {
         "wrong": lambda sample: sample.get("correct") is False,
-        "unmatched": lambda sample: sample["step"] == "unparseable",
+        "unparsed": lambda sample: sample["step"] == "unparseable",
         "judged": lambda sample: sample["step"] in ("judge", "scored as text") or "judge_scores" in sample,
     }
     expected = [sample["id"] for sample in carried(driver) if matching[kind](sample)]
@@ -185,7 +185,7 @@ def test_every_control_is_reached_by_tab(opened):
         press(driver, Keys.TAB)
         focused = driver.switch_to.active_element
         reached.add(focused.get_attribute("id") or focused.get_attribute("data-filter"))
-    assert {"wrong", "unmatched", "judged", "samples-task", "samples-search", "samples-next"} <= reached
+    assert {"wrong", "unparsed", "judged", "samples-task", "samples-search", "samples-next"} <= reached
 
 
 def test_every_sample_shows_what_the_model_was_asked(opened):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*left out of its mean",
     "ignore:.*undefined",
     "ignore:`is_gradient_checkpointing`:FutureWarning",
-    "ignore:.*is synthetic demo data:eyechart.datasets_scripts.common.errors.MiniDataWarning",
+    "ignore:Synthetic demo data:eyechart.datasets_scripts.common.errors.MiniDataWarning",
 )
 PYTHON = [block for block in blocks("python") if not block.not_run]
 _SHELL = sorted(blocks("shell"), key=lambda block: bool(block.output))

@@ -204,7 +204,6 @@ class CircularEval(Choice):
         result = super().score(items)
         if result.scores is not None and (dropped := result.scores["dropped"]):
             result.notes.append(note("left_out_of_circular", questions=dropped))
-            result.complete = False
         return result
 
     @override

@@ -141,7 +141,6 @@ class SelfAwareness(Choice):
         asked, missing = result.diagnostics["forced_asked"], result.diagnostics["forced_missing"]
         if result.scores is not None and missing:
             result.notes.append(note("forced_missing", missing=missing, asked=asked))
-            result.complete = False
         return result
 
     def _outcome(self, first: AwarenessItem, forced: AwarenessItem | None) -> str:

@@ -14,7 +14,7 @@
   const MATCHES = {
     disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
-    unmatched: (sample) => replies(sample).some(([, one]) => data.unread.includes(one.step)),
+    unparsed: (sample) => replies(sample).some(([, one]) => data.unparsedSteps.includes(one.step)),
     // Descriptions that were cut off are judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "scored as text" || Boolean(sample.judge_scores),
   };

@@ -53,7 +53,7 @@ export function showBoardText(board) {
   at("legend").textContent = board.rows.length ? ranked : "";
   at("empty").hidden = board.rows.length > 0;
   at("empty-text").textContent = "This board has no entries yet.";
-  at("chips").replaceChildren(...legendItems(board.rows));
+  at("chips").replaceChildren(...legendItems(board));
   at("entry-notes").replaceChildren(...entryNotes(board.rows));
   at("settings").hidden = false;
   at("run-task").textContent = board.run;

@@ -69,7 +69,7 @@ def test_an_entry_on_the_authors_pairs_is_recomputed_and_compared_with_them(tmp_
     done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
     assert "1 accepted, 0 replaced, 0 rejected" in done.output, done.output
     (row,) = json.loads((tmp_path / "space/results/boards/two_afc-fine_levels.json").read_text())["rows"]
-    assert row["values"][0][0] == 1.0 and row["precomputed"] and row["release"] and "unchecked" not in row
+    assert row["values"][0][0] == 1.0 and row["tags"] == ["precomputed"] and row["release"]
     results = json.loads((entry / "results.json").read_text())
     results["tasks"][0]["scores"]["accuracy_all"] = 0.5
     (entry / "results.json").write_text(json.dumps(results))

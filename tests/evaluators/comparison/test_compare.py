@@ -470,10 +470,9 @@ def test_a_task_on_several_data_is_named_with_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("runs", [2, 3])
 def test_synthetic_data_are_named_below_the_table(tmp_path: Path, runs: int) -> None:
     results = [choices("1100", data={"is_mini": True}), choices("1100", split="test")]
-    words = "are synthetic demo data, so the scores are not comparable with published ones"
-    for number, named in ((2, "The data of q_bench/perception on llvisionqa (dev)"), (1, "The data")):
+    for number, named in ((2, " (q_bench/perception on llvisionqa (dev))"), (1, "")):
         folders = [write(tmp_path / f"{name}{number}", results[:number]) for name in "abc"[:runs]]
-        assert f"{named} {words}" in call(*folders)
+        assert f"Synthetic demo data{named}: not comparable" in call(*folders)
 
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_bad_items_can_be_left_out(questions):
     bad = questions.map(lambda row: {"images": [] if row["id"] == "q1" else row["images"]})
     with pytest.raises(DataError, match="'q1'"):
         evaluator("q_bench/perception").compute(always_b, bad)
-    with pytest.warns(LeftOutWarning, match="1 left out; the first: 'q1'"):
+    with pytest.warns(LeftOutWarning, match="1 item left out; the first: 'q1'"):
         assert evaluator("q_bench/perception").compute(always_b, bad, skip_bad=True)["n"] == 5
 
 

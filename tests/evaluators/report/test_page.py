@@ -52,7 +52,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
     # What browser tests and readers hold on to.
     assert {"summary", "paper-1", "samples", "settings", "left-out", "samples-table", "samples-search"} <= set(ids)
     filters = [a["data-filter"] for a in page.all("input") if a.get("data-filter")]
-    assert filters == ["wrong", "unmatched", "judged"]
+    assert filters == ["wrong", "unparsed", "judged"]
 
 
 SCORES = PERCEPTION.scores

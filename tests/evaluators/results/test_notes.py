@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.results.finished_runs import is_served_name, served_notes, unconfirmed_names
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance
 from eyechart.metrics.reply_counts import unparsed_replies
-from eyechart.metrics.scores import spec
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
 DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
@@ -82,7 +82,7 @@ def test_names_keep_their_capitals_and_shares_of_replies_their_reason() -> None:
 )
 def test_a_score_is_above_chance_if_its_interval_is(interval: list[float] | None, is_above: bool | None) -> None:
     scores = {"accuracy": 0.5, "accuracy_ci95": interval, "random_guess": 0.5, "n": 40}
-    assert is_above_chance(spec("accuracy"), scores) is is_above
+    assert is_above_chance(TaskResult(scores=scores)) is is_above
 
 
 @pytest.mark.parametrize(

@@ -153,15 +153,15 @@ LINKS = {"model_url": "https://example.org/model", "run_url": "https://example.o
 @pytest.mark.parametrize(
     ("board", "settings", "marks"),
     [
-        (PERCEPTION, {"model__backend": "predictions_file"}, {"precomputed": True}),
+        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not recomputed"]}),
         (
             PERCEPTION,
             {"model__backend": "transformers", "model__parameters": 43},
-            {"precomputed": None, "parameters": 43},
+            {"tags": ["not recomputed"], "parameters": 43},
         ),
-        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"decoded_by_provider": True}),
-        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"decoded_by_provider": True}),
-        (DESCRIPTION, {"model__decoding": "greedy"}, {"decoded_by_provider": None}),
+        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["provider decoding", "not recomputed"]}),
+        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["provider decoding", "not recomputed"]}),
+        (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["not recomputed"]}),
         (PERCEPTION, {}, LINKS | {"parameters": 70, "started": "2026-05-01"}),
     ],
 )
@@ -180,7 +180,7 @@ def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
     put(quality[1]["settings"], ("model", "backend"), "predictions_file")
     space.hand_in("file", *quality)
     assert space.build().rejected == []
-    assert [space.rows(board)[0].get("precomputed") for board in QUALITY[:3]] == [True, True, None]
+    assert ["precomputed" in space.rows(board)[0]["tags"] for board in QUALITY[:3]] == [True, True, False]
 
 
 @pytest.mark.parametrize("kind", ["wilson-clustered", "wilson"])

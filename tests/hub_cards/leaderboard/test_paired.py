@@ -112,7 +112,7 @@ def headline_tests(root: Path, runs: dict[str, Any], ranking: Ranking) -> list[D
 def written_board(rows: list[BoardRow], out: Path) -> list[dict[str, Any]]:
     said = write_boards(rows, out)
     paired = json.loads((out / BOARD_FOLDER / f"{rows[0].board.name.replace('/', '-')}.json").read_text())
-    rows_of = [(row["model"], note) for row in paired["rows"] for _, note in row.get("test_notes", [])]
+    rows_of = [(row["model"], note) for row in paired["rows"] for note in row.get("notes", [])]
     assert said == [f"{rows[0].board.name}, {model}: {note}" for model, note in rows_of]
     return paired["rows"]
 
@@ -143,9 +143,9 @@ def test_entries_that_differ_in_an_item_are_tested_on_the_others(tmp_path: Path)
         for first, second in (("good", "also"), ("good", "poor"), ("also", "poor"))
     ]
     assert paired.p_values[np.triu_indices(3, 1)] == pytest.approx(holm(raw))
-    tested = "paired test on the 99.00 % of the items in common with"
+    tested = "paired test on 99.00 % of the items, which are in common with"
     assert texts(paired) == [[f"{tested} also"], [f"{tested} good, poor"], [f"{tested} also"]]
-    assert written_board(rows, tmp_path / "out")[0]["test_notes"]
+    assert written_board(rows, tmp_path / "out")[0]["notes"]
 
 
 def test_entries_on_other_items_or_with_other_answers_have_no_paired_test(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> N
     (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
     assert (note.code, note.text) == (
         "images_unknown",
-        "which of 100 of the 100 items share an image is unknown; they count as independent",
+        "whether 100 of the 100 items share an image is unknown, so they count as independent",
     )
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
     paired = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))

@@ -216,7 +216,7 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
 @pytest.mark.parametrize(
     ("result", "shown"),
     [
-        (with_model(backend="predictions_file"), "precomputed predictions; eyechart did not run the model and cannot"),
+        (with_model(backend="predictions_file"), "are precomputed: eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
         (with_model(5, decoding="sampling", sampling=SAMPLING), "at temperature 0.7, top_p 0.9, first of 5 repeats;"),
         (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "items left out: 1"),
