@@ -59,7 +59,7 @@ class TaskOptions:
         is_mini: bool = False,
     ) -> "list[TaskRun]":
         """The plan of these tasks; `short`: settings with an option of their own, as name and value, by option."""
-        from eyechart.evaluators.runs.plan import check_mini, make_plan
+        from eyechart.evaluators.runs.plan import make_plan
 
         settings = parse_pairs("--set", self.settings)
         for option, (name, value) in (short or {}).items():
@@ -69,8 +69,9 @@ class TaskOptions:
         request = replace(data, is_mini=data.is_mini or is_mini, **data_arguments(self.data_arg))
         how = replace(how, settings=settings, skip_bad=data.skip_bad)
         plan = make_plan(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
-        if data.is_mini:
-            check_mini(plan)
+        if data.is_mini and not any(planned.data.is_mini for planned in plan):
+            names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
+            raise UsageError(f"--mini has no effect on {names}: --data-dir names a folder, or the data are your own")
         return plan
 
     def judge_options(self) -> "JudgeOptions | None":

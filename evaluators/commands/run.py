@@ -242,7 +242,7 @@ def run(
         ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
-    with _stopped_at_end(server):
+    with contextlib.nullcontext() if server is None else _stopped_at_end(server):
         execute_plan(plan, runs, judge, task_options)
 
 
@@ -257,11 +257,8 @@ def _refuse(options: Mapping[str, Any], reason: str) -> None:
 
 
 @contextlib.contextmanager
-def _stopped_at_end(server: "Server | None") -> Iterator[None]:
+def _stopped_at_end(server: "Server") -> Iterator[None]:
     """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
-    if server is None:
-        yield
-        return
     signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in signals:
         # By default these signals end only this process, and the server would keep its GPUs.

@@ -124,10 +124,11 @@ def check_server(
     model: str, endpoint: "EndpointOptions", store: "ResponseStore | None", key: str | None = None
 ) -> None:
     """Check that a server serves a model; one that cannot be used may still have stored answers."""
-    from eyechart.evaluators.backends.endpoint.client import check_served
+    from eyechart.evaluators.backends.endpoint.client import ChatClient
 
+    client = ChatClient(model, endpoint, key=key)
     try:
-        check_served(model, endpoint, key)
+        list(client.map(ChatClient.check_model, [client]))
     except ModelError as error:
         if store is None or model not in [stored.name for stored in store.models()]:
             raise

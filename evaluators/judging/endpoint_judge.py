@@ -114,6 +114,7 @@ class EndpointJudge:
 
     def __init__(self, options: JudgeOptions, store: ResponseStore | None = None, processes: Processes = ALONE) -> None:
         """Check the address and the key, which may raise `UsageError`; nothing is sent."""
+        self.name = options.model
         self._options, self._store, self._processes = options, store, processes
         self._client = ChatClient(options.model, options.endpoint, key=options.key())
         # US dollars, without what requests in flight are expected to cost; shared by the judges of all tasks.
@@ -127,11 +128,6 @@ class EndpointJudge:
         }
         self._progress: Callable[[int, int], None] | None = None
         self._totals = _Totals()
-
-    @property
-    def name(self) -> str:
-        """The judge's name on its server."""
-        return self._options.model
 
     def for_task(self, progress: Callable[[int, int], None] | None = None) -> "EndpointJudge":
         """The same judge with separate totals, for one task; `progress` gets (done, total) missing conversations."""

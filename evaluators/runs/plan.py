@@ -40,12 +40,6 @@ class TaskRun:
         return str(self.data.dataset)
 
     @property
-    def is_private(self) -> bool:
-        """Whether the answers of the split are private, so that they cannot be scored here."""
-        data = self.task.data
-        return data.path is None and self.data.split in find_dataset(self.dataset).private_splits(data.config or "")
-
-    @property
     def is_official(self) -> bool:
         """Whether it runs on the official release, which is downloaded if possible."""
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
@@ -163,11 +157,14 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
         names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
         raise UsageError(f"--judge has no effect on tasks that use no judge: {names}; leave it out")
     for planned in () if is_judged else judged:
-        if planned.options.as_published and planned.task.published_judge and not planned.is_private:
-            raise judge_needed(planned.task)
+        task = planned.task
+        private = find_dataset(planned.dataset).private_splits(task.data.config or "") if task.published_judge else ()
+        # Private answers are not scored here.
+        if planned.options.as_published and task.published_judge and planned.data.split not in private:
+            raise judge_needed(task)
         if "rounds" in planned.options.settings:
             raise UsageError(
-                f"rounds={planned.options.settings['rounds']} has no effect on {planned.task.name} without --judge, "
+                f"rounds={planned.options.settings['rounds']} has no effect on {task.name} without --judge, "
                 "the name of the judge model on its server"
             )
 
@@ -240,13 +237,6 @@ def _why_no_room(to_download: dict[str, float]) -> str:
             f"images, but {folder} has {free:.1f} GB; free disk space, or set HF_HOME to a folder on a larger disk"
         )
     return ""
-
-
-def check_mini(plan: Sequence[TaskRun]) -> None:
-    """Refuse `--mini` if it has no effect, because all data have a folder or are the user's own."""
-    if not any(planned.data.is_mini for planned in plan):
-        names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
-        raise UsageError(f"--mini has no effect on {names}: --data-dir names a folder, or the data are your own")
 
 
 def check_data(plan: Sequence[TaskRun]) -> None:

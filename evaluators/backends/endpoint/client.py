@@ -182,7 +182,12 @@ class ChatClient:
             raise EndpointError(f"{self.base_url} returned no list of models") from None
 
     async def check_model(self) -> None:
-        """As `check_served`; a name that is not listed may be an alias, and is tried."""
+        """Raise `UsageError` or `ModelError` if the model is not served; a name that is not listed may be an alias.
+
+        A model that the server lists is not asked.
+        """
+        if not self._key and self.base_url == OPENAI_URL:
+            raise UsageError(f"{OPENAI_URL} needs an API key; set the environment variable OPENAI_API_KEY")
         try:
             names = list(await self.list_models())
         except EndpointError as error:
@@ -252,15 +257,6 @@ class ChatClient:
             raise EndpointError(reason) from None
         self.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
         return completion
-
-
-def check_served(model: str, options: EndpointOptions, key: str | None = None) -> None:
-    """Raise `UsageError` or `ModelError` for a model that is not served; one that the server lists is not asked."""
-    key = read_key() if key is None else key
-    if not key and options.address == OPENAI_URL:
-        raise UsageError(f"{options.address} needs an API key; set the environment variable OPENAI_API_KEY")
-    client = ChatClient(model, options, key=key)
-    list(client.map(ChatClient.check_model, [client]))
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):

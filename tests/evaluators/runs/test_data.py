@@ -9,7 +9,7 @@ from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.plan import check_data, check_mini, make_plan
+from eyechart.evaluators.runs.plan import check_data, make_plan
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.command_line import invoke
 
@@ -76,7 +76,6 @@ def test_a_folder_is_never_taken_for_synthetic_data():
         ("koniq10k", "x", False),
         ("llvisionqa", None, True),
     ]
-    check_mini(plan)
 
 
 @pytest.mark.parametrize("command", [("run", *NAMED), ("run",), ("score", "--predictions", "answers.jsonl")], ids=str)
