@@ -101,6 +101,7 @@ def _runs() -> None:
         shutil.copytree(f"eyechart_runs/{run}", f"entries/{run}")
     shutil.copytree("eyechart_runs/theirs", "eyechart_runs/third")
     task = ("run", "q_bench/perception", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLVisionQA")
+    invoke(*task, "--out", "seeing")
     invoke(*task, "--blind", "--out", "blind")
     invoke(*task, "--split", "test", "--out", "eyechart_runs/private")
     task = ("run", "q_bench/description", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLDescribe")
