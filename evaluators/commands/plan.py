@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from eyechart.evaluators.evaluation.options import Texts, cli_option
+from eyechart.evaluators.evaluation.options import Goal, Texts, cli_option
 from eyechart.evaluators.runs.console import add_heading, add_scores, console, print_notes, scores_table
 from eyechart.metrics.scores import spec
 
@@ -14,30 +14,28 @@ from eyechart.metrics.scores import spec
 def plan(
     runs: Annotated[list[Path], typer.Argument(metavar="A [B]", help="Folders of two runs, or one and --difference.")],
     task: Annotated[Texts, cli_option("Plan only this task. Repeatable.")] = None,
-    difference: Annotated[float | None, cli_option("True difference, such as 0.02 (default: the runs' own).")] = None,
-    n: Annotated[int | None, cli_option("Number of items (default: those of the runs).", "--n")] = None,
-    power: Annotated[float, cli_option("Probability of detecting the difference.")] = 0.8,
-    models: Annotated[int, cli_option("Number of models to compare in pairs, with adjusted p-values.")] = 2,
+    *,
+    goal: Goal,
     allow: Annotated[Texts, cli_option("Plan even if this setting differs. Repeatable.", metavar="SETTING")] = None,
-    seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0,
 ) -> None:
     """Plan how many items the paired tests of `eyechart compare` need to detect a difference.
 
     Two runs show how often models like these are correct on the same items. With one run, the other model is assumed to
     be correct independently of it; models that agree more often need fewer items.
     """
-    from eyechart.evaluators.comparison.planning import Goal, plan_runs
+    from eyechart.evaluators.comparison.planning import plan_runs
 
-    plans = plan_runs(runs, task or [], Goal(difference, n, power, models, seed), allow or [])
+    plans = plan_runs(runs, task or [], goal, allow or [])
+    power, models = f"power {100 * goal.power:g} %", goal.models
     table = scores_table(
-        f"What a paired test at the 5 % level can detect with power {100 * power:g} %",
+        f"What a paired test at the 5 % level can detect with {power}",
         "score",
         ("items", "detectable", "difference", "power", "items needed"),
     )
-    lines = [f"detectable: the smallest true difference that this number of items detects with power {100 * power:g} %"]
+    lines = [f"detectable: the smallest true difference that this number of items detects with {power}"]
     if models > 2:
         lines.append(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
-    if difference is None:
+    if goal.difference is None:
         lines.append(
             "items needed: for the observed differences, which are uncertain; to plan a study, set --difference to the "
             "smallest difference that matters"

@@ -12,45 +12,18 @@ from eyechart.evaluators.comparison.compare import PassedOver, chosen_keys, comp
 from eyechart.evaluators.comparison.differences import ComparedScore, differences, score_replicates
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names
+from eyechart.evaluators.evaluation.options import Goal
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance, images_for_test
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
-from eyechart.metrics.scoring.statistics.power import POWER, PairedDesign
+from eyechart.metrics.scoring.statistics.power import PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
 _EQUAL = 1e-20
 """Equal replicates have at most this variance, from rounding."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What to plan for; a UsageError names a value that is out of range."""
-
-    difference: float | None = None
-    """Difference to detect: a fraction of the scale for shares, else in the score's unit. Default: the observed."""
-    n: int | None = None
-    """Number of items. Default: that of the runs."""
-    power: float = POWER
-    """Probability of detecting the difference."""
-    models: int = 2
-    """Number of models that will be compared in pairs, with Holm-adjusted p-values."""
-    seed: int = 0
-    """Seed of the bootstrap."""
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        ranges = {
-            "difference": (self.difference is None or 0 < abs(self.difference) <= 2, "above 0 and at most 2"),
-            "power": (0.05 < self.power < 1, "above 0.05 and below 1"),
-            "n": (self.n is None or self.n >= 2, "at least 2"),
-            "models": (self.models >= 2, "at least 2"),
-        }
-        for name, (is_allowed, allowed) in ranges.items():
-            if not is_allowed:
-                raise UsageError(f"--{name} {getattr(self, name):g} is not allowed; it must be {allowed}")
 
 
 _DEFAULT = Goal()

@@ -1,4 +1,4 @@
-"""What a task is run on, and how; as fields are also options of the command line, only light modules are imported."""
+"""Options of Python functions that are also options of the command line, so that only light modules are imported."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,3 +87,29 @@ class RunOptions:
 
         protocol = with_settings(task.bound(seed=self.seed, judge=self.judge), self.settings, task.name)
         return with_published_settings(task, protocol, self.settings) if self.as_published else protocol
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What `eyechart plan` plans for; a UsageError names a value that is out of range.
+
+    Differences are fractions of the scale for shares, else in the score's unit.
+    """
+
+    difference: Annotated[float | None, cli_option("True difference, such as 0.02 (default: the runs' own).")] = None
+    n: Annotated[int | None, cli_option("Number of items (default: those of the runs).", "--n")] = None
+    power: Annotated[float, cli_option("Probability of detecting the difference.")] = 0.8
+    models: Annotated[int, cli_option("Number of models to compare in pairs, with adjusted p-values.")] = 2
+    seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        ranges = {
+            "difference": (self.difference is None or 0 < abs(self.difference) <= 2, "above 0 and at most 2"),
+            "power": (0.05 < self.power < 1, "above 0.05 and below 1"),
+            "n": (self.n is None or self.n >= 2, "at least 2"),
+            "models": (self.models >= 2, "at least 2"),
+        }
+        for name, (is_allowed, allowed) in ranges.items():
+            if not is_allowed:
+                raise UsageError(f"--{name} {getattr(self, name):g} is not allowed; it must be {allowed}")

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import binomtest
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.comparison.planning import Goal, plan_runs
+from eyechart.evaluators.comparison.planning import plan_runs
+from eyechart.evaluators.evaluation.options import Goal
 from eyechart.metrics.scoring.statistics.power import mcnemar_power
 from eyechart.metrics.scoring.statistics.significance import holm
 from tests.evaluators.command_line import invoke
