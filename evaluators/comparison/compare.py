@@ -259,7 +259,7 @@ def verdicts(comparison: Comparison) -> Iterator[Note]:
             # The data set is needed only if the task ran on several.
             name = test.task if list(titles.values()).count(test.task) == 1 else test.title
             amount = signed(test.key, test.difference)
-            yield note("verdict", task=name, higher=test.higher(), by=amount, p=p_words(test.p_holm))
+            yield note("verdict", task=name, ordered=test.ordered(), by=amount, p=p_words(test.p_holm))
 
 
 def synthetic_note(pairs: Sequence[Comparison]) -> Note | None:

@@ -103,12 +103,11 @@ class Difference(ComparedScore):
         """Whether there is a p-value."""
         return not math.isnan(self.p_value)
 
-    def higher(self, first: str = "A", second: str = "B") -> str:
-        """Which run scored significantly higher, such as "A scored higher than B"; "" if neither did."""
+    def ordered(self, first: str = "A", second: str = "B") -> list[str]:
+        """The names of the runs, the one that scored significantly higher first; empty if neither did."""
         if not self.p_holm < SIGNIFICANCE:
-            return ""
-        above, below = (first, second) if self.difference > 0 else (second, first)
-        return f"{above} scored higher than {below}"
+            return []
+        return [first, second] if self.difference > 0 else [second, first]
 
     def of(self, first: float, second: float, **fields: Any) -> "Difference":
         """This difference with the score of each run."""

@@ -89,6 +89,7 @@ class TableRow(_Strict):
     """As printed, except for corrections."""
     is_model: bool = True
     """False for chance levels and humans, which have no rank."""
+    is_chance: bool = False
 
 
 class RowVariants(_Strict):

@@ -10,6 +10,7 @@ from eyechart.evaluators.comparison.compare import compare_many
 from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p, signed
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.results.finished_runs import Run
+from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.metrics.scores import spec
 
 
@@ -33,7 +34,7 @@ def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDiffe
         return None
     pairs = list(zip(combinations([run.label for run in runs], 2), comparisons, strict=True))
     tests = [(first, second, test) for (first, second), pair in pairs for test in pair.differences]
-    verdicts: dict[str, list[str]] = {}
+    verdicts: list[tuple[Note, str]] = []
     for task in tasks:
         headline = task.headline and task.headline.key
         of_headline = [test for test in tests if (test[2].title, test[2].key) == (task.key.title, headline)]
@@ -44,22 +45,15 @@ def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDiffe
             for refused in pair.refused
             if refused.title == task.key.title and headline
         ]
-        if text := _verdict(of_headline, refusals):
-            verdicts.setdefault(text, []).append(task.heading)
-    differences_first = sorted(verdicts, key=lambda text: " scored higher than " not in text)
+        ordered = [(names, p_words(test.p_holm)) for a, b, test in of_headline if (names := test.ordered(a, b))]
+        compared = [f"{first} and {second}" for first, second, _ in of_headline]
+        verdict = note("verdict_of_runs", ordered=ordered, compared=compared, refused=refusals)
+        if compared or refusals:
+            verdicts.append((verdict, task.heading))
+    verdicts.sort(key=lambda verdict: not verdict[0].values["ordered"])
     headings = {task.key.title: task.heading for task in tasks}
     rows = [_row(headings[test.title], f"{first} \N{MINUS SIGN} {second}", test) for first, second, test in tests]
-    return RunDifferences({text: verdicts[text] for text in differences_first}, rows, len(pairs))
-
-
-def _verdict(tests: Sequence[tuple[str, str, Difference]], refusals: Sequence[str]) -> str:
-    """The result of the tests of a task's headline score, and why runs were not compared; "" if there is neither."""
-    texts = ((test.higher(first, second), test.p_holm) for first, second, test in tests)
-    apart = [f"{text} ({p_words(p_holm)})" for text, p_holm in texts if text]
-    # If some runs were not compared, the text names those that were.
-    between = f" between {' or '.join(f'{first} and {second}' for first, second, _ in tests)}" if refusals else ""
-    parts = ["; ".join(apart) or f"No significant difference{between}"] if tests else []
-    return ". ".join([*parts, *([f"Not compared: {'; '.join(refusals)}"] if refusals else [])])
+    return RunDifferences(grouped((verdict.text, heading) for verdict, heading in verdicts), rows, len(pairs))
 
 
 def _row(heading: str, runs: str, test: Difference) -> tuple[str, ...]:

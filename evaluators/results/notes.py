@@ -78,6 +78,9 @@ _DIFFERENCE_INTERVALS: Mapping[str, str] = {
 }
 
 
+_HIGHER = " scored higher than "
+
+
 def _shown(value: Any) -> Any:
     """A value in a text."""
     if isinstance(value, list):
@@ -166,8 +169,16 @@ def _chance(v: _Values) -> str:
 
 
 def _verdict(v: _Values) -> str:
-    words = f"{v['higher']} (by {v['by'].lstrip('+-')}" if v["higher"] else f"no significant difference ({v['by']}"
-    return f"{v['task']}: {words}, {v['p']})"
+    by = f"by {v['by'].lstrip('+-')}" if v["ordered"] else v["by"]
+    return f"{v['task']}: {_HIGHER.join(v['ordered']) or 'no significant difference'} ({by}, {v['p']})"
+
+
+def _verdict_of_runs(v: _Values) -> str:
+    differences = [f"{_HIGHER.join(runs)} ({p})" for runs, p in v["ordered"]]
+    # If some runs were not compared, the text names those that were.
+    between = f" between {' or '.join(v['compared'])}" if v["refused"] else ""
+    parts = ["; ".join(differences) or f"No significant difference{between}"] if v["compared"] else []
+    return ". ".join([*parts, *([f"Not compared: {'; '.join(v['refused'])}"] if v["refused"] else [])])
 
 
 def _synthetic(v: _Values) -> str:
@@ -259,5 +270,6 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "unparsed": _unparsed,
     "unusable": "{unusable} of {of} answers cannot be scored; scores are of the others. The first: '{id}': {reason}.",
     "verdict": _verdict,
+    "verdict_of_runs": _verdict_of_runs,
 }
 """The words of each note by its code: a template of its values, or a function of them."""

@@ -240,9 +240,9 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
         return round(mode(levels), 6)
     if isinstance(score.chance, float):
         return score.chance
-    published = [row for table in tables_of(board) if not table.set_apart for row in reference_rows(table, board)]
-    guesses = [row["values"][0] for row in published if row["model"].lower() == "random guess"]
-    return next((guess for guess in guesses if guess is not None), None)
+    values = [(table.rows, _published(table, board, board.main)) for table in tables_of(board) if not table.set_apart]
+    pairs = (pair for rows_of, numbers in values if numbers for pair in zip(rows_of, numbers, strict=True))
+    return next((number for row, number in pairs if row.is_chance), None)
 
 
 def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
