@@ -53,7 +53,7 @@ def make_plan(
     datasets: Sequence[str] = (),
     data_dirs: Sequence[str] = (),
 ) -> list[TaskRun]:
-    """Make a plan from the options of the command line; without names, of all tasks.
+    """Make a plan from the options of the command line, in the order in which tasks run; without names, of all tasks.
 
     Of several tasks that one name means, those run that have one of the datasets, and the split. Without `datasets`, a
     task runs on those with a folder in `data_dirs` (`[DATASET=]PATH`), or else on its own default.
@@ -89,7 +89,11 @@ def make_plan(
         )
     if request.options and len(chosen) > 1:
         raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(chosen)}")
-    return [_checked(planned, plan) for planned in _distribute_settings(plan, options)]
+    checked = [_checked(planned, plan) for planned in _distribute_settings(plan, options)]
+    # Tasks that precede one in their `after`, whose answers they give away, run last.
+    names = [planned.task.name for planned in plan]
+    late = [planned for index, planned in enumerate(checked) if {*planned.task.after} & {*names[index:]}]
+    return [*(planned for planned in checked if planned not in late), *late]
 
 
 def _checked(planned: TaskRun, plan: Sequence[TaskRun]) -> TaskRun:
@@ -167,13 +171,6 @@ def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
                 f"rounds={planned.options.settings['rounds']} has no effect on {task.name} without --judge, "
                 "the name of the judge model on its server"
             )
-
-
-def in_asking_order(plan: Sequence[TaskRun]) -> list[TaskRun]:
-    """Move the tasks that precede one in their `after`, whose answers they give away, to the end."""
-    names = [planned.task.name for planned in plan]
-    late = [planned for index, planned in enumerate(plan) if {*planned.task.after} & {*names[index:]}]
-    return [*(planned for planned in plan if planned not in late), *late]
 
 
 def check_inputs(plan: Sequence[TaskRun]) -> None:

@@ -34,7 +34,7 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.plan import TaskRun, download_gb, in_asking_order
+from eyechart.evaluators.runs.plan import TaskRun, download_gb
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
 
@@ -74,8 +74,7 @@ def execute(
     Returns whether every task finished, each judge gave at least one usable reply and the disk had room for the report.
     Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
-    plan, folder = in_asking_order(plan), run.folder
-    is_main = processes.is_main
+    folder, is_main = run.folder, processes.is_main
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     _hide_progress_bars(messages)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.plan import in_asking_order, make_plan
+from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
@@ -105,11 +105,10 @@ def test_an_assessment_that_states_a_level_is_refused(column):
 
 def test_a_plan_asks_for_the_level_before_it_is_stated():
     names = [INTERPRETATION, "q_bench/perception", ASSESSMENT, "aes_bench/empathy"]
-    ordered = [planned.task.name for planned in in_asking_order(make_plan(names))]
+    ordered = [planned.task.name for planned in make_plan(names)]
     assert ordered == ["q_bench/perception", ASSESSMENT, "aes_bench/empathy", INTERPRETATION]
-    alone = make_plan([INTERPRETATION, "q_bench/perception"])
-    assert in_asking_order(alone) == alone
-    assert in_asking_order(make_plan([])) == make_plan([])
+    others = [INTERPRETATION, "q_bench/perception"]
+    assert [planned.task.name for planned in make_plan(others)] == others
     known = {task.name: task for task in TASKS}
     # What others come after comes after nothing itself, which one look at the plan could not settle.
     assert all(not known[name].after for task in TASKS for name in task.after)
