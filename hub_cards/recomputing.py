@@ -40,6 +40,11 @@ def result_scores(result: TaskResult) -> list[ScoreSpec]:
     return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]
 
 
+def plain(name: str) -> str:
+    """A name without case, blanks and signs, so that two that look alike are equal."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
 def judge_of(result: TaskResult) -> str:
     """The name of a result's judge; "" if there was none."""
     names = (value_at(result.settings, "judge.name"), (result.scores or {}).get("judge"))

@@ -28,7 +28,7 @@ from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
-from eyechart.hub_cards.recomputing import LOCAL_OPTIONS
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, plain
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
@@ -209,12 +209,8 @@ def _parts(task: Task) -> Iterator[Column]:
     for (group, key), names in groups.items():
         score, kind = spec(key, task.metric), f"by {group.rpartition('_')[2]}"
         for value, label in names.items():
-            about = "" if _plain(label) == _plain(value) else value
+            about = "" if plain(label) == plain(value) else value
             yield Column(score, label, (group, value), f"{score.label} {kind}" if several else kind, about)
-
-
-def _plain(text: str) -> str:
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 BOARDS: tuple[Board, ...] = tuple(board for task in TASKS for board in _boards(task))

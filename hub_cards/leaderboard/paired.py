@@ -5,7 +5,7 @@ If too few items are in common or references differ, their intervals are compare
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -52,13 +52,17 @@ class PairedTests:
 
 def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     """Test every two rows of a board."""
-    entries = _entries(rows)
+    entries = [_parts(row) for row in rows]
+    # Entries that name no clusters, such as images, have those of the first entry that does.
+    known: dict[str, dict[str, str | None]] = {}
+    for name, scores in (part for parts in entries for part in parts.items()):
+        known[name] = {item: cluster for item, cluster in scores.clusters.items() if cluster} | known.get(name, {})
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)
     models: list[dict[tuple[str, int | str], list[str]]] = [{} for _ in rows]
     replicates: dict[Any, FloatArray] = {}
     for i, j in combinations(range(len(rows)), 2):
-        pair = _Pair(rows[i].board.main.score, entries[i], entries[j], replicates)
+        pair = _Pair(rows[i].board.main.score, (i, j), (entries[i], entries[j]), known, replicates)
         p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
         undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
         for code_and_n in pair.notes():
@@ -67,24 +71,10 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     adjusted = np.where(undecided, 1.0, adjusted_pairs(p_values))
     notes = [[note(code, n=n, models=_listed(names)) for (code, n), names in noted.items()] for noted in models]
     for row, listed, parts in zip(rows, notes, entries, strict=True):
-        items = [(scores, item) for scores in parts.values() for item in scores.values[row.board.main.score.key]]
-        if unclustered := sum(item in scores.clusters and not scores.clusters[item] for scores, item in items):
-            listed.append(note("images_unknown", n=unclustered, of=len(items)))
+        items = [(name, item) for name, scores in parts.items() for item in scores.values[row.board.main.score.key]]
+        if unknown := sum(item in parts[name].clusters and item not in known[name] for name, item in items):
+            listed.append(note("images_unknown", n=unknown, of=len(items)))
     return PairedTests(adjusted, int(np.sum(~np.isnan(p_values))), notes)
-
-
-def _entries(rows: Sequence[BoardRow]) -> list[Parts]:
-    """The items of each row; if an entry names no clusters (such as images), those of the first that does count."""
-    entries = [_parts(row) for row in rows]
-    known: dict[str, dict[str, str]] = {}
-    for name, scores in (part for parts in entries for part in parts.items()):
-        known[name] = {item: cluster for item, cluster in scores.clusters.items() if cluster} | known.get(name, {})
-    for parts in entries:
-        for name, scores in parts.items():
-            # If an entry names some clusters, the others may be any cluster: nothing is filled in.
-            if not any(scores.clusters.values()):
-                parts[name] = replace(scores, clusters={item: known[name].get(item) for item in scores.clusters})
-    return entries
 
 
 def _parts(row: BoardRow) -> Parts:
@@ -104,16 +94,18 @@ class _Pair:
     """The items of two entries."""
 
     score: ScoreSpec
-    first: Parts
-    second: Parts
+    numbers: tuple[int, int]
+    entries: tuple[Parts, Parts]
+    known: Mapping[str, Mapping[str, str | None]]
+    """The clusters of all entries, by part and item."""
     replicates: dict[Any, FloatArray]
     """Those of all pairs, so that each entry is resampled only once."""
 
     @cached_property
     def shared(self) -> dict[str, SharedItems]:
-        if self.first.keys() != self.second.keys():
-            return {}
-        return {name: shared_items((run, self.second[name]), self.score.key) for name, run in self.first.items()}
+        first, second = self.entries
+        parts = first if first.keys() == second.keys() else ()
+        return {name: shared_items((first[name], second[name]), self.score.key) for name in parts}
 
     @cached_property
     def share(self) -> float:
@@ -128,16 +120,17 @@ class _Pair:
     @cached_property
     def groupings(self) -> list[dict[str, Clusters]]:
         """The clusters of the common items of each part, as each entry has them; one if they agree but for names."""
+        others = {name: ItemScores({}, {}, clusters=clusters) for name, clusters in self.known.items()}
         first, second = (
-            {name: shared_clusters([entry[name]], items.ids) for name, items in self.shared.items()}
-            for entry in (self.first, self.second)
+            {name: shared_clusters([entry[name], others[name]], items.ids) for name, items in self.shared.items()}
+            for entry in self.entries
         )
         agree = all(np.array_equal(first[name].numbers, second[name].numbers) for name in first)
         return [first] if agree else [first, second]
 
     def notes(self) -> Iterator[tuple[str, int | str]]:
         """How the items differ: codes of notes, and the share or number of items."""
-        if not (self.first and self.second):
+        if not all(self.entries):
             return
         if self.share < 1:
             yield "few_common_items" if self.share < NEARLY_ALL else "items_differ", f"{100 * self.share:.2f} %"
@@ -156,23 +149,22 @@ class _Pair:
 
     def _share_test(self, grouping: Mapping[str, Clusters]) -> float:
         ((name, clusters),) = grouping.items()
-        ids, runs = self.shared[name].ids, (self.first[name], self.second[name])
+        ids, runs = self.shared[name].ids, [entry[name] for entry in self.entries]
         first, second = (np.array([run.values[self.score.key][id] for id in ids], dtype=bool) for run in runs)
         images = [runs[0].images[id] for id in ids] if runs[0].images else []
         return share_test(first, second, images, clusters)[1].p_value
 
     def _bootstrap(self, grouping: Mapping[str, Clusters]) -> float:
         """From replicates of the difference in each part; the score is the mean over parts."""
-        parts = [(name, self.shared[name].ids, clusters) for name, clusters in grouping.items()]
-        gaps = [self._replicates(self.first, *part) - self._replicates(self.second, *part) for part in parts]
-        _, items, clusters = parts[0]
-        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(items), clusters.n_clusters).p_value
+        gaps = [self._replicates(0, *part) - self._replicates(1, *part) for part in grouping.items()]
+        name, clusters = next(iter(grouping.items()))
+        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(self.shared[name].ids), clusters.n_clusters).p_value
 
-    def _replicates(self, entry: Parts, name: str, items: Sequence[str], clusters: Clusters) -> FloatArray:
-        key = (name, id(entry), clusters.numbers.tobytes(), tuple(items))
+    def _replicates(self, side: int, name: str, clusters: Clusters) -> FloatArray:
+        ids, entry = self.shared[name].ids, self.entries[side]
+        key = (name, self.numbers[side], clusters.numbers.tobytes(), tuple(ids))
         if key not in self.replicates:
-            rng = part_generator(0, name)
-            self.replicates[key] = score_replicates(self.score, entry[name], items, clusters, rng)
+            self.replicates[key] = score_replicates(self.score, entry[name], ids, clusters, part_generator(0, name))
         return self.replicates[key]
 
 

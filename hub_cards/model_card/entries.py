@@ -13,7 +13,7 @@ from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.requests.values import is_number, without_nan
-from eyechart.evaluators.results.results_file import SAMPLE
+from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE
 from eyechart.evaluators.tasks import TASKS, get_task, known_task
 from eyechart.hub_cards.model_card.selection import Published, pretty_name
 from eyechart.hub_cards.recomputing import judge_of, result_scores
@@ -34,7 +34,7 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for entry in published:
         result, scores, (repo, revision) = entry.result, entry.result.scores or {}, entry.data_on_hub
-        if entry.is_average or SAMPLE in result.settings:
+        if result.dataset == AVERAGE or SAMPLE in result.settings:
             continue
         rows = [
             EvalResult(
@@ -103,11 +103,11 @@ def missing_reason(entry: Published) -> str:
     result = entry.result
     if entry.own_data or known_task(result.task) is None:
         return "your own data are not a benchmark on the Hub"
-    if entry.is_average:
+    if result.dataset == AVERAGE:
         return "an average belongs to no single dataset"
     if SAMPLE in result.settings:
         return "a sample is not the benchmark"
-    if not entry.data_repo:
+    if result.dataset not in entry.consent.data_repos:
         export = f"eyechart export {result.dataset} --benchmark --push-to-hub OWNER/NAME"
         return f"pass --dataset-repo {result.dataset}=OWNER/NAME, a repository made with `{export}`"
     headline = result_scores(result)[0].value(result.scores or {})

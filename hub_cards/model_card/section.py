@@ -8,6 +8,7 @@ from typing import Any
 
 from eyechart.evaluators.requests.types import FROM_FILE
 from eyechart.evaluators.results.notes import grouped, note
+from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import COLUMNS, headline_intervals, headline_row, headlines
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
 from eyechart.hub_cards.model_card.entries import setting_words
@@ -55,7 +56,7 @@ def _code(task: str) -> str:
 
 def _data(entry: Published) -> str:
     config, split = entry.result.settings["data"].get("config"), entry.result.split
-    name = "average over databases" if entry.is_average else entry.data_name
+    name = "average over databases" if entry.result.dataset == AVERAGE else entry.data_name
     if name == entry.result.task:
         return markdown(split)
     return markdown(f"{name}{f', {config}' if config else ''} ({split})")

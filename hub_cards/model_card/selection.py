@@ -23,7 +23,7 @@ from eyechart.evaluators.results.finished_runs import (
 )
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
 from eyechart.evaluators.tasks import known_task, match_tasks
-from eyechart.hub_cards.recomputing import Recomputing, judge_of, refusals
+from eyechart.hub_cards.recomputing import Recomputing, judge_of, plain, refusals
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import PAIRS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -60,11 +60,6 @@ class Published:
         return result_title(self.result.task, self.result.dataset, self.result.split)
 
     @property
-    def is_average(self) -> bool:
-        """Whether it is an average over databases, which belongs to no single dataset."""
-        return self.result.dataset == AVERAGE
-
-    @property
     def own_data(self) -> str:
         """The name of the publisher's own data, as given here or in the task file; "" for a benchmark's data."""
         result = self.result
@@ -74,17 +69,12 @@ class Published:
         return source if re.fullmatch(r"[\w.-]+/[\w.-]+", source, re.ASCII) else result.dataset
 
     @property
-    def data_repo(self) -> str:
-        """The benchmark's repository on the Hub, as ID or ID@REVISION; "" if there is none."""
-        return "" if self.own_data else self.consent.data_repos.get(self.result.dataset, "")
-
-    @property
     def data_on_hub(self) -> tuple[str, str | None]:
         """The id of its data on the Hub, else their name; and their revision, None if unknown."""
-        if self.data_repo:
-            repo, _, revision = self.data_repo.partition("@")
-            return repo, revision or None
         dataset, data = self.result.dataset, self.result.settings["data"]
+        if not self.own_data and dataset in self.consent.data_repos:
+            repo, _, revision = self.consent.data_repos[dataset].partition("@")
+            return repo, revision or None
         on_hub = DATASETS[dataset].hub_id(data.get("config")) if dataset in DATASETS else ""
         return self.own_data or on_hub or dataset, data.get("revision") or None
 
@@ -135,13 +125,11 @@ def select(
     if refused:
         lines.append(f"{len(refused)} of {len(chosen)} results cannot be published:")
         lines += [f"{title}: {'; '.join(reasons)}" for title, reasons in refused.items()]
-    if lines:
-        error = UsageError("\n".join(lines))
         unpublished = {chosen[title].result.task for title in refused}
-        others = dict.fromkeys(e.result.task for e in chosen.values() if e.result.task not in unpublished)
-        if refused and others:
-            error.add_note(f"To publish the others: {' '.join(f'--task {name}' for name in others)}")
-        raise error
+        if others := dict.fromkeys(name for name in tasks if name not in unpublished):
+            lines.append(f"To publish the others: {' '.join(f'--task {name}' for name in others)}")
+    if lines:
+        raise UsageError("\n".join(lines))
     return list(chosen.values())
 
 
@@ -153,14 +141,10 @@ def _why_not(entry: Published) -> Iterator[str]:
         yield f"scored by word overlap (`{LEXICAL}`); repeat the run with --judge (stored replies are reused)"
     if entry.left_out and not entry.consent.allow_left_out:
         yield f"{entry.left_out} rows were left out; use --allow-left-out to publish it with a caveat"
-    if name and _plain(name) in {_plain(text) for dataset in DATASETS for text in (dataset, pretty_name(dataset))}:
+    if name and plain(name) in {plain(text) for dataset in DATASETS for text in (dataset, pretty_name(dataset))}:
         yield f"{name!r} is like the name of a benchmark; choose another with --data-name NAME"
     elif not name and not refused:
         yield from _not_the_release(entry)
-
-
-def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.casefold()))
 
 
 def _not_the_release(entry: Published) -> Iterator[str]:
