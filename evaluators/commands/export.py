@@ -7,6 +7,7 @@ import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS, find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.commands.arguments import DATA_DIR_HELP, DataArgs, data_arguments
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
@@ -39,7 +40,7 @@ def export(
     from eyechart.datasets_scripts.mini import is_release, release
     from eyechart.evaluators.runs.plan import parse_data_dirs
     from eyechart.hub_cards.model_card.entries import benchmark as make_benchmark
-    from eyechart.hub_cards.model_card.entries import write_benchmark
+    from eyechart.hub_cards.model_card.entries import to_yaml
 
     if mini and data_dir:
         raise UsageError(f"--mini and --data-dir {data_dir[0]} are both given; leave out one")
@@ -64,7 +65,7 @@ def export(
         **arguments,
     )
     if contents is not None:
-        write_benchmark(folder, contents)
+        write_whole(folder / "eval.yaml", to_yaml(contents))
     source = "synthetic demo data" if is_mini else ", ".join(folders.values()) or "the official release"
     say(f"Exported {source} to {folder}")
     if push_to_hub is not None:

@@ -23,7 +23,6 @@ from eyechart.evaluators.evaluation.data import (
     without_progress_bars,
 )
 from eyechart.evaluators.published import published_tables
-from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
 from eyechart.evaluators.tasks.task import Task
@@ -34,8 +33,6 @@ from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
 FREE = ("judge", *WITHOUT_EFFECT)
 """Settings that do not change a board's scores, and the judge, which the board shows."""
-_MOST_VALUES = 20
-"""Values of a task file's group that its board shows."""
 LENGTHS = (32, 4096)
 """Accepted limits on reply tokens for tasks whose default is 32: the default, and one for reasoning models."""
 
@@ -127,11 +124,6 @@ class Board:
     def main(self) -> Column:
         """The column of the ranking score."""
         return self.columns[0]
-
-    @property
-    def count(self) -> str:
-        """Key of the number of items in the scores."""
-        return self.main.score.counts[0]
 
     @cached_property
     def items(self) -> int | None:
@@ -249,19 +241,18 @@ def _own_board(file: Path, task: Task) -> Board:
         (split,) = task.data.known_splits
     if split is None:
         raise UsageError(f"{file}: the split of {task.name} is unknown; name it with data: {{split: ...}}")
+    parts = []
+    for group in task.groups:
+        values = sorted({str(row[group]) for row in rows or () if row.get(group) not in (None, "")})
+        # More columns than this nobody reads.
+        parts += [Column(headline_of(task), value, (f"by_{group}", value), f"by {group}") for value in values[:20]]
     return Board(
         task,
         title=task_title(task.name),
         dataset=task.data.datasets[0],
         split=split,
         name=task.name,
-        parts=tuple(column for group in task.groups if rows for column in _group_columns(task, group, rows)),
+        parts=tuple(parts),
         file=file.name,
         own_items=None if rows is None else len(rows),
     )
-
-
-def _group_columns(task: Task, group: str, rows: Sequence[Row]) -> list[Column]:
-    values = sorted({str(row[group]) for row in rows if row.get(group) not in (None, "")})
-    score = headline_of(task)
-    return [Column(score, value, (f"by_{group}", value), f"by {group}") for value in values[:_MOST_VALUES]]

@@ -3,7 +3,7 @@
 import datetime
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,14 @@ class Replacement:
     by: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
     """What was accepted, replaced and rejected, and each row's notes on how its items differ from those of others."""
 
-    accepted: list[BoardRow] = field(default_factory=list)
-    replaced: list[Replacement] = field(default_factory=list)
-    rejected: list[Rejection] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    accepted: list[BoardRow]
+    replaced: list[Replacement]
+    rejected: list[Rejection]
+    notes: list[str]
 
 
 def build(
@@ -79,32 +79,29 @@ def build(
     Hidden files in it are kept. Runs that began after `now`, which has a time zone, are rejected. Predictions are
     compared with the releases in `data_dirs`, else with downloaded ones.
     """
-    paths, outcome, boards = find_entries(folder), Outcome(), (*BOARDS, *task_boards)
-    rows: list[BoardRow] = []
+    paths, boards = find_entries(folder), (*BOARDS, *task_boards)
+    checked: list[BoardRow | Rejection] = []
     _check_out(folder, out)
     for path in paths:
         try:
-            entry = read_entry(path, folder)
-            accepted, rejected = _split_results(entry, now, data_dirs or {}, boards)
+            checked += _checked_results(read_entry(path, folder), now, data_dirs or {}, boards)
         except UsageError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
             reason = f"cannot be checked: {type(error).__name__}: {error!s:.200}"
             reason = error.reason if isinstance(error, DataError) else reason
-            accepted, rejected = [], [Rejection(path.relative_to(folder).as_posix(), reasons=(reason,))]
-        rows += accepted
-        outcome.rejected += rejected
+            checked.append(Rejection(path.relative_to(folder).as_posix(), reasons=(reason,)))
     # Only the newest result of each model counts; of equal times, the one in the last folder in order of names.
     newest: dict[tuple[str, str, str], BoardRow] = {}
-    for row in sorted(rows, key=lambda row: row.started):
+    replaced = []
+    for row in sorted((row for row in checked if isinstance(row, BoardRow)), key=lambda row: row.started):
         model, board = row.result.model, row.board.name
         if (former := newest.pop((model, board, row.judge), None)) is not None:
-            outcome.replaced.append(Replacement(model, board, former.entry.source, row.entry.source))
+            replaced.append(Replacement(model, board, former.entry.source, row.entry.source))
         newest[model, board, row.judge] = row
-    outcome.accepted = list(newest.values())
-    outcome.notes = _write(outcome.accepted, out, boards)
-    return outcome
+    accepted, rejected = list(newest.values()), [row for row in checked if isinstance(row, Rejection)]
+    return Outcome(accepted, replaced, rejected, _write(accepted, out, boards))
 
 
 def _check_out(folder: Path, out: Path) -> None:
@@ -117,15 +114,15 @@ def _check_out(folder: Path, out: Path) -> None:
         raise UsageError(f"out='{out}' is not a folder of a leaderboard; choose a new or empty folder")
 
 
-def _split_results(
+def _checked_results(
     entry: Entry, now: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
-) -> tuple[list[BoardRow], list[Rejection]]:
-    """Split the results of an entry into accepted and rejected ones."""
+) -> list[BoardRow | Rejection]:
+    """A row for each accepted result of an entry, and the reasons against each other one."""
     started, tasks = started_at(entry.run.results.environment, now), entry.run.tasks
     if not tasks:
         raise DataError("no finished task in it")
     recomputing = Recomputing(entry.run, data_dirs, {board.task.name: board.task for board in boards if board.file})
-    accepted, rejected = [], []
+    checked: list[BoardRow | Rejection] = []
     for key, result in tasks.items():
         board = find_board(result.task, result.dataset, result.split, boards)
         if board is None:
@@ -141,10 +138,10 @@ def _split_results(
             check = Check() if reasons else recomputing.check(key)
             reasons += check.discrepancies
             if not reasons:
-                accepted.append(BoardRow(board, result, entry, started, check))
+                checked.append(BoardRow(board, result, entry, started, check))
         if reasons:
-            rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
-    return accepted, rejected
+            checked.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
+    return checked
 
 
 def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> list[str]:
@@ -241,10 +238,11 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
 
 
 def _count_misfits(board: Board, result: TaskResult) -> Iterator[str]:
-    n, count = board.items, (result.scores or {}).get(board.count)
+    key = board.main.score.counts[0]
+    n, count = board.items, (result.scores or {}).get(key)
     if not is_number(count) or count < 1 or count != (n or count):
         required = "at least 1 item" if n is None else f"all {n:,} items of the current release"
-        yield f"scored on {brief(count)} items (scores.{board.count}); this board requires {required}"
+        yield f"scored on {brief(count)} items (scores.{key}); this board requires {required}"
     if n is not None:
         return
     source = value_at(result.settings, "data.source")

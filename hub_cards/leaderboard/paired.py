@@ -54,7 +54,7 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     """Test every two rows of a board."""
     entries = [_parts(row) for row in rows]
     # Entries that name no clusters, such as images, have those of the first entry that does.
-    known: dict[str, dict[str, str | None]] = {}
+    known: dict[str, dict[str, str]] = {}
     for name, scores in (part for parts in entries for part in parts.items()):
         known[name] = {item: cluster for item, cluster in scores.clusters.items() if cluster} | known.get(name, {})
     p_values = np.full((len(rows), len(rows)), np.nan)
@@ -96,7 +96,7 @@ class _Pair:
     score: ScoreSpec
     numbers: tuple[int, int]
     entries: tuple[Parts, Parts]
-    known: Mapping[str, Mapping[str, str | None]]
+    known: Mapping[str, Mapping[str, str]]
     """The clusters of all entries, by part and item."""
     replicates: dict[Any, FloatArray]
     """Those of all pairs, so that each entry is resampled only once."""

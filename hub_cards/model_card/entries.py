@@ -6,12 +6,10 @@ https://github.com/huggingface/huggingface.js) and the repository.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.requests.values import is_number, without_nan
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE
 from eyechart.evaluators.tasks import TASKS, get_task, known_task
@@ -22,7 +20,7 @@ from eyechart.metrics.score_spec import value_at
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
-_OURS = " (eyechart)"
+OURS = " (eyechart)"
 """The suffix of the task names in our entries, by which a later publication finds and replaces them."""
 
 
@@ -39,7 +37,7 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
         rows = [
             EvalResult(
                 task_type="image-text-to-text",
-                task_name=f"{result.task}{_OURS}",
+                task_name=f"{result.task}{OURS}",
                 dataset_type=repo,
                 dataset_name=entry.data_name,
                 dataset_config=result.settings["data"].get("config"),
@@ -58,12 +56,6 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
         # One result at a time: the library merges tasks on the same data.
         entries += eval_results_to_model_index("", rows)[0]["results"]
     return entries
-
-
-def is_ours(entry: Any) -> bool:
-    """Whether eyechart wrote an entry of a `model-index`."""
-    name = value_at(entry, "task.name")
-    return isinstance(name, str) and name.endswith(_OURS)
 
 
 def hub_entries(published: Sequence[Published]) -> "list[EvalResultEntry]":
@@ -169,8 +161,8 @@ def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool =
     }
 
 
-def write_benchmark(folder: Path, contents: dict[str, Any]) -> None:
-    """Write `eval.yaml` into an exported folder."""
+def to_yaml(value: Any) -> str:
+    """A value as YAML without wrapped lines."""
     import yaml
 
-    write_whole(folder / "eval.yaml", yaml.safe_dump(contents, sort_keys=False, allow_unicode=True, width=float("inf")))
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))

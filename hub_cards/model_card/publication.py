@@ -15,9 +15,10 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
 from eyechart.evaluators.results.notes import grouped
-from eyechart.hub_cards.model_card.entries import hub_entries, index_entries, is_ours, missing_reason
+from eyechart.hub_cards.model_card.entries import OURS, hub_entries, index_entries, missing_reason, to_yaml
 from eyechart.hub_cards.model_card.section import card_section
 from eyechart.hub_cards.model_card.selection import Published
+from eyechart.metrics.score_spec import value_at
 
 CARD = "README.md"
 ENTRIES = ".eval_results/eyechart.yaml"
@@ -47,13 +48,12 @@ class Change:
 
 def changes(published: Sequence[Published], repo: str, files: Mapping[str, str]) -> list[Change]:
     """The changes that a publication makes to a model repository's files, which are given by path."""
-    import yaml
     from huggingface_hub import eval_result_entries_to_yaml
 
     card, entries = files.get(CARD, ""), eval_result_entries_to_yaml(hub_entries(published))
     after = {CARD: merged_card(card, repo.rpartition("/")[2], index_entries(published), card_section(published))}
     if entries or ENTRIES in files:
-        after[ENTRIES] = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=float("inf"))
+        after[ENTRIES] = to_yaml(entries)
     return [Change(path, files.get(path, ""), text) for path, text in after.items() if text != files.get(path, "")]
 
 
@@ -152,7 +152,7 @@ def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]
         if not isinstance(data, dict):
             raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
         wanted = {**data, _KEY: _merged_index(data.get(_KEY), model, entries)}
-        index = yaml.safe_dump({_KEY: wanted[_KEY]}, sort_keys=False, allow_unicode=True, width=float("inf"))
+        index = to_yaml({_KEY: wanted[_KEY]})
         lines = f"{metadata}\n" if metadata else ""
         edited = _INDEX.sub(lambda _: index, lines, count=1) if _KEY in data else lines + index
         with suppress(yaml.YAMLError):
@@ -174,7 +174,8 @@ def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) 
         raise DataError(f"the card's {_KEY} is {index!r:.80}; expected a list of models, each with a list of `results`")
     names = [item.get("name") for item in index]
     target = names.index(model) if model in names else 0
-    others = [entry for entry in index[target].get("results") or [] if not is_ours(entry)]
+    results = index[target].get("results") or []
+    others = [entry for entry in results if not str(value_at(entry, "task.name")).endswith(OURS)]
     return [*index[:target], {**index[target], "results": [*others, *entries]}, *index[target + 1 :]]
 
 

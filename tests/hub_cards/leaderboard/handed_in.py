@@ -22,7 +22,7 @@ def board_named(name: str) -> Board:
 
 def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02) -> dict[str, Any]:
     """A task of a results file: every column of the board has the score, in its own unit, with an interval."""
-    scores: dict[str, Any] = {board.count: board.items or 500}
+    scores: dict[str, Any] = {board.main.score.counts[0]: board.items or 500}
     for column in board.columns:
         unit = column.score.high if column.score.unit is Unit.PERCENT else 1
         put(scores, (*column.part, *column.score.key.split(".")), round(unit * score, 6))
