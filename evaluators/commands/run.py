@@ -149,7 +149,6 @@ class ModelOptions:
         return server, EndpointOptions(self.base_url, chat=chat, **asking), chat
 
     def _new_server(self, command: str, log: Path) -> "Server":
-        """The server that the run starts and stops."""
         from eyechart.evaluators.backends.endpoint.serving import Server
 
         if self.model is None or len(self.model) > 1:

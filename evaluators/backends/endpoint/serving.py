@@ -58,7 +58,7 @@ class Server:
         self._address = ""
 
     def start(self, options: EndpointOptions) -> EndpointOptions:
-        """Start the server and wait until it lists its models; returns the options with its address and its name.
+        """Start the server and wait until it is ready; returns the options with its address and its name.
 
         Raises `ModelError` if the server ends or does not answer in time.
         """
@@ -73,9 +73,16 @@ class Server:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        self._wait()
+        end = time.monotonic() + START_TIMEOUT
+        # llama.cpp lists the model before it is loaded; some servers have no /health.
+        while self._get("/health") is None or (models := self._get("/v1/models")) is None:
+            if reason := self.ending():
+                raise ModelError(reason)
+            if time.monotonic() > end:
+                raise ModelError(f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}")
+            time.sleep(0.5)
         # transformers lists what its cache contains, not what it serves.
-        listed = () if Path(self.program).name == "transformers" else (self._get("/v1/models") or {}).get("data") or ()
+        listed = () if Path(self.program).name == "transformers" else models.get("data") or ()
         names = [str(model["id"]) for model in listed]
         versions = [version for path, field in _VERSIONS.items() if (version := (self._get(path) or {}).get(field))]
         served = {"command": self._command, "version": next(iter(versions), None), "fingerprint": fingerprint}
@@ -108,16 +115,6 @@ class Server:
             # Worker processes may outlive the server, especially after a crash.
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()
-
-    def _wait(self) -> None:
-        end = time.monotonic() + START_TIMEOUT
-        # llama.cpp lists the model before it is loaded; some servers have no /health.
-        while self._get("/health") is None or self._get("/v1/models") is None:
-            if reason := self.ending():
-                raise ModelError(reason)
-            if time.monotonic() > end:
-                raise ModelError(f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}")
-            time.sleep(0.5)
 
     def _get(self, path: str) -> dict[str, Any] | None:
         """The JSON object that the server answers, {} for any other answer; None if it is not ready."""
