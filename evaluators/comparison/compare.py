@@ -1,13 +1,13 @@
 """Compare two or more runs, task by task; more than two are ranked too."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.whole import unwritable, write_whole
@@ -21,7 +21,6 @@ from eyechart.evaluators.comparison.differences import (
 )
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
-from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, is_mini_data, merged_keys, read_runs
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
@@ -275,7 +274,7 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
     if path.suffix not in (".json", ".csv"):
         raise UsageError(f"--out {path}: the extension must be one of .json, .csv")
     if path.suffix == ".json":
-        text = json.dumps(without_nan(asdict(comparison)), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        text = pydantic_core.to_json(comparison, indent=1, inf_nan_mode="null").decode() + "\n"
     elif isinstance(comparison, ManyRuns):
         raise UsageError(f"--out {path}: .csv lists the items that flipped between two runs; use .json for more runs")
     else:

@@ -57,19 +57,3 @@ def printable(text: str) -> str:
         ('a\\x1b[2Jb\n', '\\u202egnp.exe')
     """
     return _OBEYED.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
-
-
-def without_nan(value: Any) -> Any:
-    """The same structure with None for nan and infinities; tuples become lists, keys texts.
-
-    Examples:
-        >>> without_nan({"srcc": float("nan"), "interval": (0.1, float("inf"))})
-        {'srcc': None, 'interval': [0.1, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetPydanticSchema, SkipValidation, ValidationError
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import PydanticCustomError, from_json, to_jsonable_python
 from typing_extensions import TypedDict
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
-from eyechart.evaluators.requests.values import without_nan
 from eyechart.evaluators.results.notes import Note
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
@@ -23,8 +22,6 @@ from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 RESULTS_FILE = "results.json"
 SCHEMA = 1
 """The schema version that this version writes and reads."""
-_NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
-"""Texts that become nan or an infinity when they are read."""
 _MISFIT = "misfit"
 _REQUIRED = ("task", "dataset", "split", "model", "scores", "settings", "left_out", "timings")
 _NULLABLE = ("average_over", FIT_PARAMETERS, "suggested_word_pair", "all", "after_exact")
@@ -219,7 +216,7 @@ def read_results(path: str | Path) -> Results:
             path=file,
         )
     try:
-        results = Results.model_validate(without_nan(raw) if _NOT_FINITE.search(content) else raw)
+        results = Results.model_validate(to_jsonable_python(raw, inf_nan_mode="null"))
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
     keys: set[tuple[str, str, str]] = set()

@@ -29,10 +29,6 @@ RECORD_FILE = "text_to_score.json"
 _PACKAGES = ("eyechart", "accelerate", "numpy", "tokenizers", "torch", "transformers")
 
 
-class TruncatedTextWarning(UserWarning):
-    """Only the beginning of a text was read."""
-
-
 class Record(BaseModel):
     """The contents of `text_to_score.json`: what the weights do not contain."""
 
@@ -230,7 +226,7 @@ def _warn_of_truncation(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[st
     longer = sum(len(tokenizer(text, verbose=False)["input_ids"]) > max_length for text in texts)
     if longer:
         message = f"{longer} of {len(texts)} texts have more than max_length={max_length} tokens; the ends are not read"
-        warnings.warn(message, TruncatedTextWarning, stacklevel=3)
+        warnings.warn(message, stacklevel=3)
 
 
 def _make_empty_folder(folder: str | Path) -> Path:

@@ -8,9 +8,11 @@ https://github.com/huggingface/huggingface.js) and the repository.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
+
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.requests.values import is_number, without_nan
+from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE
 from eyechart.evaluators.tasks import TASKS, get_task, known_task
 from eyechart.hub_cards.model_card.selection import Published, pretty_name
@@ -46,7 +48,7 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
                 metric_type=spec.key,
                 metric_name=spec.label,
                 metric_value=spec.value(scores),
-                metric_args=without_nan({"n": spec.n(scores), "ci95": spec.bounds(scores)}),
+                metric_args=to_jsonable_python({"n": spec.n(scores), "ci95": spec.bounds(scores)}, inf_nan_mode="null"),
                 source_url=entry.consent.source,
                 source_name=entry.consent.source and "eyechart",
             )

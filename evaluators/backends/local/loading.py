@@ -26,7 +26,6 @@ DUAL_ENCODERS = ("align", "altclip", "chinese_clip", "clip", "metaclip_2", "sigl
 
 _MAX_TEMPLATE = 1_000_000
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-_DEVICES = ("cpu", "cuda", "cuda:0", "mps")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
@@ -133,9 +132,9 @@ def check_model(folder: str, options: LoadOptions) -> str:
     if options.attention is not None and options.attention not in attention and "/" not in options.attention:
         raise unknown_name("attention", options.attention, attention)
     if isinstance(options.device, str):
-        _check_device("device", options.device, _DEVICES)
+        _check_device("device", options.device)
     if options.device_map is not None and options.device_map not in _DEVICE_MAPS:
-        _check_device("device_map", options.device_map, (*_DEVICE_MAPS, *_DEVICES))
+        _check_device("device_map", options.device_map, _DEVICE_MAPS)
     if os.path.sep in folder and folder.startswith((".", os.path.sep)) and not os.path.isdir(folder):
         raise ModelError(f"model folder '{folder}' does not exist.")
     try:
@@ -157,22 +156,17 @@ def check_model(folder: str, options: LoadOptions) -> str:
     )
 
 
-def _check_device(option: str, name: str, known: Sequence[str]) -> None:
-    """Refuse a device that does not exist, or that this machine does not have."""
+def _check_device(option: str, name: str, others: Sequence[str] = ()) -> None:
+    """Refuse a device that this machine does not have; `others` are allowed besides devices."""
     import torch
 
-    try:
-        torch.device(name)
-    except RuntimeError:
-        raise unknown_name(option, name, known) from None
     try:
         torch.empty(0, device=name)
     # torch raises one for a device that is missing, the other for a type of device that it was built without.
     except (RuntimeError, AssertionError) as error:
-        available = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+        available = [*others, "cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
         available += ["mps"] * torch.backends.mps.is_available()
-        message = f"{option} {name!r} is not available on this machine; available: {', '.join(available)}"
-        raise UsageError(message) from error
+        raise unknown_name(option, name, available, "on this machine") from error
 
 
 def _set_image_processor(loaded: "Pipeline", folder: str, options: LoadOptions) -> None:

@@ -89,7 +89,7 @@ def test_a_device_that_is_not_there_is_one_line(tmp_path):
     device = f"cuda:{torch.cuda.device_count()}"
     done = invoke("run", "q_bench/perception", "--limit", 1, "--device", device, "--out", tmp_path / "out", code=2)
     assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-    assert f"device '{device}' is not available on this machine" in done.stderr and "available: cpu" in done.stderr
+    assert f"unknown device '{device}' on this machine" in done.stderr and "available: cpu" in done.stderr
 
 
 def test_of_several_models_all_are_looked_for_before_the_first_is_loaded(tmp_path):

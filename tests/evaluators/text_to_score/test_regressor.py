@@ -8,14 +8,7 @@ from scipy.stats import spearmanr
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.text_to_score import TrainingSettings
-from eyechart.evaluators.text_to_score.regressor import (
-    RECORD_FILE,
-    TextToScore,
-    TruncatedTextWarning,
-    assign_folds,
-    cross_validate,
-    train,
-)
+from eyechart.evaluators.text_to_score.regressor import RECORD_FILE, TextToScore, assign_folds, cross_validate, train
 from eyechart.metrics.scoring.errors import SmallSampleWarning
 
 
@@ -65,7 +58,7 @@ def test_a_folder_holds_safetensors_and_a_record_and_nothing_of_the_training(des
 
 
 def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
-    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts .* max_length=64"):
+    with pytest.warns(UserWarning, match="1 of 2 texts .* max_length=64"):
         cut, _ = regressor.predict(["the image is good " * 40, "good"])
     begun = regressor.predict([" ".join(("the image is good " * 40).split()[:62])])[0]
     assert cut == pytest.approx(begun, abs=1e-3)
