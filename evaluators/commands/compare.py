@@ -63,6 +63,7 @@ def _print_tables(comparison: "ManyRuns") -> list[str]:
     """Print the tables of a comparison; returns the lines below them."""
     from eyechart.evaluators.comparison.compare import synthetic_note
     from eyechart.evaluators.comparison.differences import method_notes
+    from eyechart.evaluators.results.notes import grouped
 
     pairs, lines = comparison.pairs, _verdict_lines(comparison)
     if len(pairs) > 1:
@@ -79,9 +80,7 @@ def _print_tables(comparison: "ManyRuns") -> list[str]:
     lines += ["flips: correct only in A / correct only in B"] if tests else []
     lines += [note.text for note in method_notes(tests)]
     for pair in pairs:
-        scores: dict[tuple[str, str], list[str]] = {}
-        for test in pair.differences:
-            scores.setdefault((test.title, test.note), []).append(test.score)
+        scores = grouped(((test.title, test.note), test.score) for test in pair.differences)
         lines += [f"{title}: {' and '.join(names)}: {note}" for (title, note), names in scores.items() if note]
         if pair.only_in_one:
             lines.append(f"{pair.first} with {pair.second}: only in one run: {', '.join(pair.only_in_one)}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import PAIRS, spec, specs_of
 from eyechart.metrics.scoring.errors import ScoringError
@@ -280,17 +280,11 @@ def p_words(value: float) -> str:
 
 def method_notes(differences: Sequence[Difference]) -> Iterator[Note]:
     """The test of each p-value, and the kind of each interval or why it is missing, for all that the tables show."""
-    tests: dict[str, dict[str, dict[str, None]]] = {}
-    intervals: dict[str, dict[str, dict[str, None]]] = {}
-    for test in differences:
-        if test.has_test:
-            tests.setdefault(test.test, {}).setdefault(test.title, {})[test.score] = None
-        if not test.note:
-            scores = intervals.setdefault(test.interval_kind, {}).setdefault(test.title, {})
-            scores[f"{test.score} ({test.unit_words})"] = None
-    for code, by_kind in (("test", tests), ("difference_interval", intervals)):
-        for kind, of_kind in by_kind.items():
-            yield note(code, kind=kind, scores={title: list(scores) for title, scores in of_kind.items()})
+    tests = [(test.test, test.title, test.score) for test in differences if test.has_test]
+    intervals = [(t.interval_kind, t.title, f"{t.score} ({t.unit_words})") for t in differences if not t.note]
+    for code, shown in (("test", tests), ("difference_interval", intervals)):
+        for kind in dict.fromkeys(kind for kind, _, _ in shown):
+            yield note(code, kind=kind, scores=grouped((title, score) for of, title, score in shown if of == kind))
     if any(test.has_test and test.interval_kind.startswith("student") for test in differences):
         yield note("student_interval")
     if intervals:

@@ -224,7 +224,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "few_decide": "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "forced_missing": "{missing} of {asked} refused questions have no second reply and count as incorrect refusals.",
     "groups_differ": "groups items by image differently than {models}: the larger p-value of both counts",
-    "images_unknown": "whether {n} of the {of} items share an image is unknown, so they count as independent",
+    "images_unknown": "whether {n} of {of} items share an image is unknown, so they count as independent",
     "incomplete": "The scores are incomplete: some items were not asked.",
     "interval": _interval,
     "interval_of_averages": lambda v: _of_tasks(v, "No interval, as averages are over parts that may share images"),
@@ -244,6 +244,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "no_interval": lambda v: f"No interval, as {v['kind']}: {'; '.join(v['scores'])}.",
     "not_recomputed": "The scores are shown as submitted: there are no predictions, or a judge gave the scores.",
     "overlap": "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference.",
+    "own_data": "The data are the publisher's own, not a benchmark's.",
     "plain_intervals": lambda v: f"All other 95 % intervals: {'; '.join(KINDS[kind] for kind in v['kinds'])}.",
     "precomputed": "The predictions are precomputed: eyechart did not run the model and cannot verify the prompt.",
     "private": _private,
@@ -262,6 +263,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "McNemar's p.",
     "synthetic": _synthetic,
     "task": "{note}",
+    "task_file": "The task is defined by a task file of the publisher.",
     "test": lambda v: f"p: {TESTS[v['kind']]}: {_of_scores(v)}.",
     "top_token": lambda v: (
         "This run gives no score; it counts the most probable tokens to choose a word pair "
@@ -271,5 +273,6 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "unusable": "{unusable} of {of} answers cannot be scored; scores are of the others. The first: '{id}': {reason}.",
     "verdict": _verdict,
     "verdict_of_runs": _verdict_of_runs,
+    "warnings": "Warnings during scoring: {n}; the first: {first}.",
 }
 """The words of each note by its code: a template of its values, or a function of them."""

@@ -30,16 +30,12 @@ from eyechart.metrics.scoring.statistics.ranking import places
 BOARD_FOLDER = "results/boards"
 SCHEMA = 1
 _TAGS = (
-    note("precomputed"),
-    note("mostly_unparsed", unparsed="More than a fifth", of="the", are_texts=False),
-    note("provider_decoding"),
-    note("not_recomputed"),
-    *(
-        note(code, n="some", of="board's", models="other entries")
-        for code in ("images_unknown", "few_common_items", "items_differ", "answers_differ", "groups_differ")
-    ),
+    *("precomputed", "mostly_unparsed", "provider_decoding", "not_recomputed", "images_unknown", "few_common_items"),
+    *("items_differ", "answers_differ", "groups_differ"),
 )
-"""What the tags of rows mean: each note in general words."""
+"""Notes that are tags of rows."""
+_GENERAL = {"unparsed": "More than a fifth", "of": "the", "n": "some", "models": "other entries", "are_texts": False}
+"""The values of a note that explains a tag of several rows."""
 _HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
@@ -78,6 +74,7 @@ def _write(path: Path, value: Any) -> None:
 def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
     names = ("name", "benchmark", "title", "about", "split", "note", "judged", "run", "file", "settings", "items")
     tables, shown = tables_of(board), _rows(board, rows)
+    tags = {code for row in shown for code in row.get("tags", ())}
     comparable = [table for table in tables if not table.set_apart]
     return {
         **{name: getattr(board, name) for name in names},
@@ -85,7 +82,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
         "chance": _chance_level(board, rows),
         "columns": [_column(column) for column in board.columns],
         "rows": shown,
-        "tags": {_tag(each): each.text for each in _TAGS if any(_tag(each) in row.get("tags", ()) for row in shown)},
+        "tags": {code: note(code, **_GENERAL).text for code in _TAGS if code in tags},
         "references": [row for table in comparable for row in reference_rows(table, board)],
         "sources": [_source(table) for table in comparable],
         "set_apart": [_set_apart(table) for table in tables if table.set_apart],
@@ -150,11 +147,6 @@ def _row(row: BoardRow) -> dict[str, Any]:
     }
 
 
-def _tag(about: Note) -> str:
-    """The tag of a note: its code in words."""
-    return about.code.replace("_", " ")
-
-
 def _tags(row: BoardRow, notes: Sequence[Note]) -> list[str]:
     holds = {
         "precomputed": FROM_FILE in row.settings("model.backend"),
@@ -163,7 +155,7 @@ def _tags(row: BoardRow, notes: Sequence[Note]) -> list[str]:
         "not_recomputed": row.check.unchecked,
         **{each.code: True for each in notes},
     }
-    return [_tag(each) for each in _TAGS if holds.get(each.code)]
+    return [code for code in _TAGS if holds.get(code)]
 
 
 def _without_blanks(row: Mapping[str, Any]) -> dict[str, Any]:

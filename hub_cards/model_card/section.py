@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from eyechart.evaluators.requests.types import FROM_FILE
-from eyechart.evaluators.results.notes import grouped, note
+from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import COLUMNS, headline_intervals, headline_row, headlines
 from eyechart.evaluators.tasks import known_task, paper_of, task_title
@@ -86,23 +86,24 @@ def _intervals(published: Sequence[Published]) -> str:
 
 def _settings(published: Sequence[Published]) -> str:
     """Settings and caveats, each once with the tasks that it belongs to."""
-    texts = ((text, entry) for entry in published for text in (*setting_words(entry), *_caveats(entry)))
+    texts = [(text, entry) for entry in published for text in setting_words(entry)]
+    texts += [(each.text.rstrip("."), entry) for entry in published for each in _caveats(entry)]
     tasks = grouped((_without_folders(text), _code(entry.result.task)) for text, entry in texts)
     parts = [f"{', '.join(names)}: {markdown(text)}" for text, names in tasks.items()]
     return f"Settings and caveats: {'; '.join(parts)}."
 
 
-def _caveats(entry: Published) -> Iterator[str]:
+def _caveats(entry: Published) -> Iterator[Note]:
     result = entry.result
     if known_task(result.task) is None:
-        yield "defined by a task file of the publisher"
+        yield note("task_file")
     elif entry.own_data:
-        yield "the publisher's own data, not a benchmark's"
+        yield note("own_data")
     if value_at(result.settings, "model.backend") == FROM_FILE:
-        yield note("precomputed").text.rstrip(".")
-    yield from (caveat.rstrip(".") for caveat in result.caveats)
+        yield note("precomputed")
+    yield from result.notes
     if result.warnings:
-        yield f"warnings during scoring: {len(result.warnings)}; first: {result.warnings[0]}"
+        yield note("warnings", n=len(result.warnings), first=result.warnings[0])
 
 
 def _run(published: Sequence[Published]) -> str:

@@ -147,8 +147,8 @@ def test_tests_and_where_items_differ_are_said(open_page):
         for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
             # All entries have the second tag, so that only the legend shows it.
             row["notes"] = [note] * (place == 1) + ["?"]
-            row["tags"] = ["images unknown"] + ["answers differ"] * (place == 1)
-        boards[PERCEPTION.name]["tags"] = {"images unknown": "whether", "answers differ": "reference"}
+            row["tags"] = ["images_unknown"] + ["answers_differ"] * (place == 1)
+        boards[PERCEPTION.name]["tags"] = {"images_unknown": "whether", "answers_differ": "reference"}
 
     driver = open_page(change=change)
     assert [found.text for found in find(driver, "#table .chip")] == ["answers differ"]
@@ -243,8 +243,8 @@ def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open
             board["tags"] = {}
             for row in board["rows"]:
                 del row["tags"]
-        boards["mmbench/en"]["tags"] = {"precomputed": "Read from a file.", "not recomputed": "As submitted."}
-        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed", "not recomputed"]
+        boards["mmbench/en"]["tags"] = {"precomputed": "Read from a file.", "not_recomputed": "As submitted."}
+        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed", "not_recomputed"]
 
     driver = open_page("#board=mmbench%2Fen", change=change)
     marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".chip")]

@@ -13,17 +13,19 @@ export function chipsOf(row, shared) {
 }
 
 /** A chip in a row; the item of the legend with the same name explains it. */
-function chip(text) {
-  const element = make("span", { className: "chip" }, text);
-  element.setAttribute("aria-describedby", idOf(text));
+function chip(tag) {
+  const element = make("span", { className: "chip" }, tag.replaceAll("_", " "));
+  element.setAttribute("aria-describedby", `chip-${tag}`);
   return element;
 }
 
 /** The explanations of the tags of a board's rows. */
 export function legendItems({ tags, rows }) {
   const shared = sharedTags(rows);
-  const item = (tag, text) => [make("span", { className: "chip" }, tag), " ", shared.includes(tag) ? "All entries: " : "", text];
-  return Object.entries(tags).map(([tag, text]) => make("li", { id: idOf(tag) }, ...item(tag, text)));
+  return Object.entries(tags).map(([tag, text]) => {
+    const name = make("span", { className: "chip" }, tag.replaceAll("_", " "));
+    return make("li", { id: `chip-${tag}` }, name, shared.includes(tag) ? " All entries: " : " ", text);
+  });
 }
 
 /** What the notes say of each entry, in a closed list; empty without notes. */
@@ -33,8 +35,4 @@ export function entryNotes(rows) {
   const items = noted.map((row) => make("li", {}, make("bdi", {}, row.model), `: ${row.notes.join("; ")}`));
   const list = make("ul", { className: "note notes" }, ...items);
   return [make("details", {}, make("summary", {}, "How the entries differ"), list)];
-}
-
-function idOf(tag) {
-  return `chip-${tag.replaceAll(" ", "-")}`;
 }

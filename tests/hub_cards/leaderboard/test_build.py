@@ -153,15 +153,15 @@ LINKS = {"model_url": "https://example.org/model", "run_url": "https://example.o
 @pytest.mark.parametrize(
     ("board", "settings", "marks"),
     [
-        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not recomputed"]}),
+        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not_recomputed"]}),
         (
             PERCEPTION,
             {"model__backend": "transformers", "model__parameters": 43},
-            {"tags": ["not recomputed"], "parameters": 43},
+            {"tags": ["not_recomputed"], "parameters": 43},
         ),
-        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["provider decoding", "not recomputed"]}),
-        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["provider decoding", "not recomputed"]}),
-        (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["not recomputed"]}),
+        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
+        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
+        (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["not_recomputed"]}),
         (PERCEPTION, {}, LINKS | {"parameters": 70, "started": "2026-05-01"}),
     ],
 )

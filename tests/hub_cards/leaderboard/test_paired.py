@@ -185,7 +185,7 @@ def test_entries_that_know_no_clusters_take_those_of_others(tmp_path: Path) -> N
     (note,) = paired_tests(board_rows(tmp_path / "a", "q_bench/perception", older)).notes[0]
     assert (note.code, note.text) == (
         "images_unknown",
-        "whether 100 of the 100 items share an image is unknown, so they count as independent",
+        "whether 100 of 100 items share an image is unknown, so they count as independent",
     )
     newer = older | {"new": choices("1" * 50 + "0" * 50, images(of=10), model="new")}
     paired = paired_tests(board_rows(tmp_path / "b", "q_bench/perception", newer))

@@ -347,7 +347,7 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
     done = publish(results, "--data-name", "my holidays", "--dataset-repo", "kadis700k=me/kadis")
     text, ours = done.card.text, done.results[0]
     assert (ours.dataset_type, ours.dataset_name, done.entries) == ("my holidays", "my holidays", [])
-    assert "| my holidays (test) | SRCC |" in text and "the publisher's own data, not a benchmark's" in text
+    assert "| my holidays (test) | SRCC |" in text and "The data are the publisher's own, not a benchmark's" in text
     assert "KADIS" not in text and "/home/me" not in text
     for name in ("LLVisionQA", "koniq_10k", "MMBench"):
         shown = publish(results, "--data-name", name, code=2).shown
