@@ -34,7 +34,6 @@ from eyechart.metrics.scoring.errors import LeftOutWarning
 
 MULTIPLE_CHOICE_PIPELINE = "image-text-to-text"
 """Name of the transformers pipeline; as a task of `evaluate`, it means multiple choice with Q-Bench's prompt."""
-_OWN_PROCESSOR = "A vision-language model needs its complete processor: pass a pipeline"
 _DEFAULT = RunOptions()
 _DELAY = 2
 """Seconds before a progress bar is shown."""
@@ -152,14 +151,11 @@ class Evaluator(evaluate.Evaluator):
             MiniDataWarning: The items are synthetic.
             LeftOutWarning: Rows with a public answer are missing from the scores, or the evaluation is incomplete.
         """
-        _refuse({"label_mapping": label_mapping}, "Answers are letters or numbers")
-        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
-        if strategy != "simple" or confidence_level != 0.95:
-            given = f"strategy={strategy!r}, confidence_level={confidence_level!r}"
-            raise UsageError(
-                f"{given}: only 'simple' and 0.95 are allowed. The metrics return 95 % intervals themselves."
-            )
-        backend = self.prepare_pipeline(model_or_pipeline, device=device)
+        _refuse("Answers are letters or numbers", label_mapping=label_mapping)
+        ours = "The metrics return 95 % intervals themselves"
+        _refuse(ours, strategy=strategy if strategy != "simple" else None)
+        _refuse(ours, confidence_level=confidence_level if confidence_level != 0.95 else None)
+        backend = self.prepare_pipeline(model_or_pipeline, tokenizer, feature_extractor, device)
         no_names = data is None and model_or_pipeline is None and self.definition.data.path is None
         loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit))
         loaded = self._rename(loaded, input_column, label_column)
@@ -193,7 +189,8 @@ class Evaluator(evaluate.Evaluator):
         device: int | str | None = None,
     ) -> Backend:
         """The backend for the `model_or_pipeline` of `compute`; checks that it can do what the task asks."""
-        _refuse({"tokenizer": tokenizer, "feature_extractor": feature_extractor}, _OWN_PROCESSOR)
+        reason = "A vision-language model needs its complete processor: pass a pipeline"
+        _refuse(reason, tokenizer=tokenizer, feature_extractor=feature_extractor)
         backend = resolve_backend(model_or_pipeline, options=LoadOptions(device=device))
         # `run` checks this too; checking here avoids loading data in vain.
         backend.check(self.protocol.output_type)
@@ -245,7 +242,7 @@ def _warn_of_left_out(result: TaskResult) -> None:
         warnings.warn(f"{result.task}: {line} `Evaluator.run` lists all of them.", LeftOutWarning, stacklevel=3)
 
 
-def _refuse(arguments: Mapping[str, Any], reason: str) -> None:
+def _refuse(reason: str, **arguments: Any) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(f"{name}={value!r} is not supported; leave it out. {reason}.")

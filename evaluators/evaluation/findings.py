@@ -104,26 +104,21 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
         yield note("judge_lost", judge=judge["name"], rounds=judge["lost_rounds"], reason=judge["reason"])
     counts, first = [judge_counts(result.scores or {}) for result in by_repeat], by_repeat[0].scores or {}
     if failed := sum(count.failed for count in counts):
+        cut, refused = judge.get("cut_off_rounds", 0), judge.get("refused_rounds", 0)
         become = "replaced by a random choice" if first.get("fallback") == "random" else "counted as incorrect"
         yield note(
             "judge_failed",
             judge=first["judge"],
             failed=failed,
             rounds=sum(count.rounds for count in counts),
-            **_why_failed(failed, judge),
+            cut_off=cut,
+            refused=refused,
+            malformed=max(0, failed - judge["lost_rounds"] - cut - refused) if "cut_off_rounds" in judge else 0,
             max_tokens=judge.get("max_tokens"),
             without_score=counts[0].unscored,
             asked=counts[0].asked,
             become="scored as without a judge" if first.get("judge_reads") == "all" else become,
         )
-
-
-def _why_failed(failed: int, judge: Mapping[str, Any]) -> dict[str, int]:
-    """How many rounds with a reply that cannot be used were cut off, refused or malformed."""
-    if "cut_off_rounds" not in judge:
-        return {"cut_off": 0, "refused": 0, "malformed": 0}
-    cut, refused = judge["cut_off_rounds"], judge["refused_rounds"]
-    return {"cut_off": cut, "refused": refused, "malformed": max(0, failed - judge["lost_rounds"] - cut - refused)}
 
 
 def is_judge_useless(scores: Mapping[str, Any]) -> bool:

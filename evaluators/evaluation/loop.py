@@ -4,7 +4,6 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,15 +31,14 @@ def evaluate_rows(
     task: Task, options: RunOptions, backend: Backend, loaded: LoadedData, progress: Progress | None = None
 ) -> TaskResult:
     """Ask a backend about the rows of some data and score its answers; raises as `Evaluator.run`."""
-    planned = options.protocol(task)
+    is_billed = backend.billed_per_request
+    planned = options.protocol(task).for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
     published = _check_published(task, planned, loaded) if options.as_published else None
     check_repeats(options.repeats, task.name, planned.output_type, backend)
     backend.check(planned.output_type)
     backend = backend.for_data(loaded.name)
-    planned = _for_run(task, planned, backend, loaded, options)
-    _check_columns(task, planned, loaded)
     drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.sample, options.seed)
-    rows, malformed = _usable_rows(task, planned, undecoded_rows(drawn, loaded.limit), backend.needs_images)
+    rows, malformed = usable_rows(task, planned, drawn, loaded.limit, needs_images=backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
 
@@ -198,34 +196,19 @@ def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -
     }
 
 
-def _for_run(task: Task, protocol: Protocol, backend: Backend, loaded: LoadedData, options: RunOptions) -> Protocol:
-    """The protocol with the settings that depend on the backend, the data and the run."""
-    decided: dict[str, Any] = {"skip_bad": options.skip_bad}
-    if getattr(protocol, "early_stop", False) is None:
-        decided["early_stop"] = backend.billed_per_request
-    return replace(protocol, **decided).for_data(task.name, loaded.name, loaded.split)
-
-
-def check_first_row(task: Task, protocol: Protocol, loaded: LoadedData, *, needs_images: bool) -> None:
-    """Raise `UsageError` for data without a needed column, or `DataError` if the first row cannot be asked."""
-    _check_columns(task, protocol, loaded)
-    first = undecoded_rows(loaded.dataset, 1)
-    _usable_rows(task, protocol.for_data(task.name, loaded.name, loaded.split), first, needs_images)
-
-
-def _check_columns(task: Task, protocol: Protocol, loaded: LoadedData) -> None:
-    for column in protocol.columns:
-        if column not in loaded.dataset.column_names:
-            raise UsageError(missing_column(column, loaded.dataset.column_names, f" (needed by {task.name})"))
-
-
-def _usable_rows(
-    task: Task, protocol: Protocol, rows: Sequence[Row], needs_images: bool
+def usable_rows(
+    task: Task, protocol: Protocol, dataset: Dataset, limit: int | None, *, needs_images: bool
 ) -> tuple[list[Row], list[LeftOut]]:
-    """The rows that can be asked, and the left-out ones; checked first, so that no long run ends in an error."""
+    """Of the first `limit` rows, those that can be asked, and the left-out ones; no later step then refuses a row.
+
+    Raises `UsageError` for data without a needed column, `DataError` for a row that cannot be asked.
+    """
+    for column in protocol.columns:
+        if column not in dataset.column_names:
+            raise UsageError(missing_column(column, dataset.column_names, f" (needed by {task.name})"))
     usable: dict[str, Row] = {}
     unusable = []
-    for row in rows:
+    for row in undecoded_rows(dataset, limit):
         try:
             if row["id"] in usable:
                 raise DataError("duplicate id")

@@ -1,7 +1,7 @@
 """Options of Python functions that are also options of the command line, so that only light modules are imported."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -85,7 +85,8 @@ class RunOptions:
         from eyechart.evaluators.protocols.settings import with_settings
         from eyechart.evaluators.tasks.task import with_published_settings
 
-        protocol = with_settings(task.bound(seed=self.seed, judge=self.judge), self.settings, task.name)
+        bound = replace(task.bound(seed=self.seed, judge=self.judge), skip_bad=self.skip_bad)
+        protocol = with_settings(bound, self.settings, task.name)
         return with_published_settings(task, protocol, self.settings) if self.as_published else protocol
 
 

@@ -205,8 +205,8 @@ class Protocol(ABC):
         values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
         return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
 
-    def for_data(self, task: str, dataset: str, split: str) -> Any:
-        """The protocol for a task on its data."""
+    def for_data(self, task: str, dataset: str, split: str, *, is_billed: bool = False) -> Any:
+        """The protocol for a task on its data, asked of a backend that bills each request or does not."""
         return self
 
     def released(self, rows: Sequence[Row], items: Sequence[Any]) -> list[tuple[Row, str]]:

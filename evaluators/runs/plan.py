@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import by_hand, load_builder, options_in_force
 from eyechart.datasets_scripts.own_data.sources import check_file, check_image_folder
 from eyechart.evaluators.evaluation.data import load_data, without_progress_bars
-from eyechart.evaluators.evaluation.loop import check_first_row, check_repeats
+from eyechart.evaluators.evaluation.loop import check_repeats, usable_rows
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
@@ -189,9 +189,9 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
                     if size := download_gb(planned):
                         to_download[planned.dataset] = size
                 elif not planned.data.is_mini:
-                    loaded = load_data(planned.task, planned.data)
-                    protocol = replace(planned.options.protocol(planned.task), skip_bad=planned.options.skip_bad)
-                    check_first_row(planned.task, protocol, loaded, needs_images=planned.data.images == "load")
+                    task, loaded = planned.task, load_data(planned.task, planned.data)
+                    protocol = planned.options.protocol(task).for_data(task.name, loaded.name, loaded.split)
+                    usable_rows(task, protocol, loaded.dataset, 1, needs_images=planned.data.images == "load")
             except EyechartError as error:
                 is_usage &= isinstance(error, UsageError)
                 tasks.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")

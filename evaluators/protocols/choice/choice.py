@@ -26,7 +26,7 @@ from eyechart.evaluators.protocols.protocol import (
     check_text_list,
     check_texts,
 )
-from eyechart.evaluators.requests.types import IMAGE, Prompt, Request, Response, Row
+from eyechart.evaluators.requests.types import IMAGE, Request, Response, Row
 from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
@@ -101,21 +101,9 @@ class Choice(Protocol):
         """The passes to ask after the items so far; those that were asked already are not asked again."""
         return [] if items else self.passes(row)
 
-    def with_outcomes(self, items: Sequence[Any]) -> list[Any]:
-        """The items with what follows from all passes of their question."""
-        return list(items)
-
     @abstractmethod
     def scores_of(self, items: Sequence[Any]) -> dict[str, Any]:
         """The metric's scores of items with public answers."""
-
-    def variants_of(self, items: Sequence[Any]) -> dict[str, dict[str, Any]]:
-        """Other scores of all items by name."""
-        return {}
-
-    def diagnostics_of(self, items: Sequence[Any]) -> dict[str, Any]:
-        """What else follows from all items, private ones included."""
-        return {}
 
     # What is the same under every rule.
 
@@ -141,19 +129,15 @@ class Choice(Protocol):
     def check(self, row: Row) -> None:
         check_question(row, several=self.accepts_several)
 
-    @override
-    def prompt_of(self, row: Row) -> Prompt:
-        if self.blind and self.blind_prompt is not None:
-            return self.blind_prompt(row)
-        return self._visible(super().prompt_of(row))
-
     def request(self, row: Row, asked: Pass) -> Request:
         """The request of one pass."""
         options = tuple(asked.row["options"])
-        if asked.shows_options or self.open_prompt is None:
-            prompt = self.prompt_of({**asked.row, "options": options})
-        else:
-            prompt = self._visible(self.open_prompt(row))
+        ask = self.prompts[self.prompt] if self.blind_prompt is None or not self.blind else self.blind_prompt
+        if not asked.shows_options and self.open_prompt is not None:
+            ask = self.open_prompt
+        prompt = ask({**asked.row, "options": options})
+        if self.blind and ask is not self.blind_prompt:
+            prompt = ("".join(part for part in prompt if part is not IMAGE).lstrip(),)
         return Request(
             id=row["id"],
             prompt=prompt,
@@ -216,19 +200,9 @@ class Choice(Protocol):
     def score(self, items: Sequence[Any]) -> TaskResult:
         if self.scorer is not None:
             return super().score(items)
-        items = self.with_outcomes(items)
-        result = TaskResult(items=items, diagnostics=self.diagnostics_of(items))
         public = [item for item in items if item.answer]
-        if any(item.error is None for item in public):
-            result.scores = self.scores_of(public)
-            result.variants = self.variants_of(items)
-        return result
-
-    def _visible(self, prompt: Prompt) -> Prompt:
-        """A prompt without its images if they are not shown."""
-        if not self.blind:
-            return prompt
-        return ("".join(part for part in prompt if part is not IMAGE).lstrip(),)
+        has_replies = any(item.error is None for item in public)
+        return TaskResult(scores=self.scores_of(public) if has_replies else None, items=list(items))
 
     def _read(self, items: Sequence[Any]) -> list[Any]:
         columns = read_choices(

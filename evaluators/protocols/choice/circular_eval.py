@@ -89,11 +89,10 @@ class CircularEval(Choice):
             raise UsageError("grade_open_answers needs a prompt without options, which this task does not have")
 
     @override
-    def for_data(self, task: str, dataset: str, split: str) -> Any:
-        if self.exclude_blind_solved is None:
-            return self
-        run: Any = self.exclude_blind_solved.of_task(TaskKey(task, dataset, split))
-        return replace(self, exclude_blind_solved=run)
+    def for_data(self, task: str, dataset: str, split: str, *, is_billed: bool = False) -> Any:
+        run: Any = self.exclude_blind_solved and self.exclude_blind_solved.of_task(TaskKey(task, dataset, split))
+        early_stop = is_billed if self.early_stop is None else self.early_stop
+        return replace(self, exclude_blind_solved=run, early_stop=early_stop)
 
     @override
     def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
@@ -148,19 +147,6 @@ class CircularEval(Choice):
         return parse_some(super().parse(items), lambda item: item.pass_name == OPEN, self._grade)
 
     @override
-    def with_outcomes(self, items: Sequence[CircularItem]) -> list[CircularItem]:
-        readable = _readable(items)
-        if not readable:
-            return list(items)
-        correct = {"correct": [item.correct for item in readable]}
-        outcomes = add_circular(correct, _questions(readable), self._missing)["circular_correct"]
-        by_question = dict(zip([item.id for item in readable], outcomes, strict=True))
-        return [
-            item if item.pass_name == OPEN else replace(item, circular_correct=by_question.get(item.id))
-            for item in items
-        ]
-
-    @override
     def scores_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:
         items = _readable(items)
         return circular_scores(
@@ -175,33 +161,24 @@ class CircularEval(Choice):
         )
 
     @override
-    def variants_of(self, items: Sequence[CircularItem]) -> dict[str, dict[str, Any]]:
-        variants = {}
-        if self.exclude_blind_solved is not None:
-            solved = self.exclude_blind_solved.solved
-            unsolved = {item.id for item in _firsts(items) if solved.get((item.id, item.question), True) is not True}
-            if left := [item for item in _readable(items) if item.id in unsolved]:
-                variants[WITHOUT_BLIND] = self.scores_of(left)
-        if graded := [item for item in items if item.pass_name == OPEN and item.label is not None]:
+    def score(self, items: Sequence[CircularItem]) -> TaskResult:
+        result = super().score(self._with_outcomes(items))
+        firsts = [item for item in items if item.pass_name == MAIN and item.answer]
+        blind_run, readable = self.exclude_blind_solved, _readable(result.items)
+        if blind_run is not None:
+            questions = {item.id: (item.id, item.question) for item in firsts}
+            result.diagnostics["exclude_blind_solved"] = blind_run.removal(list(questions.values()))
+            unsolved = {id for id, question in questions.items() if blind_run.solved.get(question, True) is not True}
+            if left := [item for item in readable if item.id in unsolved]:
+                result.variants[WITHOUT_BLIND] = self.scores_of(left)
+        if self.human_labels is not None and readable:
+            result.diagnostics["extractor_agreement"] = self.human_labels.agreement(readable)
+        graded = [item for item in items if item.pass_name == OPEN and item.label is not None]
+        if graded and result.scores is not None:
             columns = columns_of(graded, "judge_score", "rounds", "exact_match", "empty_prediction")
             settings = JudgeSettings(judge_name(self.grader), self.rounds)
             clusters = [item.cluster for item in graded]
-            variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
-        return variants
-
-    @override
-    def diagnostics_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:
-        diagnostics: dict[str, Any] = {}
-        if self.exclude_blind_solved is not None:
-            questions = [(item.id, item.question) for item in _firsts(items)]
-            diagnostics["exclude_blind_solved"] = self.exclude_blind_solved.removal(questions)
-        if self.human_labels is not None and (readable := _readable(items)):
-            diagnostics["extractor_agreement"] = self.human_labels.agreement(readable)
-        return diagnostics
-
-    @override
-    def score(self, items: Sequence[CircularItem]) -> TaskResult:
-        result = super().score(items)
+            result.variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
         if result.scores is not None and (dropped := result.scores["dropped"]):
             result.notes.append(note("left_out_of_circular", questions=dropped))
         return result
@@ -221,15 +198,22 @@ class CircularEval(Choice):
     def _missing(self) -> str:
         return "drop" if self.skip_bad else "error"
 
+    def _with_outcomes(self, items: Sequence[CircularItem]) -> list[CircularItem]:
+        readable = _readable(items)
+        if not readable:
+            return list(items)
+        correct = {"correct": [item.correct for item in readable]}
+        outcomes = add_circular(correct, _questions(readable), self._missing)["circular_correct"]
+        by_question = dict(zip([item.id for item in readable], outcomes, strict=True))
+        return [
+            item if item.pass_name == OPEN else replace(item, circular_correct=by_question.get(item.id))
+            for item in items
+        ]
+
     def _grade(self, items: Sequence[CircularItem]) -> list[CircularItem]:
         texts, answers = [item.text or "" for item in items], [item.label or "" for item in items]
         questions = [item.question or "" for item in items]
         return with_columns(items, read_answers(texts, answers, questions, self.grader, self.rounds))
-
-
-def _firsts(items: Sequence[CircularItem]) -> list[CircularItem]:
-    """The first item of each question with a public answer."""
-    return [item for item in items if item.pass_name == MAIN and item.answer]
 
 
 def _readable(items: Sequence[CircularItem]) -> list[CircularItem]:

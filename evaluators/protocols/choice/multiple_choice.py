@@ -16,6 +16,7 @@ from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Seed
 from eyechart.evaluators.requests.types import OutputType, Response, Row
 from eyechart.evaluators.results.items import MAIN, columns_of
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.extraction import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
@@ -148,18 +149,22 @@ class MultipleChoice(Choice):
         )
 
     @override
-    def diagnostics_of(self, items: Sequence[LossItem]) -> dict[str, Any]:
-        """Ties of the lowest loss; or prompt failures, replies that name none of the options (Q-Bench, A.2.1)."""
+    def score(self, items: Sequence[LossItem]) -> TaskResult:
+        """Counts ties of the lowest loss too, or replies that name none of the options (Q-Bench, A.2.1)."""
+        result = super().score(items)
         if self.is_closed_set:
             losses = [_mean_losses(item) for item in items]
-            return {"equal_lowest_losses": sum(of_item.count(min(of_item)) > 1 for of_item in losses)}
-        failed = [not self._names_option(item) for item in items]
+            result.diagnostics["equal_lowest_losses"] = sum(of_item.count(min(of_item)) > 1 for of_item in losses)
+        elif self.scorer is None:
+            failed = [not self._names_option(item) for item in items]
 
-        def rate(_: str, rows: Sequence[int]) -> dict[str, Any]:
-            failures = sum(failed[row] for row in rows)
-            return {"rate": failures / len(rows), "failures": failures, "n": len(rows)}
+            def rate(_: str, rows: Sequence[int]) -> dict[str, Any]:
+                failures = sum(failed[row] for row in rows)
+                return {"rate": failures / len(rows), "failures": failures, "n": len(rows)}
 
-        return {"prompt_failure": rate("", range(len(failed))) | map_groups(self.groups_of(items), rate)}
+            by_group = map_groups(self.groups_of(items), rate)
+            result.diagnostics["prompt_failure"] = rate("", range(len(failed))) | by_group
+        return result
 
     @property
     def _prefill(self) -> str:

@@ -101,16 +101,6 @@ class SelfAwareness(Choice):
         return replace(item, refusal=moved_letter(row["refusal"], row["options"], item.options))
 
     @override
-    def with_outcomes(self, items: Sequence[AwarenessItem]) -> list[AwarenessItem]:
-        outcomes = {first.id: self._outcome(first, forced) for first, forced in _questions(items) if first.answer}
-        return [
-            replace(item, outcome=outcomes[item.id], self_aware=outcomes[item.id] in (OUTCOMES[0], OUTCOMES[2]))
-            if item.pass_name == MAIN and item.id in outcomes
-            else item
-            for item in items
-        ]
-
-    @override
     def scores_of(self, items: Sequence[AwarenessItem]) -> dict[str, Any]:
         questions = _questions(items)
         firsts = [first for first, _ in questions]
@@ -131,16 +121,22 @@ class SelfAwareness(Choice):
         )
 
     @override
-    def diagnostics_of(self, items: Sequence[AwarenessItem]) -> dict[str, Any]:
-        forced = [forced for _, forced in _questions(items) if forced is not None]
-        return {"forced_asked": len(forced), "forced_missing": sum(item.error is not None for item in forced)}
-
-    @override
     def score(self, items: Sequence[AwarenessItem]) -> TaskResult:
-        result = super().score(items)
-        asked, missing = result.diagnostics["forced_asked"], result.diagnostics["forced_missing"]
+        questions = _questions(items)
+        outcomes = {first.id: self._outcome(first, forced) for first, forced in questions if first.answer}
+        result = super().score(
+            [
+                replace(item, outcome=outcomes[item.id], self_aware=outcomes[item.id] in (OUTCOMES[0], OUTCOMES[2]))
+                if item.pass_name == MAIN and item.id in outcomes
+                else item
+                for item in items
+            ]
+        )
+        asked = [forced for _, forced in questions if forced is not None]
+        missing = sum(item.error is not None for item in asked)
+        result.diagnostics = {"forced_asked": len(asked), "forced_missing": missing}
         if result.scores is not None and missing:
-            result.notes.append(note("forced_missing", missing=missing, asked=asked))
+            result.notes.append(note("forced_missing", missing=missing, asked=len(asked)))
         return result
 
     def _outcome(self, first: AwarenessItem, forced: AwarenessItem | None) -> str:
