@@ -45,10 +45,8 @@ class LoadedData:
     """Configuration of the dataset."""
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the dataset, defaults included."""
-    limit: int | None = None
-    """Only the first N rows are asked."""
-    sample: int | None = None
-    """Only a random sample of N rows is asked."""
+    request: DataRequest = _DEFAULT
+    """What was asked for; its `limit` or `sample` says which rows are used."""
 
     def describe(self) -> dict[str, Any]:
         """What a result records about its data."""
@@ -86,7 +84,7 @@ def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
     else:
         kind = type(request.data).__name__
         raise UsageError(f"data is of type {kind}; expected a datasets.Dataset, the name of a dataset, or None.")
-    return replace(loaded, limit=request.limit, sample=request.sample)
+    return replace(loaded, request=request)
 
 
 def _load_named(task: Task, request: DataRequest) -> LoadedData:

@@ -1,4 +1,7 @@
-"""`evaluate.Evaluator` for a task, with its own hooks: on transformers 5, the original ones accept only strings."""
+"""Interfaces of `evaluate`: an `Evaluator` for each task, and an `EvaluationSuite` for each paper.
+
+The evaluator has its own hooks: on transformers 5, the original ones accept only strings.
+"""
 
 import contextlib
 import importlib
@@ -13,9 +16,11 @@ from typing import Any
 import evaluate
 from datasets import Dataset
 from datasets.utils import tqdm
+from evaluate.evaluation_suite import SubTask
 
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
@@ -28,7 +33,7 @@ from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
 from eyechart.evaluators.results.score_rows import COLUMNS, score_rows
-from eyechart.evaluators.tasks import TASKS, get_task, q_bench
+from eyechart.evaluators.tasks import TASKS, find_tasks, get_task, q_bench
 from eyechart.evaluators.tasks.task import Task, published_data_options
 from eyechart.metrics.scoring.errors import LeftOutWarning
 
@@ -284,3 +289,43 @@ def register() -> None:
 def _make(name: str, task: str, default_metric_name: str) -> Evaluator:
     """Called by `evaluate.evaluator`; the name and metric that it passes are those of the task."""
     return Evaluator(get_task(name))
+
+
+class Suite(evaluate.EvaluationSuite):
+    """All tasks of a paper on the official releases; `evaluate.EvaluationSuite.load` takes its `suite_folder`."""
+
+    def __init__(self, name: str) -> None:
+        """List the tasks; nothing is loaded."""
+        super().__init__(name)
+        self.suite = subtasks(name)
+
+
+def list_suites() -> list[str]:
+    """Names of the suites, one per paper, in the order of the tasks."""
+    return list(dict.fromkeys(task.name.partition("/")[0] for task in TASKS))
+
+
+def suite_folder(name: str) -> Path:
+    """Write the folder that `evaluate.EvaluationSuite.load` takes; raises `UsageError` for an unknown name."""
+    if name not in list_suites():
+        raise unknown_name("suite", name, list_suites())
+    folder = eyechart_home() / "suites" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.py").write_text(f"from {__name__} import Suite\n\n__all__ = ['Suite']\n")
+    return folder
+
+
+def subtasks(name: str, *, is_mini: bool = False) -> list[SubTask]:
+    """Each task of a suite on each of its datasets: synthetic demo data, or the official releases."""
+    register()
+    return [
+        SubTask(
+            task.name,
+            data=f"mini:{dataset}" if is_mini else dataset,
+            subset=task.data.config,
+            split=task.data.splits[0],
+            args_for_task={},
+        )
+        for task in find_tasks(name)
+        for dataset in task.data.default_datasets
+    ]

@@ -37,8 +37,8 @@ def evaluate_rows(
     check_repeats(options.repeats, task.name, planned.output_type, backend)
     backend.check(planned.output_type)
     backend = backend.for_data(loaded.name)
-    drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.sample, options.seed)
-    rows, malformed = usable_rows(task, planned, drawn, loaded.limit, needs_images=backend.needs_images)
+    drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.request.sample, options.seed)
+    rows, malformed = usable_rows(task, planned, drawn, loaded.request.limit, needs_images=backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
 
@@ -111,7 +111,7 @@ def _check_published(task: Task, protocol: Protocol, loaded: LoadedData) -> dict
     published = published_settings(task, protocol, loaded.name, loaded.options)
     lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
     # Private rows need no judge.
-    if lacks_judge and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, loaded.limit))):
+    if lacks_judge and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, loaded.request.limit))):
         raise judge_needed(task)
     return published
 
@@ -127,7 +127,7 @@ def _settings(
     """Every setting that defines the scores."""
     protocol = answers.protocol
     settings = {**protocol.settings(answers.rows), **result.settings}
-    settings |= {"limit": loaded.limit, "data": loaded.describe()}
+    settings |= {"limit": loaded.request.limit, "data": loaded.describe()}
     if published is not None:
         # A setting may have no effect on these answers, such as pooling on precomputed scores.
         settings["as_published"] = {

@@ -97,17 +97,14 @@ class Diagnostics(TypedDict, total=False):
     repeats: Repeats
 
 
-class Environment(TypedDict, total=False):
-    """Where a run took place; versions of packages by their names."""
+class Record(BaseModel):
+    """A part of the file that has no other keys than these."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-    packages: dict[str, str | None]
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class LeftOut(BaseModel):
+class LeftOut(Record):
     """One item that the scores do not include."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str
     path: str | None = None
@@ -116,10 +113,8 @@ class LeftOut(BaseModel):
     """The split, if loading left the item out; otherwise it is the task's split."""
 
 
-class TaskResult(BaseModel):
+class TaskResult(Record):
     """One task on one model: made by `Protocol.score`, completed by the evaluation, written, and read by everything."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str = ""
     dataset: str = ""
@@ -162,23 +157,19 @@ class TaskResult(BaseModel):
         return [note.text for note in self.notes]
 
 
-class FailedTask(BaseModel):
+class FailedTask(Record):
     """One task that did not finish."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str
     dataset: str
     error: str
 
 
-class Results(BaseModel):
+class Results(Record):
     """The contents of `results.json`."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
-
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    environment: Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(Environment))]
+    environment: dict[str, Any]
     request: dict[str, Any] | None = None
     """The options that `eyechart run` was given, for `--like`; None if Python made the run."""
     tasks: list[TaskResult]

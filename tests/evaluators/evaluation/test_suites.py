@@ -5,7 +5,7 @@ from transformers import pipeline
 from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import MiniDataWarning, UsageError
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.evaluation import suites
+from eyechart.evaluators.evaluation.evaluator import list_suites, subtasks, suite_folder
 from eyechart.evaluators.tasks import find_tasks
 
 
@@ -33,10 +33,10 @@ def test_multiple_choice_goes_by_the_pipelines_name_too(pipe, questions):
 
 @pytest.mark.parametrize("name", ["q_bench", "mmbench", "ql_bench", "aes_bench", "two_afc"])
 def test_every_suite_loads_and_lists_its_tasks(name):
-    assert name in suites.list_suites() and len(suites.list_suites()) == 5
+    assert name in list_suites() and len(list_suites()) == 5
     with pytest.raises(UsageError, match=f"did you mean '{name}'"):
-        suites.folder(f"{name}s")
-    suite = evaluate.EvaluationSuite.load(str(suites.folder(name)))
+        suite_folder(f"{name}s")
+    suite = evaluate.EvaluationSuite.load(str(suite_folder(name)))
     assert [task.task_type for task in suite.suite] == [
         task.name for task in find_tasks(name) for _ in task.data.default_datasets
     ]
@@ -48,8 +48,8 @@ def test_every_suite_loads_and_lists_its_tasks(name):
 
 @pytest.mark.slow
 def test_a_suite_runs_on_a_pipeline(pipe):
-    suite = evaluate.EvaluationSuite.load(str(suites.folder("ql_bench")))
-    suite.suite = suites.subtasks("ql_bench", is_mini=True)
+    suite = evaluate.EvaluationSuite.load(str(suite_folder("ql_bench")))
+    suite.suite = subtasks("ql_bench", is_mini=True)
     with pytest.warns(MiniDataWarning):
         results = suite.run(pipe)
     assert [result["task_name"] for result in results] == ["mini:llsavisionqa/single", "mini:llsavisionqa/pair"]

@@ -98,7 +98,7 @@ def of_task(**changes):
             r"\.convergence\.upper_bound\[0\]\.srcc is 'x'; expected a number",
         ),
         (of_task(diagnostics__convergence={"curve": [1]}), r"\.convergence\.curve\[0\]: .*dictionary; it is 1"),
-        (lambda raw: raw["environment"].update(packages="x"), r"environment\.packages: .*dictionary; it is 'x'"),
+        (lambda raw: raw.update(environment="x"), r"environment: .*dictionary; it is 'x'"),
         (lambda raw: raw["tasks"].extend(raw["tasks"]), r"tasks\[1\] repeats the task, dataset and split"),
         (lambda raw: raw.update(schema=2), r"results\.json: its schema is 2, .*\(.*\) reads only schema 1"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),

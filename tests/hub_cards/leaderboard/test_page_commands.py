@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from eyechart.evaluators.cli import app
-from eyechart.evaluators.evaluation.suites import list_suites
+from eyechart.evaluators.evaluation.evaluator import list_suites
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.entries import Links
