@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Prompt, Request, Response, Row
-from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.lexical import lexical
@@ -258,18 +257,9 @@ def check_texts(row: Row, *columns: str, private: bool = False) -> None:
         _check(is_text, row, column, "a string ('' if private)" if private else "a string")
 
 
-def check_text_list(row: Row, column: str) -> None:
-    """Refuse a value that is not a list of strings."""
-    texts = row[column]
-    is_list = isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts)
-    _check(is_list, row, column, "a list of strings")
-
-
 def check_number(row: Row, column: str, *, private: bool = False) -> None:
     """Refuse a value that is not a finite number; `private` allows None, which means that the number is private."""
-    value = row[column]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    allowed = is_number or (private and value is None)
+    allowed = is_number(row[column]) or (private and row[column] is None)
     _check(allowed, row, column, f"a finite number{' (None if private)' if private else ''}")
 
 

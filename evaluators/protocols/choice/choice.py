@@ -16,17 +16,9 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.passes import pass_number
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.protocols.protocol import (
-    CONFIG,
-    Count,
-    Fixed,
-    Flag,
-    PromptFunction,
-    Protocol,
-    check_text_list,
-    check_texts,
-)
+from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Request, Response, Row
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import Item, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
@@ -233,11 +225,12 @@ def check_question(row: Row, *, several: bool = False) -> None:
     """Refuse a malformed row, such as one whose answer is not the letter of an option."""
     check_texts(row, "question", *(("hint",) if row.get("hint") else ()))
     check_texts(row, "answer", private=True)
-    check_text_list(row, "options")
     options, answer = row["options"], row["answer"] or ""
+    is_list = isinstance(options, list | tuple) and all(isinstance(option, str) for option in options)
+    if not is_list or not 1 <= len(options) <= len(ascii_uppercase):
+        expected = f"a list of strings, 1 to {len(ascii_uppercase)} of them"
+        raise DataError(f"column 'options' is {brief(options)}; expected {expected}")
     letters = ascii_uppercase[: len(options)]
-    if not 1 <= len(options) <= len(ascii_uppercase):
-        raise DataError(f"column 'options' is {options!r}; expected 1 to {len(ascii_uppercase)} strings")
     if not set(answer) <= set(letters) or len(set(answer)) < len(answer):
         raise DataError(f"column 'answer' is {answer!r}; expected one of {', '.join(letters)} ('' if private)")
     if len(answer) > 1 and not several:

@@ -11,12 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, UsageError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
-from eyechart.evaluators.results.results_file import RESULTS_FILE
 from eyechart.metrics.scoring.choices.agreement import extractor_agreement
 
 Question = tuple[str, str | None]
@@ -75,8 +74,6 @@ def _read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
-    if not (path := Path(folder, RESULTS_FILE)).is_file():
-        raise MissingFileError("no such file; expected the folder of a finished run", path=path)
     (run,) = read_runs([folder])
     results = {key: result for key, result in run.tasks.items() if result.settings.get("blind") and result.scores}
     if not results:

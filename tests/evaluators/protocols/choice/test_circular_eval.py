@@ -307,7 +307,7 @@ def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
 
 
 def test_another_run_is_no_blind_run(tmp_path, data):
-    with pytest.raises(MissingFileError, match="folder of a finished run"):
+    with pytest.raises(MissingFileError, match="every finished run has"):
         run(knows, data, exclude_blind_solved=str(tmp_path))
     seeing = write(tmp_path / "seeing", [run(knows, data)])
     with pytest.raises(UsageError, match=r"found: mmbench/en\. Run .*--set blind=true"):
