@@ -1,7 +1,7 @@
 """Paired tests of the item scores of two runs, Holm-adjusted over the pairs of runs for each score of each task."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -156,16 +156,16 @@ def _difference(
         # McNemar's test refuses no items, which have no share.
         gap = score.high * mcnemar(right, also_right).difference
         units = len({image for pair in images for image in pair}) if images else clusters.n_clusters
+        name = "dyadic" if images else "clustered" if units < len(shared) else _MCNEMAR
         result = replace(
             result.of(score.high * float(right.mean()), score.high * float(also_right.mean())),
             difference=gap,
             units=units,
-            test=_share_test(len(right), images, clusters),
+            test=name,
             only_first=tuple(item for item, x, y in zip(shared, right, also_right, strict=True) if x and not y),
             only_second=tuple(item for item, x, y in zip(shared, right, also_right, strict=True) if y and not x),
         )
-        name, test = share_test(right, also_right, images, clusters)
-        kind = f"student-{name}"
+        test, kind = share_test(right, also_right, images, clusters), f"student-{name}"
         if name == _MCNEMAR:
             interval = paired_share_interval(right, also_right, clusters)
             kind, test = interval.kind, replace(test, interval=(interval.low, interval.high))
@@ -174,27 +174,22 @@ def _difference(
         return replace(result, note=str(error))
 
 
-def _share_test(n: int, images: Sequence[tuple[str, ...]], clusters: Clusters) -> str:
-    """The name of the test of shares, which depends on what the items share."""
-    return "dyadic" if images else "clustered" if clusters.n_clusters < n else _MCNEMAR
-
-
 def share_test(
     a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, ...]], clusters: Clusters
-) -> tuple[str, PairedTest]:
-    """The name and the result of the test of two shares of correct items; McNemar's test gives no interval.
+) -> PairedTest:
+    """The test of two shares of correct items; McNemar's, of items that share nothing, gives no interval.
 
     `images` has the two images of each pair, if items are pairs. Raises `ScoringError` for too few units.
     """
-    name, independent = _share_test(len(a), images, clusters), mcnemar(a, b)
-    if name == _MCNEMAR:
-        return name, independent
+    independent = mcnemar(a, b)
     if images:
         test = dyadic_mean_difference(a, b, *zip(*images, strict=True))
-    else:
+    elif clusters.n_clusters < len(a):
         test = clustered_mean_difference(a, b, clusters)
+    else:
+        return independent
     # With few images, p can by chance be smaller than for independent items; that is not allowed.
-    return name, replace(test, p_value=max(test.p_value, independent.p_value))
+    return replace(test, p_value=max(test.p_value, independent.p_value))
 
 
 def score_replicates(
@@ -222,7 +217,11 @@ def _ranking_differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) ->
         pool
         for pool, images in runs[0].ranked.items()
         if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
-        and not any(run.pooling.undefined_pools == "leave_out" and _is_unranked(run.ranked[pool]) for run in runs)
+        and not any(
+            run.pooling.undefined_pools == "leave_out" and math.isnan(score)
+            for run in runs
+            for score, _ in run.ranked[pool].values()
+        )
     ]
     if not pools:
         return
@@ -250,10 +249,6 @@ def _ranking_correlations(run: ItemScores, pools: Sequence[str], name: str, seed
                 values[score.key] = _CORRELATIONS[score.correlation](scores, quality)
         parts.append(Correlations(values, (replicates[0], replicates[1]), len(scores), {}))
     return average_over_pools(parts, replace(run.pooling, seed=seed))
-
-
-def _is_unranked(images: Mapping[str, tuple[float, float]]) -> bool:
-    return any(math.isnan(score) for score, _ in images.values())
 
 
 def signed(key: str, value: float) -> str:

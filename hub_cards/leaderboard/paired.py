@@ -152,7 +152,7 @@ class _Pair:
         ids, runs = self.shared[name].ids, [entry[name] for entry in self.entries]
         first, second = (np.array([run.values[self.score.key][id] for id in ids], dtype=bool) for run in runs)
         images = [runs[0].images[id] for id in ids] if runs[0].images else []
-        return share_test(first, second, images, clusters)[1].p_value
+        return share_test(first, second, images, clusters).p_value
 
     def _bootstrap(self, grouping: Mapping[str, Clusters]) -> float:
         """From replicates of the difference in each part; the score is the mean over parts."""
