@@ -25,7 +25,7 @@ def plan(
     """
     from eyechart.evaluators.comparison.planning import plan_runs
 
-    plans = plan_runs(runs, task or [], goal, allow or [])
+    plans, passed_over = plan_runs(runs, task or [], goal, allow or [])
     power, models = f"power {100 * goal.power:g} %", goal.models
     table = scores_table(
         f"What a paired test at the 5 % level can detect with {power}",
@@ -45,7 +45,7 @@ def plan(
             "one run: the other model's answers are assumed to be independent of this model's; --difference sets its "
             "score, so for percentages, 'detectable' depends on it"
         )
-    for plan in plans.plans:
+    for plan in plans:
         shown = spec(plan.key).shown
         add_heading(table, plan.title)
         add_scores(
@@ -65,5 +65,5 @@ def plan(
                 "that further items are spread in the same way"
             )
     console().print(table)
-    lines += [f"not planned: {left.title}: {left.reason}" for left in plans.passed_over]
+    lines += [f"not planned: {left.title}: {left.reason}" for left in passed_over]
     print_notes(console(), *lines)

@@ -89,17 +89,12 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
     try:
         if only is not None:
             answers = answers.where([id in only for id in answers.column("id")])
-            if any(map(_is_of_ranking, specs_in(result.scores or {}))):
+            if IMAGE_SCORES in (result.scores or {}):
                 task = known_task(result.task)
                 result = score_again(task, result, answers.items(item_type(task, result)), parse=False)
         return _item_scores(result, answers)
     except DataError as error:
         raise IncomparableError(f"{run.label}: {error.reason}") from error
-
-
-def _is_of_ranking(spec: ScoreSpec) -> bool:
-    """Whether a score is a correlation of images that are ranked from all items together."""
-    return bool(spec.correlation and not spec.of)
 
 
 def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
@@ -122,15 +117,14 @@ def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     images = next((spec.images for spec in compared if spec.images), ())
     columns_of_images = [answers.column(name, str) for name in images]
     scored = set().union(*values.values())
-    has_ranking = any(map(_is_of_ranking, specs))
-    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if has_ranking and name in scores}
+    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores}
     return ItemScores(
         {id: label for id, label in by_id("label", str).items() if id in scored},
         values,
         human=by_id(against, float) if against else {},
         images=dict(zip(ids, zip(*columns_of_images, strict=True), strict=True)) if images else {},
         clusters={} if against or images else by_id("cluster", str),
-        ranked=_ranked(answers, scores) if has_ranking else {},
+        ranked=_ranked(answers, scores[IMAGE_SCORES]) if IMAGE_SCORES in scores else {},
         pooling=PairSettings(**pooling),
         is_averaged=bool(against) and scores.get("average_over") is not None,
     )
@@ -154,8 +148,8 @@ def _values(spec: ScoreSpec, result: TaskResult, answers: Answers) -> dict[str, 
     return {id: value for id, value in zip(answers.column("id"), used[0], strict=True) if value is not None}
 
 
-def _ranked(answers: Answers, scores: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores in a result, with their human quality."""
+def _ranked(answers: Answers, images: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
+    """The images' scores in a result, by pool if there are pools, with their human quality."""
     quality: dict[str, dict[str, float]] = {}
     names = [answers.column(name, str) for name in ("pool", "first_id", "second_id")]
     qualities = [answers.column(name, float) for name in ("first_quality", "second_quality")]
@@ -163,7 +157,6 @@ def _ranked(answers: Answers, scores: Mapping[str, Any]) -> dict[str, dict[str, 
         # Pairs may have winners instead of qualities.
         if of_first is not None:
             quality.setdefault(pool or "", {}).update({first: of_first, second: of_second})
-    images = scores.get(IMAGE_SCORES) or {}
     by_pool = images if any(isinstance(value, Mapping) for value in images.values()) else {"": images}
     return {
         pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in ranked.items()}

@@ -51,17 +51,9 @@ class Plan(ComparedScore):
     """The probability that `at` items detect it."""
 
 
-@dataclass(frozen=True)
-class Plans:
-    """The plans for the tasks of one or two runs."""
-
-    plans: tuple[Plan, ...]
-    passed_over: tuple[PassedOver, ...]
-
-
 def plan_runs(
     folders: Sequence[str | Path], tasks: Sequence[str] = (), goal: Goal = _DEFAULT, allowed: Collection[str] = ()
-) -> Plans:
+) -> tuple[list[Plan], list[PassedOver]]:
     """Plan a comparison: a plan for each task that `compare` would compare, and why the others have none.
 
     Two runs show how often models like these differ. With one run, another model is assumed to be correct independently
@@ -82,7 +74,7 @@ def plan_runs(
     if not plans:
         reasons = "".join(f"\n{task.title}: {task.reason}" for task in passed_over)
         raise DataError(f"no task of these runs can be planned:{reasons}")
-    return Plans(tuple(plans), tuple(passed_over))
+    return plans, passed_over
 
 
 def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str]) -> Plan:

@@ -30,25 +30,25 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
     with pytest.raises(DataError, match=r"two shares cannot differ by 1.5; the largest --difference is 1"):
         plan_runs(both, goal=Goal(-1.5))
-    (plan,) = plan_runs(both).plans
+    (plan,) = plan_runs(both)[0]
     assert (plan.n, plan.units, plan.at, plan.key) == (100, 100, 100, "accuracy")
     assert plan.difference == pytest.approx(0.1)
     assert plan.power == pytest.approx(mcnemar_power(0.1, 0.1, 100))
-    (plan,) = plan_runs(both, goal=Goal(0.05, 1000)).plans
+    (plan,) = plan_runs(both, goal=Goal(0.05, 1000))[0]
     assert plan.power == pytest.approx(mcnemar_power(0.05, 0.1, 1000))
     assert plan.needed is not None
     assert mcnemar_power(0.05, 0.1, plan.needed) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1)
     assert plan.detectable is not None
     assert mcnemar_power(plan.detectable, 0.1, 1000) == pytest.approx(0.8, abs=0.01)
     # Equal runs show nothing.
-    (plan,) = plan_runs(folders(tmp_path / "equal", choices(FIRST), choices(FIRST))).plans
+    (plan,) = plan_runs(folders(tmp_path / "equal", choices(FIRST), choices(FIRST)))[0]
     assert (plan.difference, plan.needed, plan.detectable) == (0.0, None, None)
 
 
 def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path) -> None:
     """Of ten pairs, one differs: simulated with Holm's adjustment."""
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
-    (plan,) = plan_runs(both, goal=Goal(0.05, models=5)).plans
+    (plan,) = plan_runs(both, goal=Goal(0.05, models=5))[0]
     assert plan.needed is not None
     assert mcnemar_power(0.05, 0.1, plan.needed, 0.005) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1, 0.005)
     rng, detected = np.random.default_rng(0), 0
@@ -67,7 +67,7 @@ def test_observed_differences_are_said_to_be_uncertain(tmp_path: Path) -> None:
 
 
 def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Path) -> None:
-    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), goal=Goal(-0.1)).plans
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), goal=Goal(-0.1))[0]
     discordant = 0.9 * 0.2 + 0.1 * 0.8
     assert plan.power == pytest.approx(mcnemar_power(0.1, discordant, 100))
     assert plan.difference == -0.1
@@ -75,9 +75,9 @@ def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Pa
 
 def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
     runs = [clustered("1111" * good + "0000" * (40 - good), [4] * 40) for good in (30, 26)]
-    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.1)).plans
+    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.1))[0]
     alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
-    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), goal=Goal(0.1)).plans
+    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), goal=Goal(0.1))[0]
     assert (plan.n, plan.units) == (160, 40)
     # All four answers about an image are alike, so that four times as many are needed as of one each.
     assert plan.needed is not None and of_images.needed is not None
@@ -99,11 +99,11 @@ def test_too_few_clusters_for_a_test_are_passed_over(tmp_path: Path, marks: Sequ
 
 def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) -> None:
     sizes = [40, *[6] * 10]
-    (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), goal=Goal(0.1)).plans
+    (plan,) = plan_runs(folders(tmp_path, clustered(FIRST, sizes), clustered(SECOND, sizes)), goal=Goal(0.1))[0]
     assert plan.units == 11 and plan.effective_units == pytest.approx(5.59, abs=0.01)
     done = invoke("plan", tmp_path / "0", tmp_path / "1", columns=200)
     assert "the 100 items are about 11 images or clusters (effective number: 6); the plan assumes" in done.output
-    (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], goal=Goal(0.1, 50)).plans
+    (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], goal=Goal(0.1, 50))[0]
     assert few.power == 0, "fewer than three clusters have no test"
 
 
@@ -111,7 +111,7 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
     """In a chain of 30 images all but the ends are in two pairs."""
     scores = [{f"i{image}": float(image if image % of else 30 - image) for image in range(30)} for of in (3, 5)]
     runs = [run.model_copy(update={"scores": run.scores | {"n_pairs": 29}}) for run in map(paired, scores)]
-    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.2)).plans
+    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.2))[0]
     assert (plan.n, plan.units) == (29, 30)
     assert plan.effective_units == pytest.approx(4 * 29**2 / (28 * 4 + 2))
 
@@ -119,22 +119,22 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     runs = [noisy(noise, 200, rng) for noise in (40, 60)]
-    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.05)).plans
+    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.05))[0]
     assert plan.key == "srcc" and plan.needed is not None and plan.detectable is not None
-    (more,) = plan_runs(folders(tmp_path / "more", *runs), goal=Goal(0.025)).plans
+    (more,) = plan_runs(folders(tmp_path / "more", *runs), goal=Goal(0.025))[0]
     assert more.needed == pytest.approx(4 * plan.needed, rel=0.03)
     # As in a comparison, fewer than 20 items are not resampled.
     apart = folders(tmp_path / "apart", *(noisy(noise, 100, rng) for noise in (5, 500)))
-    (plan,) = plan_runs(apart).plans
+    (plan,) = plan_runs(apart)[0]
     assert plan.needed == 20 and plan.power > 0.99
-    (few,) = plan_runs(apart, goal=Goal(n=19)).plans
+    (few,) = plan_runs(apart, goal=Goal(n=19))[0]
     assert (few.power, few.detectable) == (0.0, None)
 
 
 def test_judged_texts(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     first, second = (rng.integers(0, 3, (80, 3, 1)).tolist() for _ in range(2))
-    (plan,) = plan_runs(folders(tmp_path, descriptions(first), descriptions(second)), goal=Goal(0.5)).plans
+    (plan,) = plan_runs(folders(tmp_path, descriptions(first), descriptions(second)), goal=Goal(0.5))[0]
     gaps = np.sum(first, axis=(1, 2)) - np.sum(second, axis=(1, 2))
     expected = (1.96 + 0.8416) ** 2 * gaps.var() / 0.5**2
     assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
@@ -180,9 +180,9 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
         write(tmp_path / name, [choices(right), private, average, *more])
         for name, right, more in (("a", FIRST, [other]), ("b", SECOND, []))
     )
-    found = plan_runs([first, second])
-    assert [plan.task for plan in found.plans] == ["q_bench/perception"]
-    assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in found.passed_over] == [
+    plans, passed_over = plan_runs([first, second])
+    assert [plan.task for plan in plans] == ["q_bench/perception"]
+    assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in passed_over] == [
         (
             "q_bench/perception on llvisionqa (test)",
             "it has no headline score, for example because the answers are private",
@@ -200,13 +200,13 @@ def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> N
         DataError, match=r"prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; to plan anyway, use --allow"
     ):
         plan_runs(both)
-    (plan,) = plan_runs(both, allowed=["prompt_id"]).plans
+    (plan,) = plan_runs(both, allowed=["prompt_id"])[0]
     assert plan.n == 100
 
 
 def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -> None:
     rounds = [[[2]] * 3] * 40 + [[[1]] * 3] * 40
     folder = write(tmp_path / "run", [choices(FIRST), descriptions(rounds)])
-    found = plan_runs([folder], goal=Goal(1.5))
-    assert [plan.key for plan in found.plans] == ["sum"]
-    assert "1.5 is too large: the run scores 0.9" in found.passed_over[0].reason
+    plans, passed_over = plan_runs([folder], goal=Goal(1.5))
+    assert [plan.key for plan in plans] == ["sum"]
+    assert "1.5 is too large: the run scores 0.9" in passed_over[0].reason
