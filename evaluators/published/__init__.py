@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from eyechart.metrics.score_spec import ScoreSpec, Unit
+from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import SCORES
 
 FOLDER = resources.files("eyechart.evaluators.published") / "tables"
@@ -78,7 +78,7 @@ class TableColumn(_Strict):
     @property
     def factor(self) -> int:
         """What turns a score into its number."""
-        return 100 if self.is_percent and not (self.spec and self.spec.unit is Unit.PERCENT) else 1
+        return (self.spec.scale if self.spec else 100) if self.is_percent else 1
 
 
 class TableRow(_Strict):

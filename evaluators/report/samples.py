@@ -4,7 +4,6 @@ import base64
 import hashlib
 import io
 import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +29,8 @@ _LONGEST = 4_000
 _TEXTS = ("question", "prompt", "text", "reasoning", "reference", "error")
 _TEXT_BUDGET = 3_000_000
 """Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
-_LARGEST_SIDE, _SMALLEST_SIDE = 512, 112
+_SIDES = (512, 360, 256, 180, 112)
+"""Longest sides of thumbnails, in pixels; each has about half as many pixels as the one before."""
 IMAGE_BUDGET = 1_200_000
 """Characters of all thumbnails together, for the same reason."""
 _IN_ORDER = {"first": "image 1", "second": "image 2"}
@@ -82,11 +82,10 @@ class Album:
             image = open_image(encoded)
         except DataError:
             return None
-        uri = _encoded(image, _LARGEST_SIDE)
-        while len(uri) > share and max(image.size) > _SMALLEST_SIDE:
-            # Smaller images need more bytes per pixel.
-            side = max(image.size) * math.sqrt(0.8 * share / len(uri))
-            uri = _encoded(image, max(_SMALLEST_SIDE, int(side)))
+        for side in _SIDES:
+            uri = _encoded(image, side)
+            if len(uri) <= share:
+                break
         self._indices[key] = len(self.uris)
         self.uris.append(uri)
         self.room -= len(uri)

@@ -58,15 +58,11 @@ class TextToScore:
         """Load what `save` wrote; `cpu_only` leaves an accelerator unused."""
         import torch
 
-        file = Path(folder) / RECORD_FILE
-        if not file.is_file():
-            raise ModelError(
-                f"'{folder}' is not a regressor: missing {RECORD_FILE}. Train one with `eyechart text-to-score train`."
-            )
         try:
-            record = Record.model_validate_json(file.read_bytes())
-        except ValidationError as error:
-            raise ModelError(f"'{file}' cannot be read: {error}") from error
+            record = Record.model_validate_json((Path(folder) / RECORD_FILE).read_bytes())
+        except (OSError, ValidationError) as error:
+            reason = f"'{folder}' is not a regressor, because its {RECORD_FILE} cannot be read: {error}"
+            raise ModelError(f"{reason}. Train one with `eyechart text-to-score train`.") from error
         model, tokenizer = _load("regressor", str(folder), None, use_safetensors=True)
         if not cpu_only and torch.accelerator.is_available():
             model.to(torch.accelerator.current_accelerator())

@@ -44,11 +44,6 @@ class TransformersBackend(LocalBackend):
         """Check that model and processor can be used; a tokenizer without a padding token pads with its end token."""
         if getattr(processor, "tokenizer", None) is None:
             raise ModelError(f"model '{name}' needs a processor with a tokenizer and an image processor.")
-        if getattr(processor, "chat_template", None) is None:
-            raise ModelError(
-                f"model '{name}' has no chat template, which is needed to write prompts. Use a chat or instruct "
-                "variant of the model, or name a template with --model-arg chat_template=FILE."
-            )
         if model.config.is_encoder_decoder or model.config.get_text_config().is_encoder_decoder:
             raise ModelError(f"model '{name}' is an encoder-decoder; only decoder models are supported.")
         if processor.tokenizer.pad_token is None:

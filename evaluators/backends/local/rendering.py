@@ -95,12 +95,12 @@ class Renderer:
             problem = ", ".join(f"leaves out {part}" for part, is_shown in shows.items() if not is_shown)
         # Templates and processors can raise any kind of error.
         except Exception as error:
-            problem = f"cannot be used: {type(error).__name__}: {error}"
+            problem = f"cannot be used: {type(error).__name__}: {error}".rstrip(".")
         if problem:
-            instead = "" if system is None else "leave --system-prompt out, or "
+            instead = "" if system is None else "leave --system-prompt out, "
             raise ModelError(
-                f"model '{self._name}': the chat template {problem}; {instead}name another template with --model-arg "
-                "chat_template=FILE."
+                f"model '{self._name}': the chat template {problem}; {instead}use a chat or instruct variant of the "
+                "model, or name another template with --model-arg chat_template=FILE."
             )
 
     def forget_images(self) -> None:

@@ -1,8 +1,8 @@
 """The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from string import ascii_uppercase
@@ -16,6 +16,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingF
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
+    number_field,
     read_csv_rows,
     read_json_object,
     read_json_rows,
@@ -113,16 +114,17 @@ class Format:
         """The columns, each with its alternatives, that a row lacks."""
         return [" or ".join(names) for names in (self.item, self.reply) if not any(name in row for name in names)]
 
-    def read(self, raw: Fields) -> Prediction:
-        """The prediction of a row; raises ValueError for a malformed one."""
+    def read(self, raw: Fields, path: Path, number: int) -> Prediction:
+        """The prediction of a row; raises ValueError or BadAnnotationError for a malformed one."""
         row = self.rearrange(raw)
         column = next(column for column in self.item if column in row)
-        number, pass_name = _number_and_pass(row) if column == "index" else (None, MAIN)
-        item = _name(row, column) if number is None else str(number)
+        index, pass_name = _index_and_pass(row) if column == "index" else (None, MAIN)
+        item = _name(row, column) if index is None else str(index)
+        finite = partial(number_field, row, path=str(path), number=number)
         if self.reply[0] == "score":
-            return Prediction(id=item, score=_number(row, "score"))
+            return Prediction(id=item, score=finite("score"))
         if self.reply[0].startswith(_LOGIT):
-            logits = {column.removeprefix(_LOGIT): _number(row, column) for column in row if column.startswith(_LOGIT)}
+            logits = {column.removeprefix(_LOGIT): finite(column) for column in row if column.startswith(_LOGIT)}
             return Prediction(id=item, logits=logits)
         problem = ""
         try:
@@ -142,7 +144,7 @@ class Format:
             reasoning=text_of(row.get("thinking")),
             image=text_of(row.get("image_path")).strip(),
             question=text_of(row.get("question")),
-            index=_whole_number(raw, "doc_id") if "doc_id" in self.item else number,
+            index=_whole_number(raw, "doc_id") if "doc_id" in self.item else index,
             problem=problem,
         )
 
@@ -169,7 +171,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
             # eyechart's own format has more specific messages.
             for columns in () if recognized is OWN else recognized.missing(row):
                 raise ValueError(f"missing '{columns}', which earlier rows have ({recognized.name})")
-            prediction = _read_own(row) if recognized is OWN else recognized.read(row)
+            prediction = _read_own(row) if recognized is OWN else recognized.read(row, path, number)
             predictions.append(prediction.model_copy(update={"row": number}))
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
@@ -278,17 +280,7 @@ def _whole_number(row: Fields, column: str) -> int:
     return int(text)
 
 
-def _number(row: Fields, column: str) -> float:
-    try:
-        number = float(text_of(row[column]))
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"'{column}' is {brief(row[column])}; expected a finite number")
-    return number
-
-
-def _number_and_pass(row: Fields) -> tuple[int, str]:
+def _index_and_pass(row: Fields) -> tuple[int, str]:
     """The number of the question, and the name of the pass."""
     index = _whole_number(row, "index")
     group = _whole_number(row, "g_index") if text_of(row.get("g_index")) else None

@@ -161,7 +161,7 @@ def test_bad_files_of_texts_are_refused(regressor, tmp_path):
     texts = write_csv(tmp_path / "texts.csv", ["id", "description"], [["a", "good"]])
     assert "applies only to predictions of a run; leave it out" in refused(texts, "--task", DESCRIPTION_TASKS[0])
     done = invoke("apply", tmp_path / "nowhere", texts, "--out", tmp_path / "scores.csv", code=1)
-    assert "is not a regressor: missing text_to_score.json" in done.output
+    assert "is not a regressor, because its text_to_score.json cannot be read" in done.output
     done = invoke("apply", tmp_path / "regressor", texts, "--out", tmp_path, code=2)
     assert "is a folder" in done.output
 

@@ -153,7 +153,7 @@ def test_folders_that_are_not_empty_or_damaged_are_refused(descriptions, setting
         with pytest.raises(UsageError, match="is not empty"):
             write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(ModelError, match=f"is not a regressor: missing {RECORD_FILE}"):
+    with pytest.raises(ModelError, match=f"is not a regressor.*{RECORD_FILE}"):
         TextToScore.load(tmp_path)
     regressor.save(tmp_path / "saved")
     record, weights = tmp_path / "saved" / RECORD_FILE, tmp_path / "saved" / "model.safetensors"

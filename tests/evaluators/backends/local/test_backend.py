@@ -170,7 +170,7 @@ def with_torn_weights(folder):
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (without_template, r"no chat template.*--model-arg chat_template=FILE"),
+        (without_template, r"not have a chat template.*--model-arg chat_template=FILE"),
         (of_unknown_type, r"transformers does not know the architecture.*llama_vision_nine"),
         (of_text_type, "type 'llama', which is not supported. Supported are image-text-to-text models"),
         (with_torn_weights, "cannot be loaded"),
