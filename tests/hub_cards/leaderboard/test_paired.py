@@ -54,6 +54,14 @@ def test_entries_without_answers_have_no_test(tmp_path: Path) -> None:
     assert np.isnan(paired[1]).all() and np.isnan(paired[:, 1]).all() and paired[0, 2] < 1e-9
 
 
+def test_entries_without_answers_are_compared_by_their_intervals(tmp_path: Path) -> None:
+    rows = board_rows(tmp_path, "q_bench/perception", answers(), without=tuple(RIGHT))[:2]
+    for row, (accuracy, *ends) in zip(rows, [(0.9, 0.85, 0.93), (0.8, 0.73, 0.86)], strict=True):
+        row.result.scores |= {"accuracy": accuracy, "accuracy_ci95": ends}
+    deviation = np.hypot(0.05, 0.06) / stats.norm.ppf(0.975)
+    assert paired_tests(rows).p_values[0, 1] == pytest.approx(2 * stats.norm.sf(0.1 / deviation))
+
+
 def noisy(**noise: float) -> dict[str, Any]:
     """Models whose predicted qualities are the human ones with noise of these deviations."""
     rng = np.random.default_rng(1)
