@@ -23,8 +23,6 @@ __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_r
 
 _MADE = ("id", "first_id", "second_id")
 """Columns that are added to own data if they are missing."""
-_MINI = "mini"
-"""The value of `data` for synthetic demo data."""
 _DEFAULT = DataRequest()
 
 
@@ -89,7 +87,7 @@ def load_data(task: Task, request: DataRequest = _DEFAULT) -> LoadedData:
 
 def _load_named(task: Task, request: DataRequest) -> LoadedData:
     data, is_mini = None if request.data is None else str(request.data), request.is_mini
-    if data is not None and data.partition(":")[0] == _MINI:
+    if data is not None and data.partition(":")[0] == "mini":
         data, is_mini = data.partition(":")[2] or None, True
     is_own, known = task.data.path is not None, datasets_scripts.list_datasets()
     if is_mini and is_own:

@@ -158,21 +158,35 @@ class PairedComparison(Protocol):
     def score(self, items: Sequence[PairItem]) -> TaskResult:
         # The pool `mixed` counts only if it is the only pool.
         ranked = [item for item in items if item.pool != MIXED_POOL] or list(items)
-        columns, pairs = _pairs(ranked)
+        columns, pairs, settings = self._pairs(ranked)
         outcomes = zip(by_row(ranked), columns["consistent"], columns["correct"], strict=True)
         by_id = {passes[MAIN].id: {"consistent": same, "correct": correct} for passes, same, correct in outcomes}
         return TaskResult(
-            scores=pair_scores(columns, pairs, self._settings(pairs)),
+            scores=pair_scores(columns, pairs, settings),
             variants=self._variants(items, ranked),
             diagnostics=self._table(items) | self._convergence(ranked),
             items=[replace(item, **by_id.get(item.id, {})) if item.pass_name == MAIN else item for item in items],
         )
 
-    def _settings(self, pairs: Pairs, aggregator: str | None = None) -> PairSettings:
+    def _pairs(self, items: Sequence[PairItem], aggregator: str | None = None) -> tuple[Items, Pairs, PairSettings]:
+        """The replies in both orders and the pairs, as columns, and how they are scored."""
+        rows = by_row(items)
+        main, other = [passes[MAIN] for passes in rows], [passes[REVERSED] for passes in rows]
+        pools = [item.pool for item in main] if main[0].pool is not None else None
+        # Without qualities, the data name the better image.
+        better = None if main[0].first_quality is not None else [item.answer or TIE for item in main]
+        first_ids, second_ids = columns_of(main, "first_id", "second_id").values()
+        first, second = columns_of(main, "first_quality", "second_quality").values()
+        pairs = check_pairs(first_ids, second_ids, first, second, pools, better)
+        columns: Items = {
+            **columns_of(main, "choice", "step"),
+            "reversed_choice": [item.choice for item in other],
+            "reversed_step": [item.step for item in other],
+        }
         settings = PairSettings(aggregator or self.aggregator, seed=self.seed)
-        if pairs.pool_ids is None:
-            return settings
-        return replace(settings, pool_weights=self.pool_weights, undefined_pools=self.undefined_pools)
+        if pools is not None:
+            settings = replace(settings, pool_weights=self.pool_weights, undefined_pools=self.undefined_pools)
+        return columns | pair_outcomes(columns["choice"], columns["reversed_choice"], pairs), pairs, settings
 
     def _variants(self, items: Sequence[PairItem], ranked: Sequence[PairItem]) -> dict[str, dict[str, Any]]:
         """The scores with each other aggregator, and the scores of the pool `mixed`."""
@@ -185,20 +199,20 @@ class PairedComparison(Protocol):
             variants[MIXED_POOL] = ([item for item in items if item.pool == MIXED_POOL], self.aggregator)
         scores = {}
         for name, (scored, aggregator) in variants.items():
-            columns, pairs = _pairs(scored)
+            inputs = self._pairs(scored, aggregator)
             with warnings.catch_warnings():
                 # Warnings about the replies come with the scores; a variant may be undefined.
                 warnings.simplefilter("ignore", ScoringWarning)
-                scores[name] = pair_scores(columns, pairs, self._settings(pairs, aggregator))
+                scores[name] = pair_scores(*inputs)
         return scores
 
     def _table(self, items: Sequence[PairItem]) -> dict[str, Any]:
         """The rows of the paper's tables, and their averages; the sets that were rated for the paper stand apart."""
-        columns, pairs = _pairs(items)
+        columns, pairs, settings = self._pairs(items)
         if pairs.pool_ids is None:
             return {}
         parts = [(self.part_of_pool or str)(pool) for pool in pairs.pool_ids]
-        table = part_scores(columns, pairs, parts, self._settings(pairs))
+        table = part_scores(columns, pairs, parts, settings)
         rated = {part: row for part, row in table.items() if part in (*MIXED, MIXED_POOL)}
         others = {part: row for part, row in table.items() if part not in rated}
         weights = "n_images" if self.pool_weights == "images" else "equal"
@@ -209,8 +223,7 @@ class PairedComparison(Protocol):
         rounds: list[Any] = [passes[MAIN].round for passes in by_row(items)]
         if None in rounds or any(item.first_quality is None for item in items):
             return {}
-        columns, pairs = _pairs(items)
-        settings = self._settings(pairs)
+        columns, pairs, settings = self._pairs(items)
         curves: dict[str, Any] = {
             "curve": convergence(winners(columns), pairs, rounds, settings),
             "upper_bound": convergence(pairs.better, pairs, rounds, settings),
@@ -220,21 +233,3 @@ class PairedComparison(Protocol):
         if None not in scores.values():
             curves["limit"] = score_limit(scores, pairs, settings)
         return {"convergence": curves}
-
-
-def _pairs(items: Sequence[PairItem]) -> tuple[Items, Pairs]:
-    """The replies in both orders and the pairs, as columns."""
-    rows = by_row(items)
-    main, other = [passes[MAIN] for passes in rows], [passes[REVERSED] for passes in rows]
-    pools = [item.pool for item in main] if main[0].pool is not None else None
-    # Without qualities, the data name the better image.
-    better = None if main[0].first_quality is not None else [item.answer or TIE for item in main]
-    first_ids, second_ids = columns_of(main, "first_id", "second_id").values()
-    first, second = columns_of(main, "first_quality", "second_quality").values()
-    pairs = check_pairs(first_ids, second_ids, first, second, pools, better)
-    columns: Items = {
-        **columns_of(main, "choice", "step"),
-        "reversed_choice": [item.choice for item in other],
-        "reversed_step": [item.step for item in other],
-    }
-    return columns | pair_outcomes(columns["choice"], columns["reversed_choice"], pairs), pairs

@@ -46,15 +46,13 @@ Scores = Annotated[dict[str, Any], AfterValidator(_check_scores)]
 """Exactly what a metric returned. Undefined values are nan, and null in files."""
 
 
-class Average(TypedDict):
-    """The average of rows of a paper's table, with its scores."""
-
+class _Average(TypedDict):
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     over: list[str]
     weights: str
 
 
-class Agreement(TypedDict):
+class _Agreement(TypedDict):
     """How often the parsed letter is the one that people read."""
 
     agreement: float | None
@@ -62,25 +60,19 @@ class Agreement(TypedDict):
     n: int
 
 
-class Agreements(TypedDict):
-    """The same for all labelled replies, and for those after exact matching."""
-
-    all: Agreement | None
-    after_exact: Agreement | None
+class _Agreements(TypedDict):
+    all: _Agreement | None
+    after_exact: _Agreement | None
     unused: NotRequired[int]
 
 
-class Convergence(TypedDict):
-    """Scores of images ranked from ever more rounds of pairs."""
-
+class _Convergence(TypedDict):
     curve: list[Scores]
     upper_bound: list[Scores]
     limit: NotRequired[Scores]
 
 
-class Repeats(TypedDict):
-    """All repeats of a task together."""
-
+class _Repeats(TypedDict):
     count: Annotated[int, Field(ge=2)]
     mean: dict[str, float | None]
     standard_deviation: dict[str, float | None]
@@ -91,10 +83,10 @@ class Diagnostics(TypedDict, total=False):
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
     table: dict[str, Scores]
-    averages: list[Annotated[Average, AfterValidator(_check_scores)]]
-    convergence: Convergence
-    extractor_agreement: Agreements
-    repeats: Repeats
+    averages: list[Annotated[_Average, AfterValidator(_check_scores)]]
+    convergence: _Convergence
+    extractor_agreement: _Agreements
+    repeats: _Repeats
 
 
 class Record(BaseModel):

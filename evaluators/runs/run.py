@@ -17,10 +17,10 @@ from eyechart.datasets_scripts.common.whole import disk_error, unwritable, write
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
-from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import is_judge_useless
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions

@@ -14,8 +14,8 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.types import OutputType
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE

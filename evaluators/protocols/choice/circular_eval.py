@@ -163,23 +163,24 @@ class CircularEval(Choice):
     @override
     def score(self, items: Sequence[CircularItem]) -> TaskResult:
         result = super().score(self._with_outcomes(items))
-        firsts = [item for item in items if item.pass_name == MAIN and item.answer]
-        blind_run, readable = self.exclude_blind_solved, _readable(result.items)
+        firsts = {item.id: (item.id, item.question) for item in items if item.pass_name == MAIN and item.answer}
+        if (blind_run := self.exclude_blind_solved) is not None:
+            result.diagnostics["exclude_blind_solved"] = blind_run.removal(list(firsts.values()))
+        if result.scores is None:
+            return result
+        readable = _readable(result.items)
         if blind_run is not None:
-            questions = {item.id: (item.id, item.question) for item in firsts}
-            result.diagnostics["exclude_blind_solved"] = blind_run.removal(list(questions.values()))
-            unsolved = {id for id, question in questions.items() if blind_run.solved.get(question, True) is not True}
+            unsolved = {id for id, question in firsts.items() if blind_run.solved.get(question, True) is not True}
             if left := [item for item in readable if item.id in unsolved]:
                 result.variants[WITHOUT_BLIND] = self.scores_of(left)
-        if self.human_labels is not None and readable:
+        if self.human_labels is not None:
             result.diagnostics["extractor_agreement"] = self.human_labels.agreement(readable)
-        graded = [item for item in items if item.pass_name == OPEN and item.label is not None]
-        if graded and result.scores is not None:
+        if graded := [item for item in items if item.pass_name == OPEN and item.label is not None]:
             columns = columns_of(graded, "judge_score", "rounds", "exact_match", "empty_prediction")
             settings = JudgeSettings(judge_name(self.grader), self.rounds)
             clusters = [item.cluster for item in graded]
             result.variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
-        if result.scores is not None and (dropped := result.scores["dropped"]):
+        if dropped := result.scores["dropped"]:
             result.notes.append(note("left_out_of_circular", questions=dropped))
         return result
 

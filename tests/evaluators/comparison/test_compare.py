@@ -258,7 +258,9 @@ def test_rankings_of_common_pairs_are_equal_where_the_answers_are(tmp_path: Path
     """The second run has more pairs, which rank its images otherwise."""
     loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
     few, many = (
-        evaluator("two_afc/coarse").run(FunctionBackend(by_brightness), replace(loaded, request=DataRequest(limit=limit)))
+        evaluator("two_afc/coarse").run(
+            FunctionBackend(by_brightness), replace(loaded, request=DataRequest(limit=limit))
+        )
         for limit in (100, 160)
     )
     folders = [write(tmp_path / name, [run]) for name, run in (("few", few), ("many", many))]

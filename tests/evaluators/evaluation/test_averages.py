@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.plan import make_plan

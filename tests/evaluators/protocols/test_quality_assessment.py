@@ -321,7 +321,7 @@ def tiny():
 @pytest.fixture(scope="module")
 def kadis():
     data = load_data(get_task(TASK), DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k")))
-    return replace(data, limit=40)
+    return replace(data, request=DataRequest(limit=40))
 
 
 def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, kadis, tmp_path):

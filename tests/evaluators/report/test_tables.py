@@ -11,8 +11,8 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.published.rendering import BEST, SECOND
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import dimension

@@ -10,8 +10,8 @@ import pytest
 
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.averages import with_averages
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.types import Backend, OutputType, Response
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.runs.table import interval_lines, score_table

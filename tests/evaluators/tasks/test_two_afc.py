@@ -100,7 +100,7 @@ def test_licqas_lists_make_mm21s_qualities_opinion_scores(reference, qualities, 
     alone = score("two_afc/coarse", reference, file, **only)
     assert alone.settings["mm21_quality"] == "bitrate" and alone.scores["accuracy_all"] == 1.0
     assert 0.5 < result.scores["accuracy_all"] < 0.9
-    fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), replace(data, limit=3))
+    fine = evaluator("two_afc/coarse").run(PredictionsFileBackend(file), replace(data, request=DataRequest(limit=3)))
     assert fine.settings["mm21_quality"] == "opinion score"
 
 

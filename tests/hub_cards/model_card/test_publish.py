@@ -13,7 +13,7 @@ from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, parse_eval_r
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.official import official_counts
-from eyechart.evaluators.evaluation.averages import with_averages
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
