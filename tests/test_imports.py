@@ -58,6 +58,11 @@ def test_scoring_needs_no_other_wing():
     assert {name for name in names if not name.startswith("metrics.")} == set()
 
 
+def test_cards_and_boards_use_finished_runs_and_how_they_are_scored():
+    rooms = {room_of(name) for file in modules("hub_cards") for name in imported(file)} - {None}
+    assert rooms <= {"requests", "published", "results", "tasks", "evaluation", "comparison"}
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_of_evaluators_import_only_those_before_them(room):
     found = [
