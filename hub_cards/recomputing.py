@@ -125,20 +125,19 @@ class Recomputing:
     def _average(self, key: TaskKey) -> Check:
         """Recompute an average from the results on its databases, which are checked too."""
         keys = [key._replace(dataset=name) for name in get_task(key.task).data.run_on]
-        missing = [key.dataset for key in keys if key not in self.run.tasks or self.run.tasks[key].scores is None]
-        if missing:
+        scores = {part.dataset: self.run.tasks[part].scores for part in keys if part in self.run.tasks}
+        if missing := [part.dataset for part in keys if scores.get(part.dataset) is None]:
             return Check((f"the average needs databases without scores in this run: {', '.join(missing)}",))
-        checks = {key.dataset: self.check(key) for key in keys}
-        wrong = [name for name, check in checks.items() if check.discrepancies]
-        if wrong:
+        checks = [self.check(part) for part in keys]
+        if wrong := [part.dataset for part, check in zip(keys, checks, strict=True) if check.discrepancies]:
             return Check((f"the averaged results differ from their predictions: {', '.join(wrong)}",))
         try:
-            expected = mean_scores({key.dataset: self.run.tasks[key].scores or {} for key in keys})
+            expected = mean_scores({name: of_part or {} for name, of_part in scores.items()})
         except KeyError as error:
             return Check((f"the averaged results lack {error}",))
         discrepancies = _first(_differences("scores", self.run.tasks[key].scores, expected))
-        unchecked = next((check.unchecked for check in checks.values() if check.unchecked), "")
-        return Check(discrepancies, unchecked, all(check.release for check in checks.values()))
+        unchecked = next((check.unchecked for check in checks if check.unchecked), "")
+        return Check(discrepancies, unchecked, all(check.release for check in checks))
 
 
 def _first(differences: Iterable[str]) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import datetime
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,20 +101,16 @@ def find_entries(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
-    entries = list(_entries(folder))
+    entries = []
+    for parent, names, _ in os.walk(folder):
+        path = Path(parent)
+        is_entry = (path / RESULTS_FILE).is_file() and not (path / RESULTS_FILE).is_symlink()
+        entries += [path] if is_entry else []
+        is_last = is_entry or len(path.relative_to(folder).parts) == _DEEPEST
+        names[:] = [] if is_last else sorted(name for name in names if not name.startswith("."))
     if not entries and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise MissingFileError(f"no entries: no folder in it contains {RESULTS_FILE}", path=folder)
     return entries
-
-
-def _entries(folder: Path, depth: int = 0) -> Iterator[Path]:
-    results = folder / RESULTS_FILE
-    if results.is_file() and not results.is_symlink():
-        yield folder
-        return
-    for path in sorted(folder.iterdir()) if depth < _DEEPEST else ():
-        if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
-            yield from _entries(path, depth + 1)
 
 
 def read_entry(folder: Path, root: Path) -> Entry:

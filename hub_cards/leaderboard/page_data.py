@@ -28,7 +28,6 @@ from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.ranking import places
 
 BOARD_FOLDER = "results/boards"
-SCHEMA = 1
 _TAGS = (
     *("precomputed", "mostly_unparsed", "provider_decoding", "not_recomputed", "images_unknown", "few_common_items"),
     *("items_differ", "answers_differ", "groups_differ"),
@@ -62,7 +61,7 @@ def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board
         about = {name: shown[name] for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": f"{stem}.json"})
     _write(out / "results/overview.json", _overview(boards, by_board))
-    index = {"schema": SCHEMA, "eyechart": metadata.version("eyechart"), "boards": listed}
+    index = {"schema": 1, "eyechart": metadata.version("eyechart"), "boards": listed}
     _write(out / "results/index.json", index)
     return notes
 
