@@ -66,11 +66,6 @@ class TableColumn(_Strict):
         return next((_SPECS[path[start:]] for start in range(len(path)) if path[start:] in _SPECS), None)
 
     @property
-    def part(self) -> Path:
-        """Where the scores are that its score is one of; empty for those of all items."""
-        return self.path[0][: -len(self.spec.key.split("."))] if self.spec else self.path[0]
-
-    @property
     def is_percent(self) -> bool:
         """Whether its numbers are percentages."""
         return self.unit == PERCENT and (self.spec is None or self.spec.is_percentage)

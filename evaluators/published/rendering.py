@@ -153,8 +153,9 @@ def cell(column: TableColumn, scores: Mapping[str, Any]) -> Cell:
 
 def chance_cell(column: TableColumn, scores: Mapping[str, Any]) -> Cell:
     """The chance level of a column's score."""
-    chance = column.spec.chance if column.spec else None
-    level = number(scores, *column.part, *chance.split(".")) if isinstance(chance, str) else chance
+    spec, level = column.spec, None
+    if spec is not None:
+        level = spec.chance_level(at(scores, column.path[0][: -len(spec.key.split("."))]))
     return Cell(math.nan if level is None else round(column.factor * level, 9), column.digits)
 
 
