@@ -263,7 +263,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "McNemar's p.",
     "synthetic": _synthetic,
     "task": "{note}",
-    "task_file": "The task is defined by a task file of the publisher.",
+    "task_file": "defined by a task file of the publisher",
     "test": lambda v: f"p: {TESTS[v['kind']]}: {_of_scores(v)}.",
     "top_token": lambda v: (
         "This run gives no score; it counts the most probable tokens to choose a word pair "
