@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import EyechartError, OutputError, UsageError
+from eyechart.datasets_scripts.common.errors import OutputError, UsageError
 
 UNFINISHED = ".eyechart-unfinished-"
 """Prefix of the hidden folders for unfinished files."""
@@ -76,16 +76,19 @@ def workplace(folder: Path) -> Iterator[Path]:
                 os.close(lock)
 
 
-def unwritable(what: str, error: OSError) -> EyechartError:
-    """The error for something that cannot be written: a `UsageError`, or an `OutputError` if the disk is full.
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Raise `OSError` within the block as a `UsageError`, or as an `OutputError` if the disk is full.
 
     Args:
-        what: The subject of the message.
-        error: Why it cannot be written.
+        what: What is written, the subject of the message.
     """
-    if error.errno in _FULL:
-        return OutputError(_full(what, error))
-    return UsageError(f"{what} cannot be written: {error.strerror or error}")
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise OutputError(_full(what, error)) from error
+        raise UsageError(f"{what} cannot be written: {error.strerror or error}") from error
 
 
 def disk_error(error: BaseException) -> OutputError | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
@@ -31,10 +31,8 @@ def build(
 
     user_boards = own_boards(tasks or [])
     folders = parse_data_dirs(data_dir or [], list(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards))))
-    try:
+    with writing(f"the Space in '{out}'"):
         outcome = build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
-    except OSError as error:
-        raise unwritable(f"the Space in '{out}'", error) from error
     report: dict[str, Any] = {
         "rejected": list(map(asdict, outcome.rejected)),
         "replaced": list(map(asdict, outcome.replaced)),
@@ -47,10 +45,8 @@ def build(
     }
     _print(report)
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
-    try:
+    with writing(f"outcome='{file}'"):
         write_whole(file, json.dumps(report, indent=2) + "\n")
-    except OSError as error:
-        raise unwritable(f"outcome='{file}'", error) from error
     accepted, rejected = len(outcome.accepted), len(outcome.rejected)
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.datasets_scripts.common.whole import unwritable
+from eyechart.datasets_scripts.common.whole import writing
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -137,13 +137,11 @@ def check_server(
 
 def _make_folder(folder: Path) -> None:
     """Make the folder of a run, if it does not exist, and check that it can be written to."""
-    try:
+    with writing(f"the results folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         # An existing folder may still refuse files: disk full, no permission, mounted read-only.
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(bytes(_LEAST_ROOM))
-    except OSError as error:
-        raise unwritable(f"the results folder {folder}", error) from error
 
 
 def _open_store() -> "ResponseStore":

@@ -7,7 +7,7 @@ import typer
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import say
 
@@ -39,12 +39,10 @@ def submit(
     for key, count in {key: _checked_count(finished, key) for key in keys}.items():
         target = (out or finished.folder / "answer_files") / key.task / key.dataset
         files = [target / name for name in finished.tasks[key].files]
-        try:
+        with writing(f"--out {target}"):
             target.mkdir(parents=True, exist_ok=True)
             for file in files:
                 write_whole(file, (finished.folder / key.task / key.dataset / file.name).read_bytes())
-        except OSError as error:
-            raise unwritable(f"--out {target}", error) from error
         say(f"{key.title}: {count:,} answers in {', '.join(map(str, files))}")
         if note := find_dataset(key.dataset).answers_note:
             say(note)

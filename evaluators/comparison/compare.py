@@ -10,7 +10,7 @@ import numpy as np
 import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.comparison.differences import (
     FEW_TO_RESAMPLE,
     ComparedScore,
@@ -288,8 +288,6 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
         ]
         columns = ("task", "dataset", "split", "score", "id", "correct_in")
         text = DataFrame(flips, columns=columns).to_csv(index=False, lineterminator="\n")
-    try:
+    with writing(f"--out {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
-    except OSError as error:
-        raise unwritable(f"--out {path}", error) from error

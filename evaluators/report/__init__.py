@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 
 SEVERAL_FOLDER = "eyechart_report"
 """Default folder of a report of several runs; a run's own folder has the report of that run."""
@@ -62,12 +62,10 @@ def write_report(
             written |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
             written[f"{table.key}.tex"] = to_latex(table)
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
-    try:
+    with writing(f"the report in {target}"):
         target.mkdir(parents=True, exist_ok=True)
         _write_files(target / FILES_FOLDER, written)
         write_whole(target / REPORT_FILE, page)
-    except OSError as error:
-        raise unwritable(f"the report in {target}", error) from error
     return target / REPORT_FILE
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, OutputError
-from eyechart.datasets_scripts.common.whole import disk_error, unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import disk_error, write_whole, writing
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -163,7 +163,7 @@ def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]
 
     Task files of an earlier run that this run does not overwrite are removed, as they may be another model's.
     """
-    try:
+    with writing(f"the results folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         if previous := previous_results(folder):
             for file in _files(previous) - _files(results):
@@ -177,8 +177,6 @@ def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]
                 file = folder / task_folder(result) / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(file, content)
-    except OSError as error:
-        raise unwritable(f"the results folder {folder}", error) from error
 
 
 def _files(results: Results) -> set[Path]:

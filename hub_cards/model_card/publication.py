@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
-from eyechart.datasets_scripts.common.whole import unwritable, write_whole
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.results.notes import grouped
 from eyechart.hub_cards.model_card.entries import OURS, hub_entries, index_entries, missing_reason, to_yaml
 from eyechart.hub_cards.model_card.section import card_section
@@ -69,11 +69,9 @@ def gaps(published: Sequence[Published]) -> list[str]:
 def write_changes(changed: Sequence[Change], folder: Path) -> None:
     """Write the changed files into a folder, or raise UsageError."""
     for path, text in ((folder / change.path, change.after) for change in changed):
-        try:
+        with writing(f"--out {folder}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
-        except OSError as error:
-            raise unwritable(f"--out {folder}", error) from error
 
 
 def read_files(repo: str) -> tuple[dict[str, str], str]:
