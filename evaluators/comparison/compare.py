@@ -188,10 +188,9 @@ def _compare_pair(
     runs: tuple[Run, Run], keys: Sequence[TaskKey], common: bool, allowed: Collection[str], seed: int
 ) -> Comparison:
     first, second = runs
-    tested = [key for key in keys if all(key in run.tasks for run in runs) and key.dataset != AVERAGE]
     tests: list[Difference] = []
     compared, refused = [], []
-    for key in tested:
+    for key in (key for key in keys if all(key in run.tasks for run in runs) and key.dataset != AVERAGE):
         try:
             items, ids = comparable_items(key, runs, allowed, common=common)
             tests += differences(key, items, ids, seed)

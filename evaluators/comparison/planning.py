@@ -22,10 +22,6 @@ from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
 
-_EQUAL = 1e-20
-"""Equal replicates have at most this variance, from rounding."""
-
-
 _DEFAULT = Goal()
 
 
@@ -135,7 +131,8 @@ def _resampled_design(
     replicates = [score_replicates(score, run, ids, clusters, part_generator(*seed)) for run in runs]
     deviations = replicates[0] - replicates[1] if len(runs) == 2 else replicates[0] * math.sqrt(2)
     variance = float(np.nanvar(deviations))
-    if variance < _EQUAL:
+    # Equal replicates have at most this variance, from rounding.
+    if variance < 1e-20:
         raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
     n, units = len(ids), clusters.n_clusters
     return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
