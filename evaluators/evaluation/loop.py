@@ -177,8 +177,8 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
 
 
 def _answer_files(task: Task, loaded: LoadedData, answers: RowAnswers) -> dict[str, bytes]:
-    """The benchmark's answer file by name, if it has one; its authors accept only answers to their own questions."""
-    is_private = any(map(answers.protocol.is_private, answers.rows))
+    """The benchmark's answer file by name, if all labels are private; it is only for the authors' own questions."""
+    is_private = all(map(answers.protocol.is_private, answers.rows))
     if task.answer_file is None or loaded.name not in task.data.datasets or not is_private:
         return {}
     rows = [{**row, "split": loaded.split} for row in answers.rows]

@@ -132,7 +132,7 @@ def read_predictions(path: Path) -> "Table | None":
     try:
         with path.open("rb") as file:
             # Threads that read a file of Python can abort the process at its exit (apache/arrow, issue 50482).
-            table = parquet.read_table(file, use_threads=False, pre_buffer=False)
+            table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
     # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
