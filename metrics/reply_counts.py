@@ -40,6 +40,11 @@ def are_texts(scores: Mapping[str, Any]) -> bool:
     return "outcomes" in scores
 
 
+def are_ratings(scores: Mapping[str, Any], diagnostics: Mapping[str, Any]) -> bool:
+    """Whether the replies are ratings, of which only the diagnostics of a result count those without a number."""
+    return scores.keys().isdisjoint(("extraction", "outcomes")) and {"unread", "replies"} <= diagnostics.keys()
+
+
 def cut_replies(scores: Mapping[str, Any]) -> int:
     """How many of the replies that could not be parsed were cut off."""
     shares = scores.get("extraction", {})

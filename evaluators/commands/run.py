@@ -265,9 +265,10 @@ def _stopped_at_end(server: "Server") -> Iterator[None]:
     try:
         yield
     finally:
-        if ending := server.ending():
-            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
-            print_line(console(stderr=True), last, "red")
+        ending = server.ending()
         server.close()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
+        if ending:
+            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
+            print_line(console(stderr=True), last, "red")

@@ -98,6 +98,8 @@ def _run_each(models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], boo
         if len(models) > 1:
             print_line(messages, f"Model {number} of {len(models)}: {run.model}")
         try:
+            if processes.is_main:
+                _make_folder(run.folder)
             is_done &= run_model(run)
             finished.append(run.folder)
         except ModelError as error:

@@ -264,12 +264,16 @@ def check_number(row: Row, column: str, *, private: bool = False) -> None:
 
 
 def check_images(protocol: Protocol, row: Row) -> None:
-    """Refuse `images` that are not a list, and a number of images that differs from the image places in a prompt."""
-    _check(isinstance(row.get("images", ()), list | tuple), row, "images", "a list of images")
+    """Refuse `images` without an image, and a number of images that differs from the image places in a prompt."""
+    images = row.get("images", [None])
+    _check(isinstance(images, list | tuple), row, "images", "a list of images")
     for request in protocol.requests(row):
         places, count = request.prompt.count(IMAGE), len(request.images)
         if count != places:
             raise DataError(f"{count} image{'' if count == 1 else 's'} found; expected {places}, as in the prompt")
+    # A task's own prompt may have a place for each image, however many there are.
+    if not images and not getattr(protocol, "blind", False):
+        raise DataError("0 images found; expected at least 1")
 
 
 def _check(allowed: bool, row: Row, column: str, expected: str) -> None:

@@ -29,6 +29,8 @@ class CardValue(NamedTuple):
     """Whether the interval is above the chance level; None if either is unknown."""
     unparsed: str = ""
     """That too many replies could not be parsed; "" if not."""
+    is_judged: bool = True
+    """Whether its scale is the paper's; that of a comparison of words is not."""
 
 
 class CardScore(NamedTuple):
@@ -79,6 +81,7 @@ def _card_score(task: ReportedTask) -> CardScore:
             f"{spec.number(pair[0])} to {spec.shown(pair[1])}" if pair else "",
             is_above_chance(task.results[label]),
             unparsed[label],
+            of_run.get("judge") != LEXICAL,
         )
         for label, of_run in scores.items()
         if isinstance(value := spec.value(of_run), int | float)

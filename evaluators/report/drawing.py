@@ -2,9 +2,12 @@
 
 import io
 import math
+import os
 import re
 import textwrap
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -59,12 +62,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
 
 def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
     """A chart as files by their suffix: svg, pdf and png; the SVG of the page alone without `files`."""
-    import matplotlib
-
     drawn = {}
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        # The page's fonts have glyphs that matplotlib's fonts lack.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with _style():
         figure = {"dot plot": _dots, "radar chart": _radar, "line chart": _lines}[chart.kind](chart)
         figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
         for suffix in _FORMATS if files else ["svg"]:
@@ -72,6 +71,21 @@ def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
             figure.savefig(content, format=suffix, **_FORMATS[suffix])
             drawn[suffix] = content.getvalue()
     return drawn
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Our style, without the backend that MPLBACKEND names: a process that a notebook starts may lack it."""
+    named = os.environ.pop("MPLBACKEND", None)
+    try:
+        import matplotlib
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # The page's fonts have glyphs that matplotlib's fonts lack.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
 
 
 def inline_svg(svg: str, prefix: str, title: str) -> str:

@@ -87,6 +87,8 @@ class Diagnostics(TypedDict, total=False):
     convergence: _Convergence
     extractor_agreement: _Agreements
     repeats: _Repeats
+    unread: Annotated[int, Field(ge=0)]
+    replies: Annotated[int, Field(ge=0)]
 
 
 class Record(BaseModel):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.metrics.reply_counts import are_texts, unparsed_replies
+from eyechart.metrics.reply_counts import are_ratings, are_texts, unparsed_replies
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import PLAIN
@@ -64,8 +64,8 @@ def is_above_chance(result: TaskResult) -> bool | None:
 
 def unparsed_note(result: TaskResult) -> Note | None:
     """That too many replies could not be parsed for the scores to describe the model; None if they do."""
-    # Without any rating there is no score, and only the diagnostics count the replies.
-    scores = {**(result.scores or {}), **result.diagnostics}
+    # Scores of ratings count only replies with a number; the diagnostics, which nobody recomputes, count all of them.
+    scores = result.diagnostics if are_ratings(result.scores or {}, result.diagnostics) else result.scores or {}
     count, total = unparsed_replies(scores)
     if count <= _MOST_UNPARSED * total:
         return None

@@ -136,7 +136,7 @@ def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[T
     fields = {planned.task.name: setting_fields(type(planned.task.protocol)) for planned in plan}
     known = sorted({name for names in fields.values() for name in names})
     if options.settings.get("blind") and (others := [name for name in fields if "blind" not in fields[name]]):
-        raise UsageError(f"--blind is only for multiple choice; leave out {', '.join(others)}")
+        raise UsageError(f"blind is only for multiple choice; leave out {', '.join(others)}")
     for name in options.settings:
         if name not in known:
             raise unknown_name("setting", name, known, f"of {', '.join(fields)}")

@@ -3,6 +3,7 @@
 A result is on a complete official split, with the task's default settings except for `FREE` and `LENGTHS`.
 """
 
+import filecmp
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -222,11 +223,12 @@ def own_boards(files: Sequence[Path]) -> list[Board]:
         if file.suffix not in TASK_FILES:
             raise UsageError(f"--tasks {file} is not a task file; expected a file that ends in {', '.join(TASK_FILES)}")
         for task in find_tasks(str(file)):
-            first_file, _ = first.setdefault(task.name, (file, task))
-            if file.read_bytes() != first_file.read_bytes():
+            first_file, known = first.setdefault(task.name, (file, task))
+            pairs = [(file, first_file), (Path(task.data.path or ""), Path(known.data.path or ""))]
+            if any(a.is_file() and b.is_file() and not filecmp.cmp(a, b, shallow=False) for a, b in pairs):
                 raise UsageError(
-                    f"--tasks {first_file} and {file} differ, and both define {task.name!r}; name only one of the "
-                    "files, or rename one of the tasks and repeat its runs"
+                    f"--tasks {first_file} and {file} or their data differ, and both define {task.name!r}; name only "
+                    "one of the files, or rename one of the tasks and repeat its runs"
                 )
     return [_own_board(file, task) for file, task in first.values()]
 

@@ -102,7 +102,7 @@ def find_entries(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
     entries = []
-    for parent, names, _ in os.walk(folder):
+    for parent, names, _ in os.walk(folder, onerror=_raise):
         path = Path(parent)
         is_entry = (path / RESULTS_FILE).is_file() and not (path / RESULTS_FILE).is_symlink()
         entries += [path] if is_entry else []
@@ -111,6 +111,10 @@ def find_entries(folder: Path) -> list[Path]:
     if not entries and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise MissingFileError(f"no entries: no folder in it contains {RESULTS_FILE}", path=folder)
     return entries
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def read_entry(folder: Path, root: Path) -> Entry:

@@ -180,7 +180,7 @@ class _Question:
         # word shows only whether it has more than one token.
         before, more = self.request.prefill, f" {word}"
         tokens, longer = await self.client.tokenize(before), await self.client.tokenize(before + more)
-        if longer[: len(tokens)] == tokens and len(longer) > len(tokens):
+        if tokens and longer[: len(tokens)] == tokens and len(longer) > len(tokens):
             return longer[len(tokens)]
         extended = await self.ask(more, max_tokens=1)
         return "" if extended.usage.prompt_tokens - completion.usage.prompt_tokens > 1 else None

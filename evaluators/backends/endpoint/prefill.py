@@ -76,19 +76,22 @@ async def _test(client: ChatClient, messages: Messages) -> Prefill:
         )
     half = len(words) // 2
     head, expected = " ".join(words[:half]), words[half:][:_WORDS_COMPARED]
-    rest: list[str] = []
+    failure = ""
     for prefill in (_FIELDS, _LAST_MESSAGE):
         try:
             rest = await _reply_words(client, prefill.messages(messages, head), prefill.extra)
         except EndpointError as error:
             if error.status not in REFUSED:
                 raise
+            failure = f"the server refused it: {error}"
+            continue
         if rest[: len(expected)] == expected:
             return prefill
+        failure = f"it began a new reply: {' '.join(rest)!r:.60}"
     raise ModelError(
         f"model '{client.model}': {client.base_url} does not continue a prefilled reply, which the task needs. In a "
-        f"test, after {head!r}, expected {' '.join(expected)!r}, but it began a new reply: {' '.join(rest)!r:.60}. Use "
-        "a server that continues prefilled replies, for example vLLM, or evaluate the model with transformers. "
+        f"test, after {head!r}, expected {' '.join(expected)!r}, but {failure}. Use a "
+        "server that continues prefilled replies, for example vLLM, or evaluate the model with transformers. "
         f"{READ_NUMBERS}."
     )
 

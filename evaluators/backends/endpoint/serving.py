@@ -28,6 +28,8 @@ from eyechart.evaluators.requests.keys import files_digest
 
 # In seconds.
 START_TIMEOUT, _STOP_TIMEOUT = 3600.0, 30
+_LOG_END = 1 << 16
+"""Bytes of the log in which its last lines are looked for."""
 _PRESETS = {
     "vllm": "vllm serve {model} --host 127.0.0.1 --port {port}",
     "sglang": "python -m sglang.launch_server --model-path {model} --host 127.0.0.1 --port {port}",
@@ -99,7 +101,11 @@ class Server:
 
     def last_lines(self) -> str:
         """The last 20 lines of the server's log."""
-        lines = redact(self.log.read_text(errors="replace"), read_key()).splitlines()
+        text = ""
+        with contextlib.suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - _LOG_END))
+            text = file.read().decode(errors="replace")
+        lines = redact(text, read_key()).splitlines()
         return "\n".join([line.rstrip() for line in lines if line.strip()][-20:])
 
     def close(self) -> None:

@@ -1,7 +1,10 @@
 """Charts from known numbers: what is drawn, said and tabulated. The paths in the SVG are read back into values."""
 
 import math
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from eyechart.evaluators.published.rendering import Cell, Row
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import draw, inline_svg
 from eyechart.evaluators.results.finished_runs import read_runs
-from tests.evaluators.finished_runs import dimension
+from tests.evaluators.finished_runs import dimension, evaluated, write
 from tests.evaluators.report.conftest import PERCEPTION, answers, replaced, run_mmbench, scored, task_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -240,3 +243,14 @@ def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():
     assert "currentColor" in svg and "#010203" not in svg
     assert "<metadata" not in svg and "xlink" not in svg
     assert len(svg) < 40_000
+
+
+@pytest.mark.slow
+def test_a_backend_that_the_environment_names_and_lacks_is_not_looked_for(tmp_path):
+    """As in a process that a notebook starts in another environment."""
+    run = write(tmp_path / "run", [evaluated()])
+    command = [sys.executable, "-m", "eyechart.evaluators", "report", str(run)]
+    env = {**os.environ, "MPLBACKEND": "a_notebooks_own_backend"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert (run / "report.html").exists()

@@ -175,6 +175,21 @@ def test_a_row_says_where_it_comes_from(
     assert {name: row.get(name) for name in marks} == marks
 
 
+@pytest.mark.parametrize(
+    "diagnostics",
+    [{"extraction": 5}, {"extraction": {"unmatched": 0}}, {"unread": 0, "replies": 1}, {"replies": 1}],
+)
+def test_diagnostics_do_not_hide_that_most_replies_cannot_be_parsed(space: Space, diagnostics: dict[str, Any]) -> None:
+    poor = result_on(PERCEPTION, "org/poor", 0.4) | {"diagnostics": diagnostics}
+    steps = ("declared", "judge", "random", "cut_off", "unfinished_reasoning", "refused")
+    parsed = {"exact": 0.5, "unmatched": 0.5, "unparseable": 0.5}
+    poor["scores"]["extraction"] = dict.fromkeys(steps, 0.0) | parsed
+    space.hand_in("poor", poor)
+    space.hand_in("good", result_on(PERCEPTION, "org/good"))
+    assert len(space.build().accepted) == 2
+    assert "mostly_unparsed" in next(row for row in space.rows() if row["model"] == "org/poor")["tags"]
+
+
 def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
     quality = [result_on(board, "org/file") for board in QUALITY]
     put(quality[1]["settings"], ("model", "backend"), "predictions_file")

@@ -138,7 +138,7 @@ def test_a_blind_run_is_compared_with_one_that_sees_if_the_user_allows_it(data, 
 
 def test_the_flag_names_tasks_that_need_images(tmp_path):
     done = invoke("run", "aes_bench", "--blind", "--out", tmp_path / "out", code=2)
-    assert "--blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
+    assert "blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
     done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out", code=2)
     assert "--blind and --set blind are both given" in done.output
 
