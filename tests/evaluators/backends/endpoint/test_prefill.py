@@ -44,6 +44,12 @@ def test_a_server_that_begins_a_new_reply_is_refused(script, find):
         find()
 
 
+def test_a_refusal_is_shown_in_the_servers_words(script, find):
+    script.say(reply(REPLY), Response("no continue_final_message here", 400), Response("no assistant last", 400))
+    with pytest.raises(ModelError, match=r"does not continue.*the server refused it: .*no assistant last"):
+        find()
+
+
 def test_the_second_way_is_tried_where_the_first_begins_anew(script, find):
     script.say(reply(REPLY), reply(REPLY), reply(REST))
     assert find().name == "last assistant message"
