@@ -28,6 +28,7 @@ from eyechart.evaluators.requests.keys import files_digest
 
 # In seconds.
 START_TIMEOUT, _STOP_TIMEOUT = 3600.0, 30
+_LINES_SHOWN, _ERRORS_SHOWN = 20, 5
 _LOG_END = 1 << 16
 """Bytes of the log in which its last lines are looked for."""
 _PRESETS = {
@@ -100,13 +101,15 @@ class Server:
         return f"{self.program} {how}; log: {self.log}"
 
     def last_lines(self) -> str:
-        """The last 20 lines of the server's log."""
+        """The last lines of the server's log, preceded by earlier error lines."""
         text = ""
         with contextlib.suppress(OSError), self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _LOG_END))
             text = file.read().decode(errors="replace")
-        lines = redact(text, read_key()).splitlines()
-        return "\n".join([line.rstrip() for line in lines if line.strip()][-20:])
+        lines = [line.rstrip() for line in redact(text, read_key()).splitlines() if line.strip()]
+        # vLLM logs many lines after the error that ended it, because its processes end one after the other.
+        errors = list(dict.fromkeys(line for line in lines[:-_LINES_SHOWN] if "Error: " in line))[-_ERRORS_SHOWN:]
+        return "\n".join([*errors, *(["..."] if errors else []), *lines[-_LINES_SHOWN:]])
 
     def close(self) -> None:
         """Stop the server and its child processes."""

@@ -134,6 +134,14 @@ def test_a_server_that_ends_before_it_answers_fails_the_run_with_its_last_lines(
     assert "unrecognized arguments" in (tmp_path / "out" / "server.log").read_text()
 
 
+def test_errors_are_shown_that_a_server_wrote_long_before_it_ended(tmp_path):
+    server = Server("vllm", "m", tmp_path / "server.log")
+    assert server.last_lines() == ""
+    lines = ["loading", *["ERROR ValueError: too many heads"] * 2, *[f"leaked {i}" for i in range(30)]]
+    server.log.write_text("\n\n".join(lines))
+    assert server.last_lines().splitlines() == ["ERROR ValueError: too many heads", "...", *lines[-20:]]
+
+
 def test_a_server_that_never_answers_is_stopped_even_if_it_passes_over_the_signal(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "_STOP_TIMEOUT", 0.5)
     monkeypatch.setattr(serving, "START_TIMEOUT", 3)
