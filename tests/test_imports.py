@@ -103,7 +103,7 @@ def at_import(file: Path) -> Iterator[str]:
 
 
 def path_of(name: str) -> Path | None:
-    """The file of a module; None for what is none."""
+    """The file of a module; None for other names."""
     place = ROOT.joinpath(*name.split(".")[1:])
     found = (place.with_suffix(".py"), place / "__init__.py")
     return next((path for path in found if path.is_file()), None)

@@ -71,7 +71,7 @@ class Table:
     """The runs' rows, then the paper's."""
     note: str = ""
     source: str = ""
-    """The source of the paper's numbers; "" if there are none."""
+    """The source of the paper's numbers; "" without published numbers."""
     is_comparable: bool = False
     """Whether the runs are ranked together with the paper's models."""
     key: str = ""

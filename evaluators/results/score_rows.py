@@ -126,7 +126,7 @@ def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
 def plain_interval_note(
     results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]]
 ) -> Note | None:
-    """How the intervals that `interval_notes` does not mention were computed; None if there are none."""
+    """How the intervals that `interval_notes` does not mention were computed; None if it mentions all."""
     parts = [(scores, False) for _, scores in results]
     parts += [(scores, True) for _, of_groups in groups for scores in of_groups.values()]
     kinds = {_about(spec, scores).get("kind") for scores, is_group in parts for spec in _shown_specs(scores, is_group)}

@@ -63,7 +63,7 @@ class Choice(BaseModel):
 
     @property
     def text(self) -> str:
-        """The reply's text; "" if there is none, and the finish reason explains it."""
+        """The reply's text; "" without one, which the finish reason explains."""
         if self.sent_text is None and self.finish_reason not in STOPPED_EARLY:
             raise EndpointError(f"the server's reply has no text (finish_reason {self.finish_reason!r})")
         return self.sent_text or ""
