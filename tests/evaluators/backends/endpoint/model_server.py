@@ -33,6 +33,8 @@ class ModelServer:
     """The name with which the server signs its list of models, as vLLM and llama.cpp do; "" for no list."""
     tokenizes: str | None = None
     """Whose form `/tokenize` has: "vllm", "llama.cpp"; None refuses it."""
+    refused_tokenizations: int = 0
+    """How many requests to `/tokenize` it refuses first."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
 
@@ -51,6 +53,9 @@ class ModelServer:
 
     def tokenize(self, request):
         body = json.loads(request.data)
+        if self.refused_tokenizations:
+            self.refused_tokenizations -= 1
+            return json_response({"detail": "busy"}, 503)
         tokens = self.processor.tokenizer.tokenize(body["content" if self.tokenizes == "llama.cpp" else "prompt"])
         if self.tokenizes == "vllm":
             return json_response({"count": len(tokens), "tokens": list(range(len(tokens))), "token_strs": tokens})

@@ -127,15 +127,21 @@ def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny,
 
 
 @pytest.mark.parametrize(
-    ("tokenizes", "words"),
+    ("tokenizes", "refused", "words"),
     # The longest token that "sharp" begins with is " sha", and its first token " s".
-    [(None, ("fair", "blurry")), ("vllm", ("sharp", "blurry")), ("llama.cpp", ("sharp", "blurry"))],
+    [
+        (None, 0, ("fair", "blurry")),
+        ("vllm", 0, ("sharp", "blurry")),
+        # Without the prompt's tokens, the prompt's first token is not the word's.
+        ("vllm", 1, ("fair", "blurry")),
+        ("llama.cpp", 0, ("sharp", "blurry")),
+    ],
 )
 def test_a_word_of_several_tokens_has_the_value_of_its_first(
-    tiny, model_server, backend, make_picture, tokenizes, words
+    tiny, model_server, backend, make_picture, tokenizes, refused, words
 ):
     assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
-    model_server.tokenizes = tokenizes
+    model_server.tokenizes, model_server.refused_tokenizations = tokenizes, refused
     image = make_picture(0, 64)
     (response,) = backend(top_logprobs=1280).answer([rate(0, image, words)])
     expected = direct_logprobs(tiny, image)
