@@ -91,6 +91,7 @@ def test_ctrl_c_says_how_to_go_on(options, message, tmp_path):
         time.sleep(0.05)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=120)
-    assert child.returncode == 130 and message in said, said
+    # A CPython that was interrupted inside `exec` of a string ends `python -m` by the signal: the same 130 to a shell.
+    assert child.returncode in {130, -signal.SIGINT} and message in said, said
     assert f"Finished tasks are in {tmp_path / 'out'}." in said
     assert (tmp_path / "out" / "results.json").exists()
