@@ -23,7 +23,7 @@ from eyechart.evaluators.evaluation.options import (
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
-    from eyechart.evaluators.runs.plan import TaskRun
+    from eyechart.evaluators.runs.task_runs import TaskRun
 
 _judge = partial(cli_option, panel="Judge")
 _output = partial(cli_option, panel="Output")
@@ -49,7 +49,7 @@ class TaskOptions:
     no_store: Annotated[bool, _output("Neither reuse stored answers nor store new ones.", "--no-store")] = False
     verbose: Annotated[bool, _output("Print every score and every note too.", "--verbose")] = False
 
-    def plan(
+    def task_runs(
         self,
         tasks: Sequence[str],
         data: DataRequest,
@@ -58,8 +58,8 @@ class TaskOptions:
         *,
         is_mini: bool = False,
     ) -> "list[TaskRun]":
-        """The plan of these tasks; `short`: settings with an option of their own, as name and value, by option."""
-        from eyechart.evaluators.runs.plan import make_plan
+        """What to run, for these tasks; `short`: settings with an option of their own, as name and value, by option."""
+        from eyechart.evaluators.runs.task_runs import make_task_runs
 
         settings = parse_pairs("--set", self.settings)
         for option, (name, value) in (short or {}).items():
@@ -68,11 +68,11 @@ class TaskOptions:
             settings |= {} if value is None else {name: value}
         request = replace(data, is_mini=data.is_mini or is_mini, **data_arguments(self.data_arg))
         how = replace(how, settings=settings, skip_bad=data.skip_bad)
-        plan = make_plan(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
-        if data.is_mini and not any(planned.data.is_mini for planned in plan):
-            names = ", ".join(dict.fromkeys(planned.dataset for planned in plan))
+        task_runs = make_task_runs(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
+        if data.is_mini and not any(task_run.data.is_mini for task_run in task_runs):
+            names = ", ".join(dict.fromkeys(task_run.dataset for task_run in task_runs))
             raise UsageError(f"--mini has no effect on {names}: --data-dir names a folder, or the data are your own")
-        return plan
+        return task_runs
 
     def judge_options(self) -> "JudgeOptions | None":
         """The judge; None if no judge is named."""

@@ -38,7 +38,7 @@ def export(
     from eyechart.datasets_scripts import hub
     from eyechart.datasets_scripts.export import export as export_dataset
     from eyechart.datasets_scripts.mini import is_release, release
-    from eyechart.evaluators.runs.plan import parse_data_dirs
+    from eyechart.evaluators.runs.task_runs import parse_data_dirs
     from eyechart.hub_cards.model_card.entries import benchmark as make_benchmark
     from eyechart.hub_cards.model_card.entries import to_yaml
 

@@ -25,7 +25,7 @@ def build(
     outcome_file: Annotated[Path | None, cli_option("Outcome file (default: <out>_outcome.json).", "--outcome")] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
-    from eyechart.evaluators.runs.plan import parse_data_dirs
+    from eyechart.evaluators.runs.task_runs import parse_data_dirs
     from eyechart.hub_cards.leaderboard.boards import BOARDS, own_boards
     from eyechart.hub_cards.leaderboard.build import build as build_space
 

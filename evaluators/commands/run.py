@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_think
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, known_arguments, meaning, parse_arguments
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.commands.running import announce, check_server, execute_plan, result_folders
+from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
@@ -211,7 +211,7 @@ def run(
     }
     # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = asked.model is None and asked.base_url is None
-    plan = task_options.plan(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
+    task_runs = task_options.task_runs(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
     server, options, chat = asked.read(folders[0])
@@ -236,13 +236,17 @@ def run(
 
     from eyechart.evaluators.runs.run import ModelRun
 
-    shared = (asked.name, _given(ctx, is_mini=any(planned.data.is_mini for planned in plan)), task_options.verbose)
+    shared = (
+        asked.name,
+        _given(ctx, is_mini=any(task_run.data.is_mini for task_run in task_runs)),
+        task_options.verbose,
+    )
     runs = [
         ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     with contextlib.nullcontext() if server is None else _stopped_at_end(server):
-        execute_plan(plan, runs, judge, task_options)
+        run_models(task_runs, runs, judge, task_options)
 
 
 def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:

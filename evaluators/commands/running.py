@@ -1,4 +1,4 @@
-"""Run a plan on one or several models, and end the command."""
+"""Run tasks on one or several models, and end the command."""
 
 import contextlib
 import datetime
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from eyechart.evaluators.commands.arguments import TaskOptions
     from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
-    from eyechart.evaluators.runs.plan import TaskRun
     from eyechart.evaluators.runs.run import ModelRun
+    from eyechart.evaluators.runs.task_runs import TaskRun
 
 _INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -43,35 +43,35 @@ def announce(model: str) -> None:
         print_line(messages, f"Preparing the run of {model}")
 
 
-def execute_plan(
-    plan: "list[TaskRun]",
+def run_models(
+    task_runs: "list[TaskRun]",
     models: "Sequence[ModelRun]",
     judge: "JudgeOptions | None",
     options: "TaskOptions",
 ) -> None:
-    """Run a plan on one model after the other, compare the models, and end the command with an exit code."""
+    """Run tasks on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
-    from eyechart.evaluators.runs.plan import check_data, check_inputs, check_judging
     from eyechart.evaluators.runs.run import execute
+    from eyechart.evaluators.runs.task_runs import check_data, check_inputs, check_judging
 
     def check() -> None:
         for run in models:
             run.check(store)
         if judge is not None:
             check_server(judge.model, judge.endpoint, store, judge.key())
-        check_inputs(plan)
+        check_inputs(task_runs)
         _make_folder(models[0].folder)
 
     def run_model(run: "ModelRun") -> bool:
         if judge is None:
-            return execute(plan, run, store, processes)
+            return execute(task_runs, run, store, processes)
         # Imported only here, because it imports openai, which takes a second.
         from eyechart.evaluators.judging import EndpointJudge
 
-        return execute(plan, run, store, processes, EndpointJudge(judge, store, processes))
+        return execute(task_runs, run, store, processes, EndpointJudge(judge, store, processes))
 
-    check_data(plan)
-    check_judging(plan, judge is not None)
+    check_data(task_runs)
+    check_judging(task_runs, judge is not None)
     try:
         with contextlib.ExitStack() as stack:
             processes = stack.enter_context(contextlib.closing(join_processes()))

@@ -8,7 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
-from eyechart.evaluators.commands.running import announce, execute_plan, result_folders
+from eyechart.evaluators.commands.running import announce, result_folders, run_models
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option
 from eyechart.evaluators.requests.types import Backend
 
@@ -33,14 +33,14 @@ def score(
     from eyechart.evaluators.tasks import find_task
 
     find_task(task)
-    plan = task_options.plan([task], replace(data, images="skip"), how)
+    task_runs = task_options.task_runs([task], replace(data, images="skip"), how)
     judge = task_options.judge_options()
 
     def backend(_: str | None) -> Backend:
         from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 
         answers = PredictionsFileBackend(predictions, name=model, lower_is_better=lower_is_better)
-        if answers.config not in (None, plan[0].task.data.config):
+        if answers.config not in (None, task_runs[0].task.data.config):
             # The parts of AesBench have the same ids, so matching by id would not notice.
             raise UsageError(
                 f"{predictions} has predictions for the configuration '{answers.config}', not for that of {task}"
@@ -52,4 +52,4 @@ def score(
     # Answers in a file are not stored again, only those of a judge.
     options = replace(task_options, no_store=task_options.no_store or judge is None)
     run = ModelRun(backend, result_folders(options.out, [model])[0], verbose=options.verbose)
-    execute_plan(plan, [run], judge, options)
+    run_models(task_runs, [run], judge, options)

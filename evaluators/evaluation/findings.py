@@ -26,17 +26,17 @@ _MANY = 0.1
 
 def result_notes(
     task: Task,
-    planned: Protocol,
+    initial: Protocol,
     backend: Backend,
     loaded: LoadedData,
     answers: RowAnswers,
     by_repeat: Sequence[TaskResult],
 ) -> Iterator[Note]:
-    """What a reader of a result must know; `planned` is the protocol before its reply length was adapted."""
+    """What a reader of a result must know; `initial` is the protocol before its reply length was adapted."""
     result, protocol = by_repeat[0], answers.protocol
     yield from _setting_notes(protocol, result)
-    if planned.max_new_tokens != protocol.max_new_tokens:
-        yield note("reasons", limit=protocol.reply_length, usual=planned.reply_length)
+    if initial.max_new_tokens != protocol.max_new_tokens:
+        yield note("reasons", limit=protocol.reply_length, usual=initial.reply_length)
     reasoning = sum(response.reasoning is not None for response in answers.responses)
     if reasoning and result.settings["model"].get("thinking") is False:
         yield note("still_reasons", reasoning=reasoning, of=len(answers.responses))

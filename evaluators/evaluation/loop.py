@@ -32,18 +32,18 @@ def evaluate_rows(
 ) -> TaskResult:
     """Ask a backend about the rows of some data and score its answers; raises as `Evaluator.run`."""
     is_billed = backend.billed_per_request
-    planned = options.protocol(task).for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
-    published = _check_published(task, planned, loaded) if options.as_published else None
-    check_repeats(options.repeats, task.name, planned.output_type, backend)
-    backend.check(planned.output_type)
+    initial = options.protocol(task).for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
+    published = _check_published(task, initial, loaded) if options.as_published else None
+    check_repeats(options.repeats, task.name, initial.output_type, backend)
+    backend.check(initial.output_type)
     backend = backend.for_data(loaded.name)
     drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.request.sample, options.seed)
-    rows, malformed = usable_rows(task, planned, drawn, loaded.request.limit, needs_images=backend.needs_images)
+    rows, malformed = usable_rows(task, initial, drawn, loaded.request.limit, needs_images=backend.needs_images)
     if not rows:
         raise DataError("no rows to evaluate", path=loaded.source)
 
     start = time.perf_counter()
-    answers = ask_rows(planned, backend, _with_clusters(rows, task), options.repeats, progress)
+    answers = ask_rows(initial, backend, _with_clusters(rows, task), options.repeats, progress)
     asked = time.perf_counter()
     protocol = answers.protocol
     try:
@@ -56,7 +56,7 @@ def evaluate_rows(
     result.task, result.dataset, result.split, result.model = task.name, loaded.name, loaded.split, backend.name
     result.settings = _settings(answers, backend, loaded, sample, result, published)
     result.diagnostics |= summarize_repeats(by_repeat)
-    result.notes = list(result_notes(task, planned, backend, loaded, answers, by_repeat))
+    result.notes = list(result_notes(task, initial, backend, loaded, answers, by_repeat))
     result.complete = not any(note.is_incomplete for note in result.notes)
     # Without scores, a note says that all answers are private.
     private = [row for row in answers.rows if protocol.is_private(row)] if result.scores is not None else []

@@ -34,9 +34,9 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.plan import TaskRun, download_gb
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
+from eyechart.evaluators.runs.task_runs import TaskRun, download_gb
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
@@ -63,7 +63,7 @@ class ModelRun:
 
 
 def execute(
-    plan: Sequence[TaskRun],
+    task_runs: Sequence[TaskRun],
     run: ModelRun,
     store: ResponseStore | None = None,
     processes: Processes = ALONE,
@@ -83,25 +83,25 @@ def execute(
     failed: list[FailedTask] = []
     # The bar of a download of weights and the line of the run would disturb each other.
     backend = run.make_backend(processes.device)
-    with RunProgress(messages, [_expected(planned) for planned in plan]) as progress:
+    with RunProgress(messages, [_expected(task_run) for task_run in task_runs]) as progress:
         if store is not None:
             backend = StoredBackend(backend, store)
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
         previous = previous_results(folder) if is_main else None
-        for index, planned in enumerate(plan):
-            progress.begin(index, planned.task.name)
+        for index, task_run in enumerate(task_runs):
+            progress.begin(index, task_run.task.name)
             try:
-                result = _run_task(planned, backend, progress, processes, judge)
+                result = _run_task(task_run, backend, progress, processes, judge)
                 finished.append(result.model_copy(update={"model": run.name or result.model}))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
                 brief = known.explain() if known else f"{type(error).__name__}: {error}"
-                failed.append(FailedTask(task=planned.task.name, dataset=planned.dataset, error=brief))
+                failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
                 details = brief if known else traceback.format_exc()
-                print_line(messages, f"eyechart: {planned.task.name} on {planned.dataset} failed: {details}", "red")
+                print_line(messages, f"eyechart: {task_run.task.name} on {task_run.dataset} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
                 write_run(folder, collect(results, failed, started, run.request), results)
@@ -123,13 +123,13 @@ def execute(
 
 
 def _run_task(
-    planned: TaskRun,
+    task_run: TaskRun,
     backend: Backend,
     progress: RunProgress,
     processes: Processes,
     judge: "EndpointJudge | None",
 ) -> TaskResult:
-    task, options = planned.task, planned.options
+    task, options = task_run.task, task_run.options
     if judge is not None and options.protocol(task).is_judged:
         options = replace(
             options, judge=judge.for_task(lambda done, of: progress.describe(f"{done:,} of {of:,} replies judged"))
@@ -137,10 +137,10 @@ def _run_task(
     evaluator = Evaluator(task, options)
     # Checked before any data are loaded.
     backend.check(evaluator.protocol.output_type)
-    planned = replace(planned, data=replace(planned.data, images="load" if backend.needs_images else "skip"))
-    size = download_gb(planned)
-    progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {planned.dataset}")
-    loaded = processes.together(partial(load_data, task, planned.data))
+    task_run = replace(task_run, data=replace(task_run.data, images="load" if backend.needs_images else "skip"))
+    size = download_gb(task_run)
+    progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {task_run.dataset}")
+    loaded = processes.together(partial(load_data, task, task_run.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         result = evaluator.run(backend, loaded, progress.answered)
@@ -148,13 +148,13 @@ def _run_task(
     return result.model_copy(update={"warnings": list(texts)})
 
 
-def _expected(planned: TaskRun) -> int | None:
+def _expected(task_run: TaskRun) -> int | None:
     """About how many answers a task needs: one for each official item, or for those that are asked."""
-    request = planned.data
+    request = task_run.data
     part = request.limit or request.sample
-    if request.is_mini or planned.task.data.path is not None or request.split is None:
+    if request.is_mini or task_run.task.data.path is not None or request.split is None:
         return part
-    counts = official_counts(planned.dataset, planned.task.data.config, request.split, request.options)
+    counts = official_counts(task_run.dataset, task_run.task.data.config, request.split, request.options)
     return min(counts[0], part or counts[0]) if counts else part
 
 

@@ -6,8 +6,8 @@ from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import TaskResult, read_results
-from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import ModelRun, execute
+from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.running import notes
 
@@ -126,8 +126,8 @@ def run_all(folder, **data_dirs):
     model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
     folders = [f"{name}={path}" for name, path in data_dirs.items()]
     request = DataRequest(is_mini=True, limit=12)
-    plan = make_plan(["q_bench/assessment"], request, datasets=DATABASES, data_dirs=folders)
-    done = execute(plan, ModelRun(lambda device: model, folder))
+    task_runs = make_task_runs(["q_bench/assessment"], request, datasets=DATABASES, data_dirs=folders)
+    done = execute(task_runs, ModelRun(lambda device: model, folder))
     return done, read_results(folder).tasks
 
 

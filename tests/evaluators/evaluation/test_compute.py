@@ -20,7 +20,7 @@ from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
-from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning
 from tests.evaluators.command_line import invoke
@@ -130,10 +130,10 @@ def test_the_names_of_own_data_are_taken(own, names):
 
 
 def test_another_file_may_be_another_split(own):
-    (planned,) = make_plan(
+    (task_run,) = make_task_runs(
         [str(own / "named.yaml")], DataRequest(split="test"), data_dirs=[str(own / "my_questions.tsv")]
     )
-    assert planned.data.split == "test"
+    assert task_run.data.split == "test"
 
 
 def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from eyechart.datasets_scripts import by_hand
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.plan import check_data, make_plan
+from eyechart.evaluators.runs.task_runs import check_data, make_task_runs
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.command_line import invoke
 
@@ -43,36 +43,38 @@ def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
 
 
 def test_what_is_chosen_can_be_had():
-    check_data(make_plan(["q_bench/assessment"], datasets=["koniq10k", "kadid10k"]))
-    check_data(make_plan(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
-    check_data(make_plan(["q_bench/assessment"], data_dirs=["spaq=x"]))
-    check_data(make_plan([], DataRequest(is_mini=True)))
+    check_data(make_task_runs(["q_bench/assessment"], datasets=["koniq10k", "kadid10k"]))
+    check_data(make_task_runs(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
+    check_data(make_task_runs(["q_bench/assessment"], data_dirs=["spaq=x"]))
+    check_data(make_task_runs([], DataRequest(is_mini=True)))
     in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
-    check_data(make_plan(["two_afc/coarse"], DataRequest(options=in_repository)))
+    check_data(make_task_runs(["two_afc/coarse"], DataRequest(options=in_repository)))
     for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
         with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): To get the label files"):
-            check_data(make_plan(["two_afc/coarse"], DataRequest(options=options)))
+            check_data(make_task_runs(["two_afc/coarse"], DataRequest(options=options)))
     # What pairs are drawn from may be downloaded.
-    check_data(make_plan(["two_afc/coarse"], DataRequest(options={"source": "koniq10k"})))
+    check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "koniq10k"})))
     with pytest.raises(UsageError, match="To get SPAQ"):
-        check_data(make_plan(["two_afc/coarse"], DataRequest(options={"source": "spaq"})))
+        check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "spaq"})))
     # Precomputed predictions need the pairs alone, which the label files give.
-    check_data(make_plan(["two_afc/fine_mos"], DataRequest(images="skip")))
+    check_data(make_task_runs(["two_afc/fine_mos"], DataRequest(images="skip")))
 
 
 def test_several_data_sets_may_be_named():
-    plan = make_plan(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
-    assert [(one.dataset, one.data.is_mini) for one in plan] == [("koniq10k", True), ("kadis700k", True)]
-    plan = make_plan([], datasets=["llvisionqa", "koniq10k"])
-    assert [(one.task.name, one.dataset) for one in plan] == [
+    task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
+    assert [(one.dataset, one.data.is_mini) for one in task_runs] == [("koniq10k", True), ("kadis700k", True)]
+    task_runs = make_task_runs([], datasets=["llvisionqa", "koniq10k"])
+    assert [(one.task.name, one.dataset) for one in task_runs] == [
         ("q_bench/perception", "llvisionqa"),
         ("q_bench/assessment", "koniq10k"),
     ]
 
 
 def test_a_folder_is_never_taken_for_synthetic_data():
-    plan = make_plan(["q_bench/assessment", "q_bench/perception"], DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
-    assert [(one.dataset, one.data.data_dir, one.data.is_mini) for one in plan] == [
+    task_runs = make_task_runs(
+        ["q_bench/assessment", "q_bench/perception"], DataRequest(is_mini=True), data_dirs=["koniq10k=x"]
+    )
+    assert [(one.dataset, one.data.data_dir, one.data.is_mini) for one in task_runs] == [
         ("koniq10k", "x", False),
         ("llvisionqa", None, True),
     ]

@@ -10,8 +10,8 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.runs.plan import make_plan
 from eyechart.evaluators.runs.run import ModelRun, execute
+from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
 from tests.evaluators.tasks.doors import ran, scored
@@ -103,14 +103,14 @@ def test_an_assessment_that_states_a_level_is_refused(column):
     assert result.scores["n"] == 1 and "With High aesthetics" in result.left_out[0].reason
 
 
-def test_a_plan_asks_for_the_level_before_it_is_stated():
+def test_a_run_asks_for_the_level_before_it_is_stated():
     names = [INTERPRETATION, "q_bench/perception", ASSESSMENT, "aes_bench/empathy"]
-    ordered = [planned.task.name for planned in make_plan(names)]
+    ordered = [task_run.task.name for task_run in make_task_runs(names)]
     assert ordered == ["q_bench/perception", ASSESSMENT, "aes_bench/empathy", INTERPRETATION]
     others = [INTERPRETATION, "q_bench/perception"]
-    assert [planned.task.name for planned in make_plan(others)] == others
+    assert [task_run.task.name for task_run in make_task_runs(others)] == others
     known = {task.name: task for task in TASKS}
-    # What others come after comes after nothing itself, which one look at the plan could not settle.
+    # What others come after comes after nothing itself, which one look at the order could not settle.
     assert all(not known[name].after for task in TASKS for name in task.after)
 
 
@@ -128,8 +128,8 @@ class Recorder(FunctionBackend):
 
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder()
-    plan = make_plan([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
-    assert execute(plan, ModelRun(lambda device: recorder, tmp_path))
+    task_runs = make_task_runs([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
+    assert execute(task_runs, ModelRun(lambda device: recorder, tmp_path))
     states_level = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert states_level == [{False}, {True}]
     assert [result.task for result in read_results(tmp_path).tasks] == [ASSESSMENT, INTERPRETATION]

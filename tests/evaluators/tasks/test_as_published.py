@@ -11,7 +11,7 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.runs.plan import check_judging, make_plan
+from eyechart.evaluators.runs.task_runs import check_judging, make_task_runs
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.task import published_data_options, published_settings
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -169,10 +169,10 @@ def test_ties_are_ranked_as_the_released_code_does(tmp_path, reference):
 def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
     with pytest.raises(UsageError, match=r"needs a judge for q_bench/perception.*--judge"):
         run("q_bench/perception", lambda messages: "A", questions)
-    plan = make_plan(["ql_bench/single", "mmbench/en"], options=RunOptions(as_published=True))
+    task_runs = make_task_runs(["ql_bench/single", "mmbench/en"], options=RunOptions(as_published=True))
     with pytest.raises(UsageError, match="needs a judge for mmbench/en"):
-        check_judging(plan, is_judged=False)
-    check_judging(plan, is_judged=True)
+        check_judging(task_runs, is_judged=False)
+    check_judging(task_runs, is_judged=True)
     done = invoke("run", "q_bench/perception", "--as-published", code=2)
     assert "needs a judge for q_bench/perception" in " ".join(done.output.split())
 
@@ -198,10 +198,10 @@ def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     assert published_data_options(task, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
     with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
         published_data_options(task, {"rounds": 3})
-    (planned,) = make_plan([task.name], options=RunOptions(as_published=True))
-    assert planned.data.options == {"pairing": "released"}
+    (task_run,) = make_task_runs([task.name], options=RunOptions(as_published=True))
+    assert task_run.data.options == {"pairing": "released"}
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):
-        make_plan([task.name], DataRequest(options={"pairing": "random"}), RunOptions(as_published=True))
+        make_task_runs([task.name], DataRequest(options={"pairing": "random"}), RunOptions(as_published=True))
     data = load_data(task, DataRequest(data_dir=reference / "two-afc", images="skip"))
     with pytest.raises(UsageError, match=r"needs data loaded with pairing='released'; found 'random'\. Load it"):
         run(task.name, lambda messages: "A", data)

@@ -1,4 +1,4 @@
-"""The plan of a run: tasks, data and settings; names and data are checked before a model is loaded."""
+"""Which tasks a run has, on which data, with which settings; all is checked before a model is loaded."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ class TaskRun:
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
 
 
-def make_plan(
+def make_task_runs(
     names: Sequence[str],
     request: DataRequest = _EVERYTHING,
     options: RunOptions = _DEFAULTS,
@@ -53,7 +53,7 @@ def make_plan(
     datasets: Sequence[str] = (),
     data_dirs: Sequence[str] = (),
 ) -> list[TaskRun]:
-    """Make a plan from the options of the command line, in the order in which tasks run; without names, of all tasks.
+    """What to run, in this order, from the options of the command line; without names, all tasks.
 
     Of several tasks that one name means, those run that have one of the datasets, and the split. Without `datasets`, a
     task runs on those with a folder in `data_dirs` (`[DATASET=]PATH`), or else on its own default.
@@ -70,7 +70,7 @@ def make_plan(
         if name not in known:
             raise unknown_name("dataset", name, known)
     folders = parse_data_dirs(data_dirs, known)
-    plan: list[TaskRun] = []
+    task_runs: list[TaskRun] = []
     for task in tasks:
         with_folder = [name for name in task.data.datasets if name in folders]
         wanted = [name for name in dict.fromkeys(datasets) if name in task.data.datasets] or datasets[:1]
@@ -79,8 +79,8 @@ def make_plan(
             dataset, split = task.choose_data(name, request.split, in_folder=folder is not None)
             is_mini = request.is_mini and folder is None and task.data.path is None
             data = replace(request, dataset=dataset, split=split, data_dir=folder, is_mini=is_mini)
-            plan.append(TaskRun(task, data))
-    chosen = sorted({planned.dataset for planned in plan})
+            task_runs.append(TaskRun(task, data))
+    chosen = sorted({task_run.dataset for task_run in task_runs})
     if "" in folders and len(chosen) > 1:
         missing = "" if Path(folders[""]).exists() else "does not exist, and "
         raise UsageError(
@@ -89,26 +89,26 @@ def make_plan(
         )
     if request.options and len(chosen) > 1:
         raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(chosen)}")
-    checked = [_checked(planned, plan) for planned in _distribute_settings(plan, options)]
+    checked = [_checked(task_run, task_runs) for task_run in _distribute_settings(task_runs, options)]
     # Tasks that precede one in their `after`, whose answers they give away, run last.
-    names = [planned.task.name for planned in plan]
-    late = [planned for index, planned in enumerate(checked) if {*planned.task.after} & {*names[index:]}]
-    return [*(planned for planned in checked if planned not in late), *late]
+    names = [task_run.task.name for task_run in task_runs]
+    late = [task_run for index, task_run in enumerate(checked) if {*task_run.task.after} & {*names[index:]}]
+    return [*(task_run for task_run in checked if task_run not in late), *late]
 
 
-def _checked(planned: TaskRun, plan: Sequence[TaskRun]) -> TaskRun:
-    """Check the options of one of a plan's tasks, and add the paper's options of its data for a run as published."""
-    task, options = planned.task, planned.data.options
-    if sum((other.task.name, other.dataset) == (task.name, planned.dataset) for other in plan) > 1:
-        raise UsageError(f"{task.name} on {planned.dataset} is listed several times; a run can contain it only once")
+def _checked(task_run: TaskRun, task_runs: Sequence[TaskRun]) -> TaskRun:
+    """Check one task's options, and add the paper's options of its data for a run as published."""
+    task, options = task_run.task, task_run.data.options
+    if sum((other.task.name, other.dataset) == (task.name, task_run.dataset) for other in task_runs) > 1:
+        raise UsageError(f"{task.name} on {task_run.dataset} is listed several times; a run can contain it only once")
     if task.data.path is None:
-        options_in_force(planned.dataset, task.data.config, options)
+        options_in_force(task_run.dataset, task.data.config, options)
     elif options:
         raise UsageError(f"{task.name} runs on your own data, which have no settings; leave out data options")
-    check_repeats(planned.options.repeats, task.name, planned.options.protocol(task).output_type)
-    if planned.options.as_published:
+    check_repeats(task_run.options.repeats, task.name, task_run.options.protocol(task).output_type)
+    if task_run.options.as_published:
         options = published_data_options(task, options)
-    return replace(planned, data=replace(planned.data, options=options))
+    return replace(task_run, data=replace(task_run.data, options=options))
 
 
 def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "dataset") -> dict[str, str]:
@@ -131,9 +131,9 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
     return folders
 
 
-def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:
+def _distribute_settings(task_runs: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:
     """Pass each setting to the tasks on which it has an effect; one without any effect goes to all, which refuse it."""
-    fields = {planned.task.name: setting_fields(type(planned.task.protocol)) for planned in plan}
+    fields = {task_run.task.name: setting_fields(type(task_run.task.protocol)) for task_run in task_runs}
     known = sorted({name for names in fields.values() for name in names})
     if options.settings.get("blind") and (others := [name for name in fields if "blind" not in fields[name]]):
         raise UsageError(f"blind is only for multiple choice; leave out {', '.join(others)}")
@@ -141,40 +141,40 @@ def _distribute_settings(plan: Sequence[TaskRun], options: RunOptions) -> list[T
         if name not in known:
             raise unknown_name("setting", name, known, f"of {', '.join(fields)}")
     accepted = []
-    for planned in plan:
-        task = planned.task
+    for task_run in task_runs:
+        task = task_run.task
         settings = {name: value for name, value in options.settings.items() if name in fields[task.name]}
-        accepted.append((planned, settings, {*with_values(task.protocol, settings, task.name).unused_settings()}))
+        accepted.append((task_run, settings, {*with_values(task.protocol, settings, task.name).unused_settings()}))
     used = {name for _, settings, unused in accepted for name in settings.keys() - unused}
     return [
         replace(
-            planned, options=replace(options, settings={n: settings[n] for n in settings if n not in used & unused})
+            task_run, options=replace(options, settings={n: settings[n] for n in settings if n not in used & unused})
         )
-        for planned, settings, unused in accepted
+        for task_run, settings, unused in accepted
     ]
 
 
-def check_judging(plan: Sequence[TaskRun], is_judged: bool) -> None:
+def check_judging(task_runs: Sequence[TaskRun], is_judged: bool) -> None:
     """Refuse a judge or `rounds` without effect, and a run as published without the judge that it needs."""
-    judged = [planned for planned in plan if planned.options.protocol(planned.task).is_judged]
+    judged = [task_run for task_run in task_runs if task_run.options.protocol(task_run.task).is_judged]
     if is_judged and not judged:
-        names = ", ".join(dict.fromkeys(planned.task.name for planned in plan))
+        names = ", ".join(dict.fromkeys(task_run.task.name for task_run in task_runs))
         raise UsageError(f"--judge has no effect on tasks that use no judge: {names}; leave it out")
-    for planned in () if is_judged else judged:
-        task = planned.task
-        private = find_dataset(planned.dataset).private_splits(task.data.config or "") if task.published_judge else ()
+    for task_run in () if is_judged else judged:
+        task = task_run.task
+        private = find_dataset(task_run.dataset).private_splits(task.data.config or "") if task.published_judge else ()
         # Private answers are not scored here.
-        if planned.options.as_published and task.published_judge and planned.data.split not in private:
+        if task_run.options.as_published and task.published_judge and task_run.data.split not in private:
             raise judge_needed(task)
-        if "rounds" in planned.options.settings:
+        if "rounds" in task_run.options.settings:
             raise UsageError(
-                f"rounds={planned.options.settings['rounds']} has no effect on {task.name} without --judge, "
+                f"rounds={task_run.options.settings['rounds']} has no effect on {task.name} without --judge, "
                 "the name of the judge model on its server"
             )
 
 
-def check_inputs(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan whose data cannot be used; one error lists all problems.
+def check_inputs(task_runs: Sequence[TaskRun]) -> None:
+    """Refuse data that cannot be used; one error lists all problems.
 
     Raises UsageError if all are wrong names or settings, otherwise DataError. What this prepares is cached for the run.
     No image is decoded; of a release that is not downloaded yet, only the disk space is checked.
@@ -183,18 +183,18 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
     is_usage = True
     to_download: dict[str, float] = {}
     with without_progress_bars():
-        for planned in plan:
+        for task_run in task_runs:
             try:
-                if planned.is_official:
-                    if size := download_gb(planned):
-                        to_download[planned.dataset] = size
-                elif not planned.data.is_mini:
-                    task, loaded = planned.task, load_data(planned.task, planned.data)
-                    protocol = planned.options.protocol(task).for_data(task.name, loaded.name, loaded.split)
-                    usable_rows(task, protocol, loaded.dataset, 1, needs_images=planned.data.images == "load")
+                if task_run.is_official:
+                    if size := download_gb(task_run):
+                        to_download[task_run.dataset] = size
+                elif not task_run.data.is_mini:
+                    task, loaded = task_run.task, load_data(task_run.task, task_run.data)
+                    protocol = task_run.options.protocol(task).for_data(task.name, loaded.name, loaded.split)
+                    usable_rows(task, protocol, loaded.dataset, 1, needs_images=task_run.data.images == "load")
             except EyechartError as error:
                 is_usage &= isinstance(error, UsageError)
-                tasks.setdefault(error.explain(), []).append(f"{planned.task.name} on {planned.dataset}")
+                tasks.setdefault(error.explain(), []).append(f"{task_run.task.name} on {task_run.dataset}")
     lines = [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
     if full := _why_no_room(to_download):
         is_usage = False
@@ -205,15 +205,15 @@ def check_inputs(plan: Sequence[TaskRun]) -> None:
         raise (UsageError if is_usage else DataError)("\n".join(lines))
 
 
-def download_gb(planned: TaskRun) -> float:
+def download_gb(task_run: TaskRun) -> float:
     """Gigabytes to download; 0 if the data were downloaded before, need no download, or their size is unknown."""
-    request = planned.data
-    size = find_dataset(planned.dataset).download_gb if planned.is_official and request.images == "load" else 0
+    request = task_run.data
+    size = find_dataset(task_run.dataset).download_gb if task_run.is_official and request.images == "load" else 0
     if not size:
         return 0
     builder = load_builder(
-        planned.dataset,
-        planned.task.data.config,
+        task_run.dataset,
+        task_run.task.data.config,
         options=request.options,
         only_splits=[request.split] if request.split else [],
         skip_missing=request.skip_missing,
@@ -236,18 +236,18 @@ def _why_no_room(to_download: dict[str, float]) -> str:
     return ""
 
 
-def check_data(plan: Sequence[TaskRun]) -> None:
-    """Refuse a plan whose data are missing: own files, or datasets that cannot be downloaded, all listed at once."""
+def check_data(task_runs: Sequence[TaskRun]) -> None:
+    """Refuse missing data: own files, or datasets that cannot be downloaded, all listed at once."""
     missing: dict[tuple[str, str], str] = {}
-    for planned in plan:
-        task, request = planned.task, planned.data
+    for task_run in task_runs:
+        task, request = task_run.task, task_run.data
         if task.data.path is not None:
             check_file(str(request.data_dir or task.data.path))
             check_image_folder(task.data.images if request.images == "load" else None)
-        elif planned.is_official:
-            how = by_hand(planned.dataset, task.data.config, options=request.options, images=request.images)
+        elif task_run.is_official:
+            how = by_hand(task_run.dataset, task.data.config, options=request.options, images=request.images)
             if how:
-                missing.setdefault((planned.dataset, how), task.name)
+                missing.setdefault((task_run.dataset, how), task.name)
     if not missing:
         return
     names = list(dict.fromkeys(dataset for dataset, _ in missing))
@@ -257,7 +257,7 @@ def check_data(plan: Sequence[TaskRun]) -> None:
         *(f"- {dataset} (for {task_name}): {how}" for (dataset, how), task_name in missing.items()),
         f"Name their folders with --data-dir {names[0]}=PATH. The task then runs only on datasets with a named folder.",
     ]
-    if others := dict.fromkeys(planned.dataset for planned in plan if planned.dataset not in names):
+    if others := dict.fromkeys(task_run.dataset for task_run in task_runs if task_run.dataset not in names):
         lines.append(f"To run only on the other datasets: {' '.join(f'--dataset {name}' for name in others)}")
     lines.append("To try things out, use --mini: it runs on synthetic demo data.")
     raise UsageError("\n".join(lines))

@@ -8,7 +8,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.runs.plan import make_plan
+from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import TASKS
 
 PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
@@ -18,8 +18,8 @@ def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
     names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
     settings = {"inference": "closed-set", "max_new_tokens": 64}
     with pytest.raises(UsageError, match=r"inference: .*'logits' or 'top-token'"):
-        make_plan(names, options=RunOptions(settings))
-    perception, interpretation = make_plan([names[0], names[2]], options=RunOptions(settings))
+        make_task_runs(names, options=RunOptions(settings))
+    perception, interpretation = make_task_runs([names[0], names[2]], options=RunOptions(settings))
     # Where the options' likelihoods decide, nothing is generated.
     assert perception.options.settings == {"inference": "closed-set"}
     assert interpretation.options.settings == {"max_new_tokens": 64}
@@ -43,7 +43,7 @@ MMBENCH = [task.name for task in TASKS if task.name.startswith("mmbench/")]
     ],
 )
 def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
-    assert list(dict.fromkeys(one.task.name for one in make_plan(names, DataRequest(is_mini=True)))) == tasks
+    assert list(dict.fromkeys(one.task.name for one in make_task_runs(names, DataRequest(is_mini=True)))) == tasks
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
     ],
 )
 def test_of_several_tasks_those_run_that_have_the_split_or_dataset(names, chosen, tasks):
-    assert [planned.task.name for planned in make_plan(names, **chosen)] == tasks
+    assert [task_run.task.name for task_run in make_task_runs(names, **chosen)] == tasks
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_of_several_tasks_those_run_that_have_the_split_or_dataset(names, chosen
 )
 def test_a_name_that_means_no_task_is_refused(name, message):
     with pytest.raises(UsageError, match=message):
-        make_plan([name])
+        make_task_runs([name])
 
 
 def test_a_task_runs_once_on_the_same_data(tmp_path):
     shutil.copy(PAIRS, tmp_path)
-    assert len(make_plan(["mmbench/en", "mmbench/en"])) == 1
+    assert len(make_task_runs(["mmbench/en", "mmbench/en"])) == 1
     with pytest.raises(UsageError, match="my_pairs on my_pairs is listed several times"):
-        make_plan([str(PAIRS), str(tmp_path / PAIRS.name)])
+        make_task_runs([str(PAIRS), str(tmp_path / PAIRS.name)])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
 )
 def test_plans_that_cannot_be_meant_are_refused(names, options, message):
     with pytest.raises(UsageError, match=message):
-        make_plan(names, **options)
+        make_task_runs(names, **options)
 
 
 @pytest.mark.parametrize("name", ["llvisionqa", "mmbench/en", "../outside", "a b", "/root", "a//b"])
@@ -104,4 +104,4 @@ def test_names_that_cannot_name_results_are_refused(tmp_path, name):
     lines = path.read_text().splitlines()
     path.write_text("\n".join([f"name: {name}", *(line for line in lines if not line.startswith("name:"))]))
     with pytest.raises(UsageError, match=r"pairs\.yaml: .*(choose another|is not allowed)"):
-        make_plan([str(path)])
+        make_task_runs([str(path)])
