@@ -14,12 +14,12 @@
   const MATCHES = {
     disagree: (sample) => sample.disagree === true,
     wrong: (sample) => sample.correct === false,
-    unparsed: (sample) => replies(sample).some(([, one]) => data.unparsedSteps.includes(one.step)),
+    unparsed: (sample) => replies(sample).some(([, reply]) => data.unparsedSteps.includes(reply.step)),
     // Descriptions that were cut off are judged too.
     judged: (sample) => sample.step === "judge" || sample.step === "scored as text" || Boolean(sample.judge_scores),
   };
   const questions = grouped(data.samples);
-  let found = [];
+  let matching = [];
   let page = 0;
 
   // One array of samples per question.
@@ -35,16 +35,16 @@
   }
 
   function element(name, text, className) {
-    const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;
-    if (className) made.className = className;
-    return made;
+    const node = document.createElement(name);
+    if (text !== undefined) node.textContent = text;
+    if (className) node.className = className;
+    return node;
   }
 
   function haystack(sample) {
     if (sample.haystack === undefined) {
       const texts = [sample.id, sample.question, sample.reference].concat(sample.options || []);
-      replies(sample).forEach(([, one]) => texts.push(one.text, one.error));
+      replies(sample).forEach(([, reply]) => texts.push(reply.text, reply.error));
       sample.haystack = texts.filter(Boolean).join("\n").toLowerCase();
     }
     return sample.haystack;
@@ -68,85 +68,85 @@
       document.querySelector(`#samples [data-count="${box.dataset.filter}"]`).textContent = `(${count.toLocaleString("en")})`;
     }
     const chosen = boxes.filter((box) => box.checked).map((box) => MATCHES[box.dataset.filter]);
-    found = wanted.filter((group) => chosen.every((matches) => group.some(matches)));
+    matching = wanted.filter((group) => chosen.every((matches) => group.some(matches)));
     page = 0;
     show();
   }
 
   function show() {
-    const pages = Math.max(1, Math.ceil(found.length / PAGE));
+    const pages = Math.max(1, Math.ceil(matching.length / PAGE));
     page = Math.min(Math.max(page, 0), pages - 1);
-    const rows = found.slice(page * PAGE, (page + 1) * PAGE).map(row);
+    const rows = matching.slice(page * PAGE, (page + 1) * PAGE).map(row);
     body.replaceChildren(...rows);
     table.hidden = rows.length === 0;
     byId("samples-pages").hidden = pages === 1;
     byId("samples-page").textContent = `page ${page + 1} of ${pages}`;
     byId("samples-previous").disabled = page === 0;
     byId("samples-next").disabled = page === pages - 1;
-    status.textContent = `${found.length.toLocaleString("en")} of ${questions.length.toLocaleString("en")} ${several ? "questions" : "samples"}`;
+    status.textContent = `${matching.length.toLocaleString("en")} of ${questions.length.toLocaleString("en")} ${several ? "questions" : "samples"}`;
   }
 
   function row(group) {
     const [first] = group;
-    const made = element("tr");
-    made.dataset.id = first.id;
-    made.dataset.step = first.step;
-    made.append(pictures(first), question(first, several ? group : []));
-    if (several) made.append(...data.runs.map((name, place) => ofRun(name, group.find((sample) => sample.run === place), first)));
-    else made.append(answer(first), reading(first));
-    return made;
+    const tr = element("tr");
+    tr.dataset.id = first.id;
+    tr.dataset.step = first.step;
+    tr.append(pictures(first), question(first, several ? group : []));
+    if (several) tr.append(...data.runs.map((name, index) => ofRun(name, group.find((sample) => sample.run === index), first)));
+    else tr.append(answer(first), reading(first));
+    return tr;
   }
 
   // One of several runs: its reply and what was parsed from it.
   function ofRun(name, sample, first) {
-    const made = cell(name);
+    const td = cell(name);
     if (sample === undefined) {
-      made.append(element("span", "not asked", "meta"));
-      return made;
+      td.append(element("span", "not asked", "meta"));
+      return td;
     }
     const chosen = sample.choice ? (sample.options || [])[sample.choice.charCodeAt(0) - 65] : undefined;
     const shown = reading({ ...sample, choice: chosen ? `${sample.choice}. ${chosen}` : sample.choice });
-    made.append(...shown.childNodes, ...answer(sample).childNodes);
+    td.append(...shown.childNodes, ...answer(sample).childNodes);
     // Only a prompt that differs from the first run's.
-    if (sample.prompt !== undefined && sample.prompt !== first.prompt) made.append(folded("prompt", sample.prompt));
-    return made;
+    if (sample.prompt !== undefined && sample.prompt !== first.prompt) td.append(folded("prompt", sample.prompt));
+    return td;
   }
 
   function cell(label, className) {
-    const made = element("td", undefined, className);
-    made.dataset.label = label;
-    return made;
+    const td = element("td", undefined, className);
+    td.dataset.label = label;
+    return td;
   }
 
   function pictures(sample) {
-    const made = cell("image", "pictures");
+    const td = cell("image", "pictures");
     const opener = element("button", undefined, "enlarge");
     opener.type = "button";
     opener.title = "Show large";
     opener.setAttribute("aria-haspopup", "dialog");
-    (sample.images || []).forEach((place, number) => {
+    (sample.images || []).forEach((index, number) => {
       const name = sample.images.length > 1 ? `image ${number + 1} of ${sample.images.length}` : "image";
-      if (place === null) {
-        made.append(element("span", `${name}: not shown`, "meta"));
+      if (index === null) {
+        td.append(element("span", `${name}: not shown`, "meta"));
         return;
       }
       const image = element("img");
-      image.src = data.images[place];
+      image.src = data.images[index];
       image.alt = `${name} of ${sample.id}`;
       opener.append(image);
     });
     opener.addEventListener("click", () => enlarge(opener.querySelectorAll("img")));
-    if (opener.childElementCount) made.prepend(opener);
-    if (!sample.images) made.append(element("span", "no image", "meta"));
-    return made;
+    if (opener.childElementCount) td.prepend(opener);
+    if (!sample.images) td.append(element("span", "no image", "meta"));
+    return td;
   }
 
   function enlarge(images) {
     const copies = Array.from(images, (image) => {
-      const made = element("figure");
+      const figure = element("figure");
       const caption = `${image.alt}: ${image.naturalWidth} × ${image.naturalHeight} pixels in this report`;
-      made.append(image.cloneNode(), element("figcaption", caption));
-      return made;
+      figure.append(image.cloneNode(), element("figcaption", caption));
+      return figure;
     });
     large.querySelector("div").replaceChildren(...copies);
     large.showModal();
@@ -154,12 +154,12 @@
 
   // The choice is marked for one run only: several runs may have the options in different orders.
   function question(sample, group) {
-    const made = cell("question and options");
+    const td = cell("question and options");
     const parts = [sample.id, data.tasks[sample.task]];
     if (sample.pass !== "main") parts.push(sample.pass);
-    made.append(element("span", parts.join(" · "), "meta"));
-    if (sample.question || sample.prompt) made.append(text(sample.question || sample.prompt));
-    else made.append(element("span", "prompt unknown", "meta"));
+    td.append(element("span", parts.join(" · "), "meta"));
+    if (sample.question || sample.prompt) td.append(text(sample.question || sample.prompt));
+    else td.append(element("span", "prompt unknown", "meta"));
     if (sample.options) {
       const list = element("ol");
       sample.options.forEach((option, number) => {
@@ -169,17 +169,17 @@
         if (sample.answer?.includes(letter)) item.append(element("span", " ✓ correct answer", "right"));
         list.append(item);
       });
-      made.append(list);
+      td.append(list);
     }
-    if (sample.question && sample.prompt) made.append(folded("prompt", sample.prompt));
-    if (sample.reference) made.append(element("span", "reference", "meta"), text(sample.reference));
-    return made;
+    if (sample.question && sample.prompt) td.append(folded("prompt", sample.prompt));
+    if (sample.reference) td.append(element("span", "reference", "meta"), text(sample.reference));
+    return td;
   }
 
   function text(content, className) {
-    const made = element("div", content, className);
-    made.dir = "auto";
-    return made;
+    const div = element("div", content, className);
+    div.dir = "auto";
+    return div;
   }
 
   // A pair has two replies, each with the order in which it was shown the images.
@@ -188,57 +188,57 @@
   }
 
   function folded(name, content) {
-    const made = element("details");
-    made.append(element("summary", name, "meta"), text(content, "raw"));
-    return made;
+    const details = element("details");
+    details.append(element("summary", name, "meta"), text(content, "raw"));
+    return details;
   }
 
   function answer(sample) {
-    const made = cell("reply");
-    for (const [order, one] of replies(sample)) {
-      if (order) made.append(element("span", order, "meta"));
-      if (one.error) made.append(element("span", "no reply", "meta"), text(one.error));
-      else if (one.text === undefined) made.append(element("span", "no text requested", "meta"));
-      else if (one.text.trim() === "") made.append(element("span", "empty reply", "meta"));
+    const td = cell("reply");
+    for (const [order, reply] of replies(sample)) {
+      if (order) td.append(element("span", order, "meta"));
+      if (reply.error) td.append(element("span", "no reply", "meta"), text(reply.error));
+      else if (reply.text === undefined) td.append(element("span", "no text requested", "meta"));
+      else if (reply.text.trim() === "") td.append(element("span", "empty reply", "meta"));
       else {
-        const raw = text(one.text, "raw");
-        if (one.text.length > 400) raw.tabIndex = 0;
-        made.append(raw);
+        const raw = text(reply.text, "raw");
+        if (reply.text.length > 400) raw.tabIndex = 0;
+        td.append(raw);
       }
-      if (one.reasoning) made.append(folded("reasoning", one.reasoning));
+      if (reply.reasoning) td.append(folded("reasoning", reply.reasoning));
     }
-    return made;
+    return td;
   }
 
   function reading(sample) {
-    const made = cell("parsed as");
-    for (const [order, one] of replies(sample)) {
-      if (order) made.append(element("div", `${order}: ${one.choice || "none"}`));
-      else if (one.choice) made.append(element("div", one.choice, "chosen"));
+    const td = cell("parsed as");
+    for (const [order, reply] of replies(sample)) {
+      if (order) td.append(element("div", `${order}: ${reply.choice || "none"}`));
+      else if (reply.choice) td.append(element("div", reply.choice, "chosen"));
     }
-    if (sample.predicted !== undefined) made.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
-    if (sample.own_score !== undefined) made.append(element("div", `own score ${Number(sample.own_score.toPrecision(5))}`));
-    if (sample.human !== undefined) made.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
+    if (sample.predicted !== undefined) td.append(element("div", `predicted ${Number(sample.predicted.toPrecision(5))}`));
+    if (sample.own_score !== undefined) td.append(element("div", `own score ${Number(sample.own_score.toPrecision(5))}`));
+    if (sample.human !== undefined) td.append(element("div", `human ${Number(sample.human.toPrecision(5))}`));
     Object.entries(sample.judge_scores || {}).forEach(([name, score]) => {
-      made.append(element("div", `${name} ${Number(score.toPrecision(3))}`));
+      td.append(element("div", `${name} ${Number(score.toPrecision(3))}`));
     });
     if (sample.consistent === false) {
-      made.append(element("div", "inconsistent", "wrong"));
-      if (sample.correct === false) made.append(element("span", "counts as incorrect", "meta"));
-    } else if (sample.correct !== undefined) made.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
-    if (sample.outcome) made.append(element("div", sample.outcome));
-    if (sample.answer && !sample.options) made.append(element("div", `correct answer: ${sample.answer}`));
-    const steps = new Set(replies(sample).map(([, one]) => one.step.replaceAll("_", " ")));
-    made.append(element("span", Array.from(steps).join("; "), "meta"));
-    return made;
+      td.append(element("div", "inconsistent", "wrong"));
+      if (sample.correct === false) td.append(element("span", "counts as incorrect", "meta"));
+    } else if (sample.correct !== undefined) td.append(element("div", sample.correct ? "correct" : "incorrect", sample.correct ? "right" : "wrong"));
+    if (sample.outcome) td.append(element("div", sample.outcome));
+    if (sample.answer && !sample.options) td.append(element("div", `correct answer: ${sample.answer}`));
+    const steps = new Set(replies(sample).map(([, reply]) => reply.step.replaceAll("_", " ")));
+    td.append(element("span", Array.from(steps).join("; "), "meta"));
+    return td;
   }
 
   function fillTasks() {
     const used = new Set(data.samples.map((sample) => sample.task));
-    data.tasks.forEach((name, place) => {
-      if (!used.has(place)) return;
+    data.tasks.forEach((name, index) => {
+      if (!used.has(index)) return;
       const option = element("option", name);
-      option.value = String(place);
+      option.value = String(index);
       byId("samples-task").append(option);
     });
   }

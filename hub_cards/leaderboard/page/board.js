@@ -12,7 +12,7 @@ import { SortedTable } from "./table.js";
  * @param onSort called with a column's name when its heading is pressed
  */
 export function boardTable(board, withParts, onSort) {
-  const [main, ...others] = board.columns.map((column, place) => ({ ...column, at: place }));
+  const [main, ...others] = board.columns.map((column, index) => ({ ...column, at: index }));
   const rows = [...board.rows, ...board.references];
   const hasScores = (column) => rows.some((row) => scoreAt(row, column)[0] !== null);
   const shownOthers = others.filter((column) => (withParts || !column.part) && hasScores(column));
@@ -59,8 +59,8 @@ function heading(column) {
 
 /** `[value, low, high]` of a row in a column; published results have no intervals. */
 function scoreAt(row, column) {
-  const found = row.values[column.at];
-  return Array.isArray(found) ? found : [found, null, null];
+  const value = row.values[column.at];
+  return Array.isArray(value) ? value : [value, null, null];
 }
 
 function shown(value, column) {
@@ -81,8 +81,8 @@ export function modelCell(row, shared = []) {
   const about = make("small", {}, aboutModel(row), ...chipsOf(row, shared).flatMap((chip) => [" ", chip]));
   const address = row.model_url ?? (row.is_on_hub ? `https://huggingface.co/${row.model}` : null);
   // On narrow screens, the rank replaces the hidden column of ranks.
-  const place = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
-  return make("th", { scope: "row", className: "model" }, place, named(row.model, address), about);
+  const ranked = make("span", { className: "place" }, ...(row.rank ? rank(row) : []));
+  return make("th", { scope: "row", className: "model" }, ranked, named(row.model, address), about);
 }
 
 function paperCell(row, board) {

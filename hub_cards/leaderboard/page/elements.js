@@ -30,6 +30,6 @@ function safeAddress(address) {
 /** A name that submitters chose, isolated from the surrounding text direction; with an address, a link. */
 export function named(text, address = null) {
   // Break lines after a slash rather than within a word.
-  const parts = String(text).split(/(?<=\/)/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+  const parts = String(text).split(/(?<=\/)/).flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
   return make("bdi", { className: "name" }, link(address, ...parts));
 }

@@ -18,9 +18,9 @@ export const FACET_NAMES = Object.keys(FACETS);
 
 /** The values of a filter that occur in rows, in order, "unknown" last. */
 export function facetValues(name, rows) {
-  const found = new Set(rows.map(FACETS[name]));
-  const ordered = name === "size" ? SIZES.map(([, label]) => label) : [...found].filter((value) => value !== UNKNOWN).sort();
-  return [...ordered, UNKNOWN].filter((value) => found.has(value));
+  const values = new Set(rows.map(FACETS[name]));
+  const ordered = name === "size" ? SIZES.map(([, label]) => label) : [...values].filter((value) => value !== UNKNOWN).sort();
+  return [...ordered, UNKNOWN].filter((value) => values.has(value));
 }
 
 /** Whether a row has the chosen value of each filter; an empty choice accepts all. */

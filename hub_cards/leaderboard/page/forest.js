@@ -23,7 +23,7 @@ export class Axis {
   head() {
     const label = (text, value, className) => {
       const element = make("span", { className }, text);
-      element.style.left = this.#place(value);
+      element.style.left = this.#position(value);
       return element;
     };
     // Labels at an edge would overlap the next column.
@@ -38,7 +38,7 @@ export class Axis {
   /** Draw ticks and chance level as the background of each row, so that they form lines. */
   drawOn(table) {
     const line = (value, color, width) =>
-      `linear-gradient(${color}, ${color}) ${this.#place(value)} 0 / ${width}px 100% no-repeat`;
+      `linear-gradient(${color}, ${color}) ${this.#position(value)} 0 / ${width}px 100% no-repeat`;
     const chance = typeof this.chance === "number" ? [line(this.chance, "var(--chance)", 2)] : [];
     const grid = this.ticks.map((tick) => line(tick / this.scale, "var(--line)", 1));
     table.style.setProperty("--axis", [...chance, ...grid].join(", "));
@@ -50,9 +50,9 @@ export class Axis {
     if (typeof value !== "number") return cell;
     const mark = make("div", { className: "forest" });
     mark.setAttribute("aria-hidden", "true");
-    mark.style.setProperty("--value", this.#place(value));
+    mark.style.setProperty("--value", this.#position(value));
     if (typeof low === "number" && typeof high === "number") {
-      mark.style.setProperty("--low", this.#place(low));
+      mark.style.setProperty("--low", this.#position(low));
       mark.style.setProperty("--width", `${(100 * (high - low)) / (this.high - this.low)}%`);
     }
     cell.append(mark);
@@ -63,7 +63,7 @@ export class Axis {
     return (value - this.low) / (this.high - this.low);
   }
 
-  #place(value) {
+  #position(value) {
     return `${(100 * this.#share(value)).toFixed(2)}%`;
   }
 }
@@ -72,8 +72,8 @@ export class Axis {
 function ticks(low, high) {
   const rough = (high - low) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough);
-  const found = [];
-  for (let tick = Math.ceil(low / step); tick * step <= high; tick += 1) found.push(Number((tick * step).toPrecision(6)));
-  return found;
+  const step = [1, 2, 2.5, 5, 10].map((digit) => digit * power).find((size) => size >= rough);
+  const ticks = [];
+  for (let tick = Math.ceil(low / step); tick * step <= high; tick += 1) ticks.push(Number((tick * step).toPrecision(6)));
+  return ticks;
 }

@@ -77,7 +77,7 @@ function change(changes, isStep) {
 }
 
 function show() {
-  const wanted = index.boards.find((one) => one.name === state.board) ?? OVERVIEW;
+  const wanted = index.boards.find((board) => board.name === state.board) ?? OVERVIEW;
   if (wanted !== listed) {
     if (listed) scrollTo(0, 0);
     listed = wanted;
@@ -95,9 +95,9 @@ async function load(entry, view) {
   if (pending.has(file)) return;
   pending.add(file);
   try {
-    const found = await readJson(file);
-    if (view) addBreakdowns(view, found);
-    else loaded.set(entry.name, found);
+    const content = await readJson(file);
+    if (view) addBreakdowns(view, content);
+    else loaded.set(entry.name, content);
   } catch (error) {
     // Without its breakdowns a board can still be shown.
     if (view && entry === listed) change({ parts: "0" }, false);
@@ -111,9 +111,9 @@ async function load(entry, view) {
 }
 
 /** Append the values of the breakdowns to the rows. */
-function addBreakdowns(view, found) {
+function addBreakdowns(view, content) {
   for (const name of ["rows", "references"]) {
-    view[name].forEach((row, place) => row.values.push(...found[name][place]));
+    view[name].forEach((row, number) => row.values.push(...content[name][number]));
   }
   view.breakdowns = null;
 }
@@ -131,10 +131,10 @@ function showView(wanted) {
     else showBoardText(shown);
     showControls();
   }
-  const found = tableOf();
-  if (found !== table) {
+  const wantedTable = tableOf();
+  if (wantedTable !== table) {
     table?.stop();
-    table = found;
+    table = wantedTable;
   }
   const first = listed === OVERVIEW ? shown.columns[0].board : shown.columns[0].name;
   const sort = table.sorts(state.sort) ? state.sort : first;
@@ -203,7 +203,7 @@ function optionsOf(name) {
 }
 
 function showTabs() {
-  const benchmarks = [...new Set(index.boards.map((one) => one.benchmark))];
+  const benchmarks = [...new Set(index.boards.map((board) => board.benchmark))];
   const tab = (label, target, isCurrent, count) => {
     const button = make("button", { type: "button" }, label);
     if (count) button.append(make("span", { className: "count" }, String(count)));
@@ -211,11 +211,14 @@ function showTabs() {
     button.addEventListener("click", () => open(target));
     return make("li", {}, button);
   };
-  const views = [OVERVIEW, ...benchmarks.map((name) => index.boards.find((one) => one.benchmark === name))];
-  at("benchmarks").replaceChildren(...views.map((one) => tab(one.benchmark, one, one.benchmark === listed.benchmark, 0)));
-  const own = index.boards.filter((one) => one.benchmark === listed.benchmark);
-  at("boards").replaceChildren(...own.map((one) => tab(one.title || one.benchmark, one, one === listed, one.models)));
-  at("boards").parentElement.hidden = !own.length || (own.length === 1 && !own[0].title);
+  const views = [OVERVIEW, ...benchmarks.map((name) => index.boards.find((board) => board.benchmark === name))];
+  const isListed = (board) => board.benchmark === listed.benchmark;
+  at("benchmarks").replaceChildren(...views.map((view) => tab(view.benchmark, view, isListed(view), 0)));
+  const boards = index.boards.filter(isListed);
+  at("boards").replaceChildren(
+    ...boards.map((board) => tab(board.title || board.benchmark, board, board === listed, board.models)),
+  );
+  at("boards").parentElement.hidden = !boards.length || (boards.length === 1 && !boards[0].title);
   for (const list of [at("benchmarks"), at("boards")]) {
     // On a narrow screen, only some tabs fit.
     const current = list.querySelector("[aria-current]");

@@ -15,17 +15,17 @@ const SHADES = 5;
 export function overviewTable(overview, isRaw, onSort) {
   const columns = [
     { name: "model", label: "Model", className: "model", wide: 22, narrow: 8.5 },
-    ...overview.columns.map((column, place) => ({
+    ...overview.columns.map((column, index) => ({
       name: column.board,
       label: column.benchmark,
       part: column.title,
-      key: (row) => row.cells[place] && aboveChance(row.cells[place][0], boardOf(row.cells[place], column, overview)),
+      key: (row) => row.cells[index] && aboveChance(row.cells[index][0], boardOf(row.cells[index], column, overview)),
       wide: 9,
       narrow: 5.6,
     })),
   ];
   const makeRow = ({ row }) =>
-    make("tr", {}, modelCell(row), ...overview.columns.map((column, place) => cell(row.cells[place], column, overview, isRaw)));
+    make("tr", {}, modelCell(row), ...overview.columns.map((column, index) => cell(row.cells[index], column, overview, isRaw)));
   return new SortedTable(columns, overview.rows.map((row) => ({ row, isReference: false })), makeRow, onSort);
 }
 
@@ -47,8 +47,8 @@ function cell(score, column, overview, isRaw) {
   const [value, low, high] = score;
   const shade = Math.min(SHADES, Math.max(0, Math.ceil((SHADES * aboveChance(value, board)) / 100)));
   const isOther = board !== column;
-  const found = make("td", { className: isOther ? "other" : `shade-${shade}` }, make("a", { href: addressOf({ board: board.board }) }, number(value)));
-  if (isOther) found.prepend(make("small", {}, board.title));
-  if (typeof low === "number" && typeof high === "number") found.append(make("small", {}, `${number(low)} to ${number(high)}`));
-  return found;
+  const td = make("td", { className: isOther ? "other" : `shade-${shade}` }, make("a", { href: addressOf({ board: board.board }) }, number(value)));
+  if (isOther) td.prepend(make("small", {}, board.title));
+  if (typeof low === "number" && typeof high === "number") td.append(make("small", {}, `${number(low)} to ${number(high)}`));
+  return td;
 }

@@ -33,8 +33,8 @@ export class MainFrame {
   constructor() {
     const at = (id) => document.getElementById(id);
     [this.head, this.region] = [at("head"), at("table")];
-    const follow = (one, other) => () => {
-      if (one.scrollLeft !== other.scrollLeft) one.scrollLeft = other.scrollLeft;
+    const follow = (first, second) => () => {
+      if (first.scrollLeft !== second.scrollLeft) first.scrollLeft = second.scrollLeft;
     };
     this.#mark = watchEdges(at("frame"), this.region, follow(this.head, this.region));
     // The Tab key may scroll the headings.

@@ -6,9 +6,9 @@ const DEFAULTS = {
 
 /** The state in the address, completed from DEFAULTS. */
 export function readState() {
-  const found = new URLSearchParams(location.hash.slice(1));
+  const parameters = new URLSearchParams(location.hash.slice(1));
   const names = Object.keys(DEFAULTS);
-  return Object.fromEntries(names.map((name) => [name, found.get(name) ?? DEFAULTS[name]]));
+  return Object.fromEntries(names.map((name) => [name, parameters.get(name) ?? DEFAULTS[name]]));
 }
 
 /** The address of a state, without values that equal DEFAULTS. */

@@ -118,7 +118,7 @@ export class SortedTable {
     const sign = order === "ascending" ? 1 : -1;
     const byName = (a, b) => collator.compare(a.row.model, b.row.model);
     if (sort === "model") return (a, b) => sign * byName(a, b);
-    const { key } = this.columns.find((one) => one.name === sort);
+    const { key } = this.columns.find((column) => column.name === sort);
     return (a, b) => {
       const [x, y] = [key(a.row), key(b.row)];
       // Undefined scores come last in both orders.

@@ -10,7 +10,7 @@ const at = (id) => document.getElementById(id);
 export function showOverviewText(overview) {
   document.title = "eyechart leaderboard";
   at("title").textContent = "Models by benchmark";
-  const without = overview.columns.filter((column, place) => column.chance === null && overview.rows.some((row) => row.cells[place]));
+  const without = overview.columns.filter((column, index) => column.chance === null && overview.rows.some((row) => row.cells[index]));
   const names = without.map((column) => [column.benchmark, column.title && `(${column.title})`].filter(Boolean).join(" ")).join(" and ");
   const others = Object.keys(overview.others).length;
   at("about").textContent =
@@ -30,9 +30,9 @@ export function showOverviewText(overview) {
 }
 
 function shades() {
-  const swatch = (place, label) => make("span", {}, make("span", { className: `swatch shade-${place}` }), label);
+  const swatch = (shade, label) => make("span", {}, make("span", { className: `swatch shade-${shade}` }), label);
   const labels = ["at or below chance", "up to 20", "up to 40", "up to 60", "up to 80", "up to 100"];
-  return labels.map((label, place) => swatch(place, label));
+  return labels.map((label, shade) => swatch(shade, label));
 }
 
 /** @param board one of results/boards */
@@ -66,14 +66,14 @@ export function showBoardText(board) {
 function marks(board) {
   const [main] = board.columns;
   const mark = (className, label) => make("span", {}, make("span", { className: `sample ${className}` }), label);
-  const found = [];
-  if (board.rows.length) found.push(mark("of-model", "score with its 95 % interval"));
-  if (board.references.length) found.push(mark("of-paper", `published in ${papers(board)}, no interval`));
-  if (found.length && typeof board.chance === "number") {
+  const legend = [];
+  if (board.rows.length) legend.push(mark("of-model", "score with its 95 % interval"));
+  if (board.references.length) legend.push(mark("of-paper", `published in ${papers(board)}, no interval`));
+  if (legend.length && typeof board.chance === "number") {
     const chance = (board.chance * main.scale).toFixed(main.digits);
-    found.push(mark("of-chance", `chance level, ${chance}${main.unit ? `\u00a0${main.unit}` : ""}`));
+    legend.push(mark("of-chance", `chance level, ${chance}${main.unit ? `\u00a0${main.unit}` : ""}`));
   }
-  return found;
+  return legend;
 }
 
 function papers(board) {
