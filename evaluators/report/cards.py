@@ -11,7 +11,6 @@ from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.score_rows import headlines, is_above_chance, unparsed_note
 from eyechart.evaluators.tasks import Paper, paper_of
-from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
@@ -97,8 +96,8 @@ def _card_score(task: ReportedTask) -> CardScore:
         *(end for value in values for end in (value.value, *(value.ends or ()))),
     ]
     low, high = min(numbers := [mark for mark in marks if is_number(mark)]), max(numbers)
-    factor, unit = 100 if spec.unit is Unit.FRACTION else 1, " %" if spec.unit in (Unit.FRACTION, Unit.PERCENT) else ""
     top = top if math.isfinite(top) else high
+    unit = " %" if spec.is_percentage else ""
     return CardScore(
         task,
         values,
@@ -107,5 +106,5 @@ def _card_score(task: ReportedTask) -> CardScore:
         "; ".join(filter(None, (f"{spec.shown(best.value)}, {best.model}, {best.table}", best.remark))) if best else "",
         "" if is_judged else note("by_words").text,
         (low, high if high > low else low + 1),
-        [(mark, f"{factor * mark:.3g}{unit if mark == top else ''}") for mark in (bottom, (bottom + top) / 2, top)],
+        [(mark, f"{spec.scale * mark:.3g}{unit if mark == top else ''}") for mark in (bottom, (bottom + top) / 2, top)],
     )
