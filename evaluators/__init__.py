@@ -54,7 +54,6 @@ def evaluator(
     settings: Mapping[str, Any] | None = None,
     judge: "Judge | None" = None,
     as_published: bool = False,
-    skip_bad: bool = False,
     repeats: int = 1,
 ) -> "Evaluator":
     """Make the evaluator of a task.
@@ -65,7 +64,6 @@ def evaluator(
         settings: Settings that differ from the task's own, by name; `eyechart tasks NAME` lists them.
         judge: `judge(messages, n)`, which returns n replies; for metrics that use a judge.
         as_published: Use the paper's settings where the task's defaults differ.
-        skip_bad: Leave out items that cannot be asked; the result lists them.
         repeats: How many times to ask everything, for a model that samples its replies.
 
     Raises:
@@ -76,7 +74,7 @@ def evaluator(
     from eyechart.evaluators.tasks import find_task
 
     definition = find_task(task) if isinstance(task, str) else task
-    return Evaluator(definition, RunOptions(settings or {}, as_published, seed, judge, skip_bad, repeats))
+    return Evaluator(definition, RunOptions(settings or {}, as_published, seed, judge, repeats))
 
 
 def __getattr__(name: str) -> Any:

@@ -67,7 +67,7 @@ class TaskOptions:
                 raise UsageError(f"{option} and --set {name} are both given; leave out one")
             settings |= {} if value is None else {name: value}
         request = replace(data, is_mini=data.is_mini or is_mini, **data_arguments(self.data_arg))
-        how = replace(how, settings=settings, skip_bad=data.skip_bad)
+        how = replace(how, settings=settings)
         task_runs = make_task_runs(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
         if data.is_mini and not any(task_run.data.is_mini for task_run in task_runs):
             names = ", ".join(dict.fromkeys(task_run.dataset for task_run in task_runs))

@@ -115,7 +115,6 @@ class ModelOptions:
     concurrency: Annotated[int | None, _server(f"Parallel requests (default: {DEFAULT_CONCURRENCY}).", min=1)] = None
     serve: Annotated[str | None, _server(_SERVE_HELP, metavar="COMMAND")] = None
     temperature: Annotated[float | None, _sampling("Sampling temperature (default: 0, greedy).", min=0)] = None
-    repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1
 
     @property
     def models(self) -> list[str | None]:
@@ -174,11 +173,6 @@ class ModelOptions:
         """How replies are sampled; None for greedy decoding."""
         if self.temperature:
             return Sampling(self.temperature, **arguments)
-        if self.repeats > 1:
-            raise UsageError(
-                f"--repeats {self.repeats} needs a --temperature above 0, such as 0.7: at temperature 0 decoding is "
-                "greedy and all repeats would be equal"
-            )
         given = {"--model-arg top_p": arguments.get("top_p"), "--model-arg sampling_seed": arguments.get("seed")}
         _refuse(given, "has no effect at temperature 0; add a --temperature above 0")
         return None
@@ -193,6 +187,7 @@ def run(
     how: RunOptions,
     prompt_style: Annotated[PromptStyle | None, scoring_option("Use another toolkit's multiple-choice prompt.")] = None,
     blind: Annotated[bool, scoring_option("Ask multiple-choice questions without images.", "--blind")] = False,
+    repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1,
     task_options: TaskOptions,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
     help_args: Annotated[bool, cli_option("List what -arg options take, and exit.", "--help-args")] = False,
@@ -204,6 +199,11 @@ def run(
     from eyechart.evaluators.backends import resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
 
+    if repeats > 1 and not asked.temperature:
+        raise UsageError(
+            f"--repeats {repeats} needs a --temperature above 0, such as 0.7: at temperature 0 decoding is greedy and "
+            "all repeats would be equal"
+        )
     short = {
         "--prompt-style": ("prompt", prompt_style and prompt_style.replace("eyechart", "default")),
         "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
@@ -211,7 +211,7 @@ def run(
     }
     # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = asked.model is None and asked.base_url is None
-    task_runs = task_options.task_runs(tasks or [], data, replace(how, repeats=asked.repeats), short, is_mini=is_mini)
+    task_runs = task_options.task_runs(tasks or [], data, replace(how, repeats=repeats), short, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
     server, options, chat = asked.read(folders[0])

@@ -162,14 +162,13 @@ class Evaluator(evaluate.Evaluator):
         _refuse(ours, confidence_level=confidence_level if confidence_level != 0.95 else None)
         backend = self.prepare_pipeline(model_or_pipeline, tokenizer, feature_extractor, device)
         no_names = data is None and model_or_pipeline is None and self.definition.data.path is None
-        loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit))
+        loaded = self._load(DataRequest(data, subset, split, is_mini=no_names, limit=limit, skip_bad=skip_bad))
         loaded = self._rename(loaded, input_column, label_column)
         if loaded.is_mini:
             about = note("synthetic", tasks=[f"{self.definition.name} on {loaded.name}"])
             warnings.warn(about.text, MiniDataWarning, stacklevel=2)
-        options = replace(self.options, skip_bad=skip_bad or self.options.skip_bad)
         with progress_bar(self.definition.name) as progress:
-            result = evaluate_rows(self.definition, options, backend, loaded, progress)
+            result = self.run(backend, loaded, progress)
         if result.scores is None:
             raise DataError(f"{' '.join(result.caveats)} Use `Evaluator.run` to get the predictions.")
         _warn_of_left_out(result)

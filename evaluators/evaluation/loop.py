@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,7 @@ def evaluate_rows(
     task: Task, options: RunOptions, backend: Backend, loaded: LoadedData, progress: Progress | None = None
 ) -> TaskResult:
     """Ask a backend about the rows of some data and score its answers; raises as `Evaluator.run`."""
-    is_billed = backend.billed_per_request
-    initial = options.protocol(task).for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
+    initial = protocol_for(task, options, loaded, is_billed=backend.billed_per_request)
     published = _check_published(task, initial, loaded) if options.as_published else None
     check_repeats(options.repeats, task.name, initial.output_type, backend)
     backend.check(initial.output_type)
@@ -73,6 +73,13 @@ def evaluate_rows(
     result.timings = _timings(answers, asked - start, scored - asked)
     result.headline = headline_of(task).key
     return result
+
+
+def protocol_for(task: Task, options: RunOptions, loaded: LoadedData, *, is_billed: bool = False) -> Protocol:
+    """The protocol of a task for some data; `is_billed`: whether the backend bills each request."""
+    protocol = replace(options.protocol(task), skip_bad=loaded.request.skip_bad)
+    bound: Protocol = protocol.for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
+    return bound
 
 
 def draw_sample(dataset: Dataset, groups: Sequence[str], n: int | None, seed: int) -> tuple[Dataset, dict[str, Any]]:
@@ -182,7 +189,8 @@ def _answer_files(task: Task, loaded: LoadedData, answers: RowAnswers) -> dict[s
     if task.answer_file is None or loaded.name not in task.data.datasets or not is_private:
         return {}
     rows = [{**row, "split": loaded.split} for row in answers.rows]
-    return dict(task.answer_file(*zip(*answers.protocol.released(rows, answers.repeats[0]), strict=True)))
+    released = answers.protocol.released(rows, answers.repeats[0])
+    return dict(task.answer_file([row for row, _ in released], [reply for _, reply in released]))
 
 
 def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:

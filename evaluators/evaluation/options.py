@@ -1,7 +1,7 @@
 """Options of Python functions that are also options of the command line, so that only light modules are imported."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -75,8 +75,6 @@ class RunOptions:
     seed: Annotated[int, scoring_option("Seed of intervals and random choices.", min=0)] = 0
     judge: "Judge | None" = None
     """A function `judge(messages, n)` that returns n replies; with None, the metric scores without a judge."""
-    skip_bad: bool = False
-    """Leave out items that cannot be asked, each listed in `left_out`; otherwise, the first such item is an error."""
     repeats: int = 1
     """How many times to ask everything, for a backend that samples; the scores are those of the first repeat."""
 
@@ -85,8 +83,7 @@ class RunOptions:
         from eyechart.evaluators.protocols.settings import with_settings
         from eyechart.evaluators.tasks.task import with_published_settings
 
-        bound = replace(task.bound(seed=self.seed, judge=self.judge), skip_bad=self.skip_bad)
-        protocol = with_settings(bound, self.settings, task.name)
+        protocol = with_settings(task.bound(seed=self.seed, judge=self.judge), self.settings, task.name)
         return with_published_settings(task, protocol, self.settings) if self.as_published else protocol
 
 

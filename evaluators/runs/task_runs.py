@@ -12,7 +12,7 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import by_hand, load_builder, options_in_force
 from eyechart.datasets_scripts.own_data.sources import check_file, check_image_folder
 from eyechart.evaluators.evaluation.data import load_data, without_progress_bars
-from eyechart.evaluators.evaluation.loop import check_repeats, usable_rows
+from eyechart.evaluators.evaluation.loop import check_repeats, protocol_for, usable_rows
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
@@ -190,7 +190,7 @@ def check_inputs(task_runs: Sequence[TaskRun]) -> None:
                         to_download[task_run.dataset] = size
                 elif not task_run.data.is_mini:
                     task, loaded = task_run.task, load_data(task_run.task, task_run.data)
-                    protocol = task_run.options.protocol(task).for_data(task.name, loaded.name, loaded.split)
+                    protocol = protocol_for(task, task_run.options, loaded)
                     usable_rows(task, protocol, loaded.dataset, 1, needs_images=task_run.data.images == "load")
             except EyechartError as error:
                 is_usage &= isinstance(error, UsageError)

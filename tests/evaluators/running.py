@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.finished_runs import write
 
-_OPTIONS = ("judge", "seed", "skip_bad", "repeats", "as_published")
+_OPTIONS = ("judge", "seed", "repeats", "as_published")
 
 
 def loaded(dataset: Any) -> LoadedData:
@@ -43,7 +44,9 @@ def run(task: str, model: Any, data: Any, progress: Any = None, **given: Any) ->
     """Run a task; `given` are options of a run and settings of the task."""
     options = {name: given.pop(name) for name in _OPTIONS if name in given}
     backend = model if isinstance(model, Backend) else FunctionBackend(model)
-    return evaluator(task, settings=given, **options).run(backend, loaded(data), progress)
+    rows = loaded(data)
+    rows = replace(rows, request=replace(rows.request, skip_bad=given.pop("skip_bad", rows.request.skip_bad)))
+    return evaluator(task, settings=given, **options).run(backend, rows, progress)
 
 
 def predictions(folder: Path, rows: Iterable[Mapping[str, Any]], **options: Any) -> PredictionsFileBackend:

@@ -10,7 +10,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.scoring import score_again
 from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.results_file import with_nan
@@ -150,9 +150,9 @@ def write_scored(folder, score, protocol="Description"):
     return path
 
 
-def evaluate(path, reply, **options):
-    task = evaluator(str(path), **options)
-    return task.run(FunctionBackend(lambda messages: reply), load_data(task.definition))
+def evaluate(path, reply, **request):
+    task = evaluator(str(path))
+    return task.run(FunctionBackend(lambda messages: reply), load_data(task.definition, DataRequest(**request)))
 
 
 def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):

@@ -1,13 +1,14 @@
 """Items and their answers, in eyechart's own files and in files of scores."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
-from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData
 from eyechart.evaluators.requests.types import Request
 
 
@@ -62,7 +63,7 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
         asker.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
-        evaluator("q_bench/assessment", skip_bad=True).run(backend, spaq)
+        asker.run(backend, replace(spaq, request=DataRequest(skip_bad=True)))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
