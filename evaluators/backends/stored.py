@@ -2,16 +2,15 @@
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from eyechart.evaluators.requests.keys import request_keys
-from eyechart.evaluators.requests.store import ResponseStore, is_answer
-from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer, Backend, OutputType, Request, Response
 
 # Looked up in groups, so that the first stored responses do not wait for the keys of all requests.
 _REQUESTS_PER_LOOKUP = 256
-_ANSWER_FIELDS = tuple(answer.name for answer in fields(Response) if answer.name not in ("request", "stored", "error"))
 
 
 class BackendWrapper(Backend):
@@ -71,39 +70,24 @@ class StoredBackend(BackendWrapper):
             stored = self._store.get(filter(None, keys))
             for key, request in zip(keys, part, strict=True):
                 if key in stored and _answers(request, stored[key]):
-                    yield _response(request, stored[key])
+                    yield Response(request, **vars(stored[key]), stored=True)
                 else:
                     waiting.setdefault(key or id(request), []).append(request)
         if not waiting:
             return
         asked = {id(equal[0]): (key, equal) for key, equal in waiting.items()}
         for response in self._backend.answer([equal[0] for equal in waiting.values()]):
-            (new_key, equal), value = asked[id(response.request)], _value(response)
-            if response.error is None and isinstance(new_key, bytes) and is_answer(value):
-                self._store.put(self.name, {new_key: value})
+            new_key, equal = asked[id(response.request)]
+            if response.error is None and isinstance(new_key, bytes):
+                self._store.put(self.name, {new_key: response})
             for request in equal:
                 yield replace(response, request=request)
 
 
-def _answers(request: Request, value: dict[str, Any]) -> bool:
-    """Whether a stored response has everything the request needs; a needed word may have been optional before."""
+def _answers(request: Request, answer: Answer) -> bool:
+    """Whether a stored answer has everything the request needs; a needed word may have been optional before."""
     if request.output_type is OutputType.LOSSES:
-        return len(value.get("losses", ())) == len(request.continuations)
+        return len(answer.losses or ()) == len(request.continuations)
     if request.words:
-        return set(request.words) <= set(value.get("logits", ()))
-    return any(value.get(name) is not None for name in ("text", "logits", "losses", "score"))
-
-
-def _value(response: Response) -> dict[str, Any]:
-    """A response as a JSON value: all its fields except the request and empty ones."""
-    value = {name: getattr(response, name) for name in _ANSWER_FIELDS}
-    if response.losses is not None:
-        value["losses"] = [[loss.total, loss.tokens] for loss in response.losses]
-    return {name: item for name, item in value.items() if item not in (None, (), {})}
-
-
-def _response(request: Request, value: dict[str, Any]) -> Response:
-    answer: dict[str, Any] = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
-    if "losses" in value:
-        answer["losses"] = tuple(Loss(total, tokens) for total, tokens in value["losses"])
-    return Response(request, **answer, stored=True)
+        return set(request.words) <= set(answer.logits or ())
+    return any(value is not None for value in (answer.text, answer.logits, answer.losses, answer.score))

@@ -20,8 +20,9 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, check_ranges, read_key
 from eyechart.evaluators.backends.processes import ALONE, Processes
-from eyechart.evaluators.judging.replies import Conversation, Reply, reply_keys
+from eyechart.evaluators.judging.replies import Conversation, failure, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -88,7 +89,7 @@ class JudgeOptions:
 class _Totals:
     """A judge's totals for one task."""
 
-    used: dict[bytes, Reply] = field(default_factory=dict)
+    used: dict[bytes, Answer] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     failures: Counter[str | None] = field(default_factory=Counter)
     """Numbers of rounds without a usable reply, by reason: lost, cut off or refused."""
@@ -194,10 +195,8 @@ class EndpointJudge:
         start, totals = time.perf_counter(), self._totals
         keys = [reply_keys(self._identity, messages, n) for messages in conversations]
         stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
-        for key, value in stored.items():
-            # An edited value may be a model's answer.
-            if "text" in value and value.keys() <= Reply.__dataclass_fields__.keys():
-                totals.used[key] = Reply(**value)
+        # An edited value may be empty, or a model's answer.
+        totals.used |= {key: reply for key, reply in stored.items() if reply != Answer() and reply.logits is None}
         totals.timings["judge_replies_from_store"] += len(stored)
         # Equal conversations are asked once.
         missing = {
@@ -209,12 +208,12 @@ class EndpointJudge:
             self._ask(list(missing.values()))
         totals.timings["judge_seconds"] += time.perf_counter() - start
         rounds = [[totals.used.get(key) for key in of_each] for of_each in keys]
-        failures = Counter(_LOST if reply is None else reply.failure for of_each in rounds for reply in of_each)
+        failures = Counter(_LOST if reply is None else failure(reply) for of_each in rounds for reply in of_each)
         totals.failures += failures
         if lost := failures[_LOST]:
             message = f"the judge {self.name!r} gave no reply in {lost} rounds; the first reason: {totals.reason}"
             warnings.warn(message, LostRoundsWarning, stacklevel=3)
-        return [[None if reply is None or reply.failure else reply.text for reply in of_each] for of_each in rounds]
+        return [[None if reply is None or failure(reply) else reply.text for reply in of_each] for of_each in rounds]
 
     def _ask(self, missing: Sequence[Conversation]) -> None:
         """Ask for the missing replies and store them."""
@@ -273,7 +272,7 @@ class EndpointJudge:
             new = dict(zip(conversation.keys, replies, strict=False))
             totals.used |= new
             if self._store is not None:
-                self._store.put(self.name, {key: reply.value() for key, reply in new.items()})
+                self._store.put(self.name, new)
         if error is None:
             return
         totals.reason = totals.reason or str(error)

@@ -3,11 +3,11 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -20,30 +20,10 @@ _LONGEST_TOKEN = 16
 _MOST_HIDDEN = 10_000
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A judge's reply in one round, stored under a key of its own."""
-
-    text: str | None
-    """None if the server sent none, for example because of a content filter."""
-    reasoning: str | None = None
-    finish_reason: str | None = None
-    """One of `reasoning.FINISH_REASONS` or another word of the server's; None if unknown."""
-    response_metadata: Mapping[str, str] = field(default_factory=dict)
-    """The name that the server reports for the judge, and the parameters that it refuses."""
-    usage: Mapping[str, int] = field(default_factory=dict)
-    """Counts of the requests about its conversation: "requests", "prompt_tokens", "completion_tokens", and "estimated"
-    if the server did not count tokens. Only the first reply has them, so that sums count each request once."""
-
-    @property
-    def failure(self) -> str | None:
-        """Why the round failed, whatever the text: `CUT_OFF` (also for unfinished reasoning) or `REFUSED`."""
-        failures = {CUT_OFF: CUT_OFF, UNFINISHED_REASONING: CUT_OFF, REFUSED: REFUSED}
-        return failures.get(why_unread(self.text or "", self.finish_reason))
-
-    def value(self) -> dict[str, Any]:
-        """The reply as a JSON value, from which `Reply(**value)` restores it."""
-        return {name: value for name, value in vars(self).items() if value or name == "text"}
+def failure(reply: Answer) -> str | None:
+    """Why a round failed, whatever the text: `CUT_OFF` (also for unfinished reasoning) or `REFUSED`."""
+    failures = {CUT_OFF: CUT_OFF, UNFINISHED_REASONING: CUT_OFF, REFUSED: REFUSED}
+    return failures.get(why_unread(reply.text or "", reply.finish_reason))
 
 
 def reply_keys(identity: Mapping[str, Any], messages: Messages, rounds: int) -> tuple[bytes, ...]:
@@ -67,18 +47,25 @@ class Conversation:
         self.messages = [{name: _sendable(text) for name, text in message.items()} for message in messages]
         self.bytes = sum(len(message["content"].encode()) for message in self.messages)
         self.tokens = self.bytes // _BYTES_PER_TOKEN
-        self.replies: list[Reply] = []
+        self.replies: list[Answer] = []
         self.usage = Counter[str]()
         self.cost = 0.0
         """In US dollars."""
         self.error: EndpointError | ModelError | None = None
 
-    def add(self, answer: Completion, max_tokens: int) -> None:
+    def add(self, completion: Completion, max_tokens: int) -> None:
         """Add the replies in a server's answer; token counts that are missing or impossible are estimated."""
-        usage, count = answer.usage, len(answer.choices)
-        for choice in answer.choices:
-            self.replies.append(Reply(choice.sent_text, choice.reasoning, choice.ended, answer.metadata))
-        written = "".join(f"{choice.sent_text or ''}{choice.reasoning or ''}" for choice in answer.choices)
+        usage, count = completion.usage, len(completion.choices)
+        self.replies += [
+            Answer(
+                text=choice.sent_text,
+                reasoning=choice.reasoning,
+                finish_reason=choice.ended,
+                response_metadata=completion.metadata,
+            )
+            for choice in completion.choices
+        ]
+        written = "".join(f"{choice.sent_text or ''}{choice.reasoning or ''}" for choice in completion.choices)
         size = len(_sendable(written).encode())
         least, most = max(1, self.bytes / _LONGEST_TOKEN), count * (self.bytes + _MOST_HIDDEN)
         if least <= usage.prompt_tokens <= most and (

@@ -7,16 +7,17 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic.dataclasses
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, override
 
 from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.requests.values import brief, decode, encode
 
 FILE = "responses.sqlite"
@@ -49,30 +50,8 @@ _ADVICE = {
 }
 
 _Text = Annotated[str, Field(strict=True)]
-_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-_Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-_LossTokens = Annotated[int, Field(strict=True, gt=0, lt=2**63)]
 # Seconds since 1970, within the range of Python's dates.
 _Time = Annotated[float, Field(strict=True, ge=0, lt=2.5e11)]
-
-
-@with_config(ConfigDict(extra="forbid"))
-class Answer(TypedDict, total=False):
-    """An answer of a model, with fields of `Response`, or of a judge, with those of `Reply`."""
-
-    text: _Text | None
-    reasoning: _Text
-    finish_reason: _Text
-    rendered_prompt: _Text
-    upper_bound_words: list[_Text]
-    options: list[_Text]
-    logits: dict[str, _Number]
-    losses: list[tuple[_Number, _LossTokens]]
-    score: _Number
-    image_scores: list[_Number]
-    usage: dict[str, _Count]
-    images_downscaled: _Count
-    response_metadata: dict[str, _Text]
 
 
 def _decoded(stored: object) -> object:
@@ -100,13 +79,13 @@ _VALUE: TypeAdapter[Answer] = TypeAdapter(_Value)
 _ROW: TypeAdapter[Row] = TypeAdapter(Row)
 
 
-def is_answer(value: Any) -> bool:
-    """Whether a value has the form of an answer."""
+def _encoded(answer: Answer) -> bytes | None:
+    """The fields of an answer that are not empty, as JSON; None if it cannot be read back, as with a logit of NaN."""
     try:
-        _VALUE.validate_python(value)
+        checked = _VALUE.validate_python({field.name: getattr(answer, field.name) for field in fields(Answer)})
     except ValidationError:
-        return False
-    return True
+        return None
+    return encode({name: value for name, value in vars(checked).items() if value not in (None, (), {})})
 
 
 @pydantic.dataclasses.dataclass(frozen=True)
@@ -147,17 +126,20 @@ class ResponseStore(contextlib.AbstractContextManager["ResponseStore"]):
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def get(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, Answer]:
         """The stored answers by key; keys that are not in the store are absent."""
         query = "SELECT value FROM responses WHERE key = ?"
         with _explained(self.path):
             rows = {key: self._connection.execute(query, (key,)).fetchone() for key in keys}
             return {key: _VALUE.validate_python(row[0]) for key, row in rows.items() if row}
 
-    def put(self, model: str, values: Mapping[bytes, Any]) -> None:
-        """Store answers of a model by key in one transaction: all or none. Existing answers are not changed."""
+    def put(self, model: str, answers: Mapping[bytes, Answer]) -> None:
+        """Store answers of a model by key in one transaction: all or none. Existing answers are not changed.
+
+        Answers that cannot be scored, such as a logit of NaN, are left out.
+        """
         now = time.time()
-        rows = [(key, model, now, encode(value)) for key, value in values.items()]
+        rows = [(key, model, now, value) for key, answer in answers.items() if (value := _encoded(answer)) is not None]
         with _explained(self.path), _transaction(self._connection):
             self._connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
 

@@ -1,9 +1,11 @@
-"""The types passed between protocols and backends: `Request`, `Response`, `Backend`."""
+"""The types passed between protocols and backends: `Request`, `Answer`, `Response`, `Backend`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+
+from pydantic import ConfigDict, Field, with_config
 
 from eyechart.datasets_scripts.common.errors import DataError
 
@@ -34,6 +36,7 @@ class OutputType(Enum):
 
 Prompt = tuple[str | ImagePlace, ...]
 """Texts and image places, in the order the model sees them."""
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,12 @@ class Request:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(NamedTuple):
     """How well a model predicts a given text."""
 
     total: float
     """Sum of the negative log-likelihoods of the text's tokens, in nats; lower is likelier."""
-    tokens: int
+    tokens: Annotated[_Count, Field(ge=1)]
     """Number of the text's tokens, at least 1."""
 
     @property
@@ -115,13 +117,13 @@ class Loss:
         return self.total / self.tokens
 
 
-@dataclass(frozen=True)
-class Response:
-    """A backend's answer to one request: text, logits, losses, or an error."""
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a model or a judge answered, in the form in which it is stored; it is checked when it is stored and read."""
 
-    request: Request
     text: str | None = None
-    """The answer, without the reasoning before it; "" if the model wrote only reasoning."""
+    """The answer, without the reasoning before it; "" if the model wrote only reasoning, None if there is no text."""
     reasoning: str | None = None
     """What a reasoning model wrote before its answer."""
     finish_reason: str | None = None
@@ -136,16 +138,25 @@ class Response:
     """Quality scores of the request's images, if the text comes from comparing them; higher is better."""
     upper_bound_words: tuple[str, ...] = ()
     """Words whose logit is only an upper bound, because the server returned only its most probable tokens."""
-    usage: Mapping[str, int] = field(default_factory=dict)
-    """Tokens that a server charged for: "prompt_tokens", "completion_tokens"."""
+    usage: Mapping[str, _Count] = field(default_factory=dict)
+    """Tokens that a server charged for: "prompt_tokens", "completion_tokens"; the first of a judge's replies to a
+    conversation also has "requests", and "estimated" where the server did not count."""
     options: tuple[str, ...] | None = None
     """The options as they were shown, if the backend knows better than the request (precomputed predictions)."""
     rendered_prompt: str | None = None
     """The prompt as the chat template renders it, or the texts that an image was compared with; None if unknown."""
-    images_downscaled: int | None = None
+    images_downscaled: _Count | None = None
     """How many of the request's images were downscaled for the model; None if unknown."""
     response_metadata: Mapping[str, str] = field(default_factory=dict)
     """Settings known only from the response, such as the model name that a server reports."""
+
+
+@dataclass(frozen=True)
+class Response(Answer):
+    """A backend's answer to one request, or an error."""
+
+    request: Request
+    _: KW_ONLY
     stored: bool = field(default=False, compare=False)
     """Whether it comes from the response store instead of a new request."""
     error: DataError | None = None

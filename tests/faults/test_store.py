@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.types import Request, Response
+from eyechart.evaluators.requests.types import Answer, Request, Response
 from tests.evaluators.command_line import invoke
 from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, rows
@@ -33,10 +33,10 @@ def test_a_batch_is_stored_whole_or_not_at_all(path):
             "BEGIN SELECT raise(ABORT, 'stopped'); END"
         )
         with pytest.raises(StoreError, match="stopped"):
-            store.put("a/b", {b"\x01": {}, b"\x02": {}})
+            store.put("a/b", {b"\x01": Answer(), b"\x02": Answer()})
         assert store.get([b"\x01", b"\x02"]) == {}
-        store.put("a/b", {b"\x01": {}})
-        assert store.get([b"\x01"]) == {b"\x01": {}}
+        store.put("a/b", {b"\x01": Answer()})
+        assert store.get([b"\x01"]) == {b"\x01": Answer()}
 
 
 @fault("the store's file system has no WAL mode (a network drive)", "it is refused before any request")
@@ -134,7 +134,7 @@ def test_a_damaged_store_is_told_from_its_contents_and_can_be_cleared(path):
         with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"):
             store.get(keys(1))
         with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"):
-            store.put("a/b", {b"one": {}})
+            store.put("a/b", {b"one": Answer()})
     assert responses.clear(path) == {}
     fill(path, 3)
     with ResponseStore.open(path) as store:
@@ -155,10 +155,10 @@ def test_a_store_that_another_process_writes_to_for_too_long(path):
     with ResponseStore.open(path, timeout=0.1) as store:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="Another process"):
-            store.put("a/b", {b"one": {}})
+            store.put("a/b", {b"one": Answer()})
         assert len(store.get(keys(3))) == 3
         other.execute("ROLLBACK")
-        store.put("a/b", {b"one": {}})
+        store.put("a/b", {b"one": Answer()})
     other.close()
 
 
@@ -180,7 +180,7 @@ def put_until_full(path):
     """Store answers until it fails; return the number of stored answers and the error message."""
     with ResponseStore.open(path) as store, pytest.raises(StoreError) as caught:
         for count in range(10_000):
-            store.put("a/b", {keys(1, start=count)[0]: {"text": "x" * 1000}})
+            store.put("a/b", {keys(1, start=count)[0]: Answer(text="x" * 1000)})
     return count, str(caught.value)
 
 
@@ -196,7 +196,7 @@ def test_a_full_disk_loses_nothing(disk):
         assert set(store.get(keys(count + 1))) == set(keys(count))
     (disk / "others").unlink()
     with ResponseStore.open(path) as store:
-        store.put("a/b", {b"one": {}})
+        store.put("a/b", {b"one": Answer()})
         assert len(store.get([*keys(count), b"one"])) == count + 1
 
 
@@ -221,7 +221,7 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(path):
         store._connection.execute("PRAGMA max_page_count = 20")
         with pytest.raises(StoreError, match=r"full.*Stored answers are kept"):
             for start in range(100, 200):
-                store.put("a/b", {keys(1, start)[0]: {"text": "x" * 3000}})
+                store.put("a/b", {keys(1, start)[0]: Answer(text="x" * 3000)})
         assert len(store.get(keys(3))) == 3
         store.check()
 
@@ -230,12 +230,13 @@ OPEN_AND_PUT = """
 import sys
 from pathlib import Path
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer
 path, number = Path(sys.argv[1]), int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
 with ResponseStore.open(path) as store:
     for i in range(100):
-        store.put(f"model {number}", {f"{number} {i}".encode(): {"text": "x"}, f"all {i}".encode(): {"text": "x"}})
+        store.put(f"model {number}", dict.fromkeys((f"{number} {i}".encode(), f"all {i}".encode()), Answer(text="x")))
 """
 
 
@@ -320,7 +321,7 @@ READ_ON = "the error names the store and the command that removes only this answ
         READ_ON,
         ("a stored answer is not JSON", "value = x'7b'", "not JSON"),
         ("a stored answer is a number", "value = 7", "'value': 7"),
-        ("a stored answer is a JSON list", "value = '[1]'", "should be a valid dictionary"),
+        ("a stored answer is a JSON list", "value = '[1]'", "should be a dictionary"),
         ("a stored answer has a field from another version", """value = '{"a": 1}'""", "a': 1"),
         ("the text of a stored answer is a number", """value = '{"text": 5}'""", "text': 5"),
         ("a stored logit is infinite", """value = '{"logits": {"good": 1e999}}'""", "logits.good': inf"),
@@ -353,7 +354,7 @@ def test_an_answer_as_text(path):
     with ResponseStore.open(path) as store:
         store._connection.execute("""UPDATE responses SET value = '{"text": "B"}'""")
         store.check()
-        assert store.get(keys(1)) == {keys(1)[0]: {"text": "B"}}
+        assert store.get(keys(1)) == {keys(1)[0]: Answer(text="B")}
 
 
 @fault("a stored answer lacks the requested value", "it is asked for again")

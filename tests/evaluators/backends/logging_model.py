@@ -82,8 +82,7 @@ def make_requests(count):
 def plain(responses):
     """Responses as JSON values, in the order of their rows."""
     return sorted(
-        [r.request.id, r.text, r.logits, [vars(loss) for loss in r.losses or ()], r.upper_bound_words, dict(r.usage)]
-        for r in responses
+        [r.request.id, r.text, r.logits, list(r.losses or ()), r.upper_bound_words, dict(r.usage)] for r in responses
     )
 
 

@@ -56,7 +56,7 @@ class Echo(Backend):
             if request.id == "broken":
                 raise RuntimeError("this process has a broken accelerator")
             error = MissingPredictionError("no image") if request.id == "5" else None
-            yield Response(request, None if error else request.id, error=error)
+            yield Response(request, text=None if error else request.id, error=error)
 
 
 def test_every_process_yields_the_same_responses_to_its_own_requests():

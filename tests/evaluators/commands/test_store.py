@@ -6,14 +6,15 @@ import pytest
 
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
 
 def fill():
     with ResponseStore.open() as store:
-        store.put("a/b", {f"{i}".encode(): {"text": "x" * 1000} for i in range(300)})
-        store.put("c", {b"one": {"text": "x"}})
+        store.put("a/b", {f"{i}".encode(): Answer(text="x" * 1000) for i in range(300)})
+        store.put("c", {b"one": Answer(text="x")})
         store._connection.execute("UPDATE responses SET stored_at = stored_at - 864000 WHERE key < x'32'")
 
 

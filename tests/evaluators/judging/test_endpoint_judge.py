@@ -11,6 +11,7 @@ from eyechart.datasets_scripts.common.errors import ModelError, StoreError
 from eyechart.evaluators.judging import EndpointJudge
 from eyechart.evaluators.judging.replies import reply_keys
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.rounds import JudgeSettings
@@ -178,8 +179,8 @@ def test_the_reasoning_and_the_end_of_a_reply_are_stored(script, judge, store):
     asked(DARK, 2)
     keys = reply_keys(asked._identity, DARK, 2)
     first, second = map(store.get(keys).get, keys)
-    assert first == {"text": "Score:", "reasoning": "A 1?", "finish_reason": "length", "usage": first["usage"]}
-    assert second == {"text": "Score: 1", "finish_reason": "stop"}
+    assert first == Answer(text="Score:", reasoning="A 1?", finish_reason="length", usage=first.usage)
+    assert second == Answer(text="Score: 1", finish_reason="stop")
 
 
 def test_halves_of_characters_and_control_characters_are_sent(script, judge, store):

@@ -6,6 +6,7 @@ import pytest
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import Answer
 
 DAY = 86_400
 
@@ -16,7 +17,7 @@ def keys(count, start=0):
 
 def fill(path, count, model="a/b", size=1000):
     with ResponseStore.open(path) as store:
-        store.put(model, {key: {"text": key.hex() * (size // 64)} for key in keys(count)})
+        store.put(model, {key: Answer(text=key.hex() * (size // 64)) for key in keys(count)})
 
 
 @pytest.fixture
@@ -33,16 +34,16 @@ def test_it_lies_under_the_home_folder(tmp_path, monkeypatch):
 
 def test_what_is_stored_stays_as_it_is(path):
     with ResponseStore.open(path) as store:
-        store.put("a/b", {b"one": {"text": "first"}})
-        store.put("c", {b"one": {"text": "second"}, b"two": {}})
-        assert store.get([b"one"]) == {b"one": {"text": "first"}}
+        store.put("a/b", {b"one": Answer(text="first")})
+        store.put("c", {b"one": Answer(text="second"), b"two": Answer()})
+        assert store.get([b"one"]) == {b"one": Answer(text="first")}
         assert [model.name for model in store.models()] == ["a/b", "c"]
 
 
 def test_it_is_in_wal_mode_and_a_reader_sees_what_another_wrote(path):
     with ResponseStore.open(path) as one, ResponseStore.open(path) as two:
-        one.put("a/b", {b"one": {}})
-        assert two.get([b"one"]) == {b"one": {}}
+        one.put("a/b", {b"one": Answer()})
+        assert two.get([b"one"]) == {b"one": Answer()}
         assert path.with_name("responses.sqlite-wal").exists()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -52,7 +53,7 @@ def test_models_are_told_with_answers_size_and_time(path):
     fill(path, 3, "a/b")
     fill(path, 4, "c")
     with ResponseStore.open(path) as store:
-        store.put("c", {b"one": {"text": "x"}})
+        store.put("c", {b"one": Answer(text="x")})
         (stored, other) = store.models()
         assert (stored.name, stored.answers, other.name, other.answers) == ("a/b", 3, "c", 2)
         assert other.bytes == len('{"text":"x"}') + stored.bytes // 3
@@ -63,7 +64,7 @@ def test_models_are_told_with_answers_size_and_time(path):
 def test_prune_removes_by_model_and_age(path):
     fill(path, 10, "a/b")
     with ResponseStore.open(path) as store:
-        store.put("c", {key: {} for key in keys(5, start=10)})
+        store.put("c", {key: Answer() for key in keys(5, start=10)})
         store._connection.execute(f"UPDATE responses SET stored_at = stored_at - 3 * {DAY} WHERE key < ?", keys(1, 3))
         store._connection.execute(f"UPDATE responses SET stored_at = stored_at - 3 * {DAY} WHERE key > ?", keys(1, 12))
         assert store.prune(model="c", older_than=2) == {"c": 2}
