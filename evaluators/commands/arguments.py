@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -50,24 +50,18 @@ class TaskOptions:
     verbose: Annotated[bool, _output("Print every score and every note too.", "--verbose")] = False
 
     def task_runs(
-        self,
-        tasks: Sequence[str],
-        data: DataRequest,
-        how: RunOptions,
-        short: Mapping[str, Any] | None = None,
-        *,
-        is_mini: bool = False,
+        self, tasks: Sequence[str], data: DataRequest, how: RunOptions, *, is_mini: bool = False
     ) -> "list[TaskRun]":
-        """What to run, for these tasks; `short`: settings with an option of their own, as name and value, by option."""
+        """What to run, for these tasks; the settings in `how` have options of their own."""
         from eyechart.evaluators.runs.task_runs import make_task_runs
 
         settings = parse_pairs("--set", self.settings)
-        for option, (name, value) in (short or {}).items():
-            if value is not None and name in settings:
+        for name in how.settings:
+            if name in settings:
+                option = "--prompt-style" if name == "prompt" else f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} and --set {name} are both given; leave out one")
-            settings |= {} if value is None else {name: value}
         request = replace(data, is_mini=data.is_mini or is_mini, **data_arguments(self.data_arg))
-        how = replace(how, settings=settings)
+        how = replace(how, settings={**settings, **how.settings})
         task_runs = make_task_runs(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
         if data.is_mini and not any(task_run.data.is_mini for task_run in task_runs):
             names = ", ".join(dict.fromkeys(task_run.dataset for task_run in task_runs))

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class Group(TyperGroup):
@@ -49,23 +50,18 @@ def command_of(module: ModuleType, name: str) -> Any:
 def _command(function: Callable[..., None], cls: type[Command]) -> Any:
     """A command whose options are the function's parameters; of a dataclass, its annotated fields."""
     signature = inspect.signature(function)
-    options = {
-        name: [field for field in fields(parameter.annotation) if get_origin(field.type) is Annotated]
-        for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = []
+    forms: dict[str, dict[str, inspect.Parameter]] = {}
+    parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        if name not in options:
-            parameters.append(parameter.replace(kind=keyword))
-        for field in options.get(name, ()):
-            parameters.append(inspect.Parameter(field.name, keyword, default=field.default, annotation=field.type))
+        if is_dataclass(parameter.annotation):
+            forms[name] = _options(parameter.annotation)
+            parameters += forms[name].values()
+        else:
+            parameters.append(parameter.replace(kind=_KEYWORD))
 
     def call(**values: Any) -> None:
-        for name, of_dataclass in options.items():
-            given = {field.name: values.pop(field.name) for field in of_dataclass}
-            values[name] = signature.parameters[name].annotation(**given)
+        for name, options in forms.items():
+            values[name] = signature.parameters[name].annotation(**{option: values.pop(option) for option in options})
         function(**values)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -74,6 +70,15 @@ def _command(function: Callable[..., None], cls: type[Command]) -> Any:
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
     app.command(function.__name__, cls=cls, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(call)
     return typer.main.get_command(app)
+
+
+def _options(form: Any) -> dict[str, inspect.Parameter]:
+    """The annotated fields of a dataclass as parameters, by name."""
+    return {
+        field.name: inspect.Parameter(field.name, _KEYWORD, default=field.default, annotation=field.type)
+        for field in fields(form)
+        if get_origin(field.type) is Annotated
+    }
 
 
 def _readable(param: Any) -> Any:

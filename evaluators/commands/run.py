@@ -204,14 +204,15 @@ def run(
             f"--repeats {repeats} needs a --temperature above 0, such as 0.7: at temperature 0 decoding is greedy and "
             "all repeats would be equal"
         )
-    short = {
-        "--prompt-style": ("prompt", prompt_style and prompt_style.replace("eyechart", "default")),
-        "--max-new-tokens": ("max_new_tokens", asked.max_new_tokens),
-        "--blind": ("blind", blind or None),
+    settings = {
+        "prompt": prompt_style and prompt_style.replace("eyechart", "default"),
+        "max_new_tokens": asked.max_new_tokens,
+        "blind": blind or None,
     }
+    how = replace(how, repeats=repeats, settings={name: value for name, value in settings.items() if value is not None})
     # A model that the user names never runs on synthetic data unless --mini asks for them.
     is_mini = asked.model is None and asked.base_url is None
-    task_runs = task_options.task_runs(tasks or [], data, replace(how, repeats=repeats), short, is_mini=is_mini)
+    task_runs = task_options.task_runs(tasks or [], data, how, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
     server, options, chat = asked.read(folders[0])
@@ -236,17 +237,14 @@ def run(
 
     from eyechart.evaluators.runs.run import ModelRun
 
-    shared = (
-        asked.name,
-        _given(ctx, is_mini=any(task_run.data.is_mini for task_run in task_runs)),
-        task_options.verbose,
-    )
+    request = _given(ctx, is_mini=any(task_run.data.is_mini for task_run in task_runs))
+    shared = (asked.name, request, task_options.verbose, judge)
     runs = [
         ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     with contextlib.nullcontext() if server is None else _stopped_at_end(server):
-        run_models(task_runs, runs, judge, task_options)
+        run_models(task_runs, runs, task_options)
 
 
 def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions
     from eyechart.evaluators.backends.processes import Processes
     from eyechart.evaluators.commands.arguments import TaskOptions
-    from eyechart.evaluators.judging import JudgeOptions
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.run import ModelRun
     from eyechart.evaluators.runs.task_runs import TaskRun
@@ -43,42 +42,20 @@ def announce(model: str) -> None:
         print_line(messages, f"Preparing the run of {model}")
 
 
-def run_models(
-    task_runs: "list[TaskRun]",
-    models: "Sequence[ModelRun]",
-    judge: "JudgeOptions | None",
-    options: "TaskOptions",
-) -> None:
+def run_models(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", options: "TaskOptions") -> None:
     """Run tasks on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
-    from eyechart.evaluators.runs.run import execute
-    from eyechart.evaluators.runs.task_runs import check_data, check_inputs, check_judging
-
-    def check() -> None:
-        for run in models:
-            run.check(store)
-        if judge is not None:
-            check_server(judge.model, judge.endpoint, store, judge.key())
-        check_inputs(task_runs)
-        _make_folder(models[0].folder)
-
-    def run_model(run: "ModelRun") -> bool:
-        if judge is None:
-            return execute(task_runs, run, store, processes)
-        # Imported only here, because it imports openai, which takes a second.
-        from eyechart.evaluators.judging import EndpointJudge
-
-        return execute(task_runs, run, store, processes, EndpointJudge(judge, store, processes))
+    from eyechart.evaluators.runs.task_runs import check_data, check_judging
 
     check_data(task_runs)
-    check_judging(task_runs, judge is not None)
+    check_judging(task_runs, models[0].judge is not None)
     try:
         with contextlib.ExitStack() as stack:
             processes = stack.enter_context(contextlib.closing(join_processes()))
             # Opened first, so that a damaged store is reported before a model is loaded.
             store = None if options.no_store else stack.enter_context(_open_store())
-            processes.together(lambda: check() if processes.is_main else None)
-            is_done = _run_each(models, run_model, processes)
+            processes.together(lambda: _check(task_runs, models, store) if processes.is_main else None)
+            is_done = _run_each(task_runs, models, store, processes)
     except KeyboardInterrupt as error:
         finished = [str(run.folder) for run in models if (run.folder / "results.json").exists()]
         results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
@@ -90,8 +67,24 @@ def run_models(
     raise typer.Exit(0 if is_done else 1)
 
 
-def _run_each(models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], bool]", processes: "Processes") -> bool:
+def _check(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", store: "ResponseStore | None") -> None:
+    """Refuse a model, a judge, data or a folder that cannot be used, before any model is loaded."""
+    from eyechart.evaluators.runs.task_runs import check_inputs
+
+    for run in models:
+        run.check(store)
+    if (judge := models[0].judge) is not None:
+        check_server(judge.model, judge.endpoint, store, judge.key())
+    check_inputs(task_runs)
+    _make_folder(models[0].folder)
+
+
+def _run_each(
+    task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", store: "ResponseStore | None", processes: "Processes"
+) -> bool:
     """Run the models one after the other, and compare them; returns whether every task of every model finished."""
+    from eyechart.evaluators.runs.run import execute
+
     messages = console(stderr=True, quiet=not processes.is_main)
     finished, is_done = [], True
     for number, run in enumerate(models, 1):
@@ -100,7 +93,7 @@ def _run_each(models: "Sequence[ModelRun]", run_model: "Callable[[ModelRun], boo
         try:
             if processes.is_main:
                 _make_folder(run.folder)
-            is_done &= run_model(run)
+            is_done &= execute(task_runs, run, store, processes)
             finished.append(run.folder)
         except ModelError as error:
             # An empty folder would look like a run.

@@ -51,5 +51,5 @@ def score(
 
     # Answers in a file are not stored again, only those of a judge.
     options = replace(task_options, no_store=task_options.no_store or judge is None)
-    run = ModelRun(backend, result_folders(options.out, [model])[0], verbose=options.verbose)
-    run_models(task_runs, [run], judge, options)
+    run = ModelRun(backend, result_folders(options.out, [model])[0], verbose=options.verbose, judge=judge)
+    run_models(task_runs, [run], options)

@@ -94,33 +94,45 @@ def interval_notes(
 
     Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
-    texts: list[tuple[_Kind, str]] = []
-    for lead, scores in ((name and f"{name}: ", scores) for name, scores in results):
-        specs = [(spec, kind) for spec in _shown_specs(scores) if (kind := _kind(spec, scores))]
-        alike = grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in specs)
-        texts += [(kind, f"{lead}{' / '.join(labels)}{units}") for (kind, units), labels in alike.items()]
-    for lead, parts in ((name and f"{name}: ", parts) for name, parts in groups):
-        shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
-        kinds = [(spec.label, group, kind) for spec, group in shown if (kind := _kind(spec, parts[group]))]
-        all_groups = grouped((spec.label, group) for spec, group in shown)
-        of_label = grouped(((kind, label), group) for label, group, kind in kinds)
-        # Scores share a text if they have an interval of one kind in the same groups.
-        alike = grouped(
-            ((kind, "all groups" if of == all_groups[label] and len(of) > 1 else ", ".join(of)), label)
-            for (kind, label), of in of_label.items()
-        )
-        texts += [(kind, f"{lead}{' / '.join(labels)} in {where}") for (kind, where), labels in alike.items()]
-    return [note(code, kind=kind, scores=scores) for (code, kind), scores in grouped(texts).items()]
+    pairs = [(name, pair) for name, scores in results for pair in _kinds_of_scores(scores)]
+    pairs += [(name, pair) for name, parts in groups for pair in _kinds_of_groups(parts)]
+    return _notes_of_kinds(pairs)
 
 
 def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
     """The same about headline scores alone, without the scores that never have an interval."""
-    shown = []
+    pairs = []
     for name, result in results:
         scores, spec = result.scores or {}, result.headline_spec()
-        kinds = {key: kind for key, kind in scores.get(INTERVALS, {}).items() if spec and key == spec.key}
-        shown.append((name, {**scores, INTERVALS: kinds}))
-    return [each for each in interval_notes(shown) if each.code == "interval"]
+        if spec is not None and not spec.no_interval and (kind := _kind(spec, scores)):
+            pairs.append((name, (kind, f"{spec.label}{_units(spec, scores)}")))
+    return _notes_of_kinds(pairs)
+
+
+def _kinds_of_scores(scores: Scores) -> Iterator[tuple[_Kind, str]]:
+    """Each kind of interval, with the scores that have it and the number of its units."""
+    kinds = [(spec, kind) for spec in _shown_specs(scores) if (kind := _kind(spec, scores))]
+    for (kind, units), labels in grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in kinds).items():
+        yield kind, f"{' / '.join(labels)}{units}"
+
+
+def _kinds_of_groups(parts: Mapping[str, Scores]) -> Iterator[tuple[_Kind, str]]:
+    """Each kind of interval, with the scores that have it and the groups in which they do."""
+    shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
+    all_groups = grouped((spec.label, group) for spec, group in shown)
+    kinds = [((kind, spec.label), group) for spec, group in shown if (kind := _kind(spec, parts[group]))]
+    labels = grouped(
+        ((kind, "all groups" if names == all_groups[label] and len(names) > 1 else ", ".join(names)), label)
+        for (kind, label), names in grouped(kinds).items()
+    )
+    for (kind, where), of_kind in labels.items():
+        yield kind, f"{' / '.join(of_kind)} in {where}"
+
+
+def _notes_of_kinds(pairs: Iterable[tuple[str, tuple[_Kind, str]]]) -> list[Note]:
+    """A note for each kind, with the scores of each named result that have it."""
+    texts = grouped((kind, f"{name}: {text}" if name else text) for name, (kind, text) in pairs)
+    return [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
 
 
 def plain_interval_note(

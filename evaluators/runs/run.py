@@ -18,8 +18,8 @@ from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.evaluation.evaluator import Evaluator
 from eyechart.evaluators.evaluation.findings import is_judge_useless
+from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
@@ -39,7 +39,7 @@ from eyechart.evaluators.runs.table import print_everything
 from eyechart.evaluators.runs.task_runs import TaskRun, download_gb
 
 if TYPE_CHECKING:
-    from eyechart.evaluators.judging.endpoint_judge import EndpointJudge
+    from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class ModelRun:
     """The options of `eyechart run` that were given, which the results record."""
     verbose: bool = False
     """Print every score and every note too."""
+    judge: "JudgeOptions | None" = None
+    """The judge on a server, if there is one."""
 
 
 def execute(
@@ -67,7 +69,6 @@ def execute(
     run: ModelRun,
     store: ResponseStore | None = None,
     processes: Processes = ALONE,
-    judge: "EndpointJudge | None" = None,
 ) -> bool:
     """Run tasks on a model, and write and print their results; one that fails does not stop the others.
 
@@ -81,6 +82,12 @@ def execute(
     finished: list[TaskResult] = []
     results: Sequence[TaskResult] = ()
     failed: list[FailedTask] = []
+    judge = None
+    if run.judge is not None:
+        # Imported only here, because it imports openai, which takes a second.
+        from eyechart.evaluators.judging import EndpointJudge
+
+        judge = EndpointJudge(run.judge, store, processes)
     # The bar of a download of weights and the line of the run would disturb each other.
     backend = run.make_backend(processes.device)
     with RunProgress(messages, [_expected(task_run) for task_run in task_runs]) as progress:
@@ -104,7 +111,7 @@ def execute(
                 print_line(messages, f"eyechart: {task_run.task.name} on {task_run.dataset} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
-                write_run(folder, collect(results, failed, started, run.request), results)
+                write_run(folder, collect(results, failed, started, run.request))
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
@@ -130,20 +137,20 @@ def _run_task(
     judge: "EndpointJudge | None",
 ) -> TaskResult:
     task, options = task_run.task, task_run.options
-    if judge is not None and options.protocol(task).is_judged:
+    protocol = options.protocol(task)
+    # Checked before any data are loaded.
+    backend.check(protocol.output_type)
+    if judge is not None and protocol.is_judged:
         options = replace(
             options, judge=judge.for_task(lambda done, of: progress.describe(f"{done:,} of {of:,} replies judged"))
         )
-    evaluator = Evaluator(task, options)
-    # Checked before any data are loaded.
-    backend.check(evaluator.protocol.output_type)
     task_run = replace(task_run, data=replace(task_run.data, images="load" if backend.needs_images else "skip"))
     size = download_gb(task_run)
     progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {task_run.dataset}")
     loaded = processes.together(partial(load_data, task, task_run.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        result = evaluator.run(backend, loaded, progress.answered)
+        result = evaluate_rows(task, options, backend, loaded, progress.answered)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     return result.model_copy(update={"warnings": list(texts)})
 
@@ -158,7 +165,7 @@ def _expected(task_run: TaskRun) -> int | None:
     return min(counts[0], part or counts[0]) if counts else part
 
 
-def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]) -> None:
+def write_run(folder: Path, results: Results) -> None:
     """Write the results, the predictions and the tasks' own files, each completely or not at all.
 
     Task files of an earlier run that this run does not overwrite are removed, as they may be another model's.
@@ -171,8 +178,8 @@ def write_run(folder: Path, results: Results, task_results: Sequence[TaskResult]
                 if (folder / file).resolve().is_relative_to(folder.resolve()):
                     (folder / file).unlink(missing_ok=True)
         write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
-        write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, task_results))
-        for result in task_results:
+        write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, results.tasks))
+        for result in results.tasks:
             for name, content in result.contents.items():
                 file = folder / task_folder(result) / name
                 file.parent.mkdir(parents=True, exist_ok=True)

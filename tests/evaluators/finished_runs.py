@@ -53,7 +53,7 @@ def write(folder: Path, evaluations: Sequence[TaskResult], packages: Mapping[str
     results = collect(evaluations, [], "2026-11-21T10:00:00+00:00")
     if packages is not None:
         results.environment["packages"] = dict(packages)
-    write_run(folder, results, evaluations)
+    write_run(folder, results)
     return folder
 
 

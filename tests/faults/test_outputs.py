@@ -43,7 +43,7 @@ def score(tmp_path_factory):
 def run(tmp_path):
     """A finished run in a separate folder."""
     folder = tmp_path / "run"
-    write_run(folder, collect([PERCEPTION], [], "2026-01-01T00:00:00+00:00"), [PERCEPTION])
+    write_run(folder, collect([PERCEPTION], [], "2026-01-01T00:00:00+00:00"))
     return folder
 
 
@@ -51,7 +51,7 @@ def run(tmp_path):
 def test_results(run):
     before = contents(run)
     with full_disk(), pytest.raises(OutputError, match="File too large"):
-        write_run(run, collect([evaluation()], [], "2026-01-02"), [evaluation()])
+        write_run(run, collect([evaluation()], [], "2026-01-02"))
     assert contents(run) == before
 
 

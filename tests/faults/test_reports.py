@@ -21,7 +21,7 @@ REFUSED = "the report is refused; the error names the file"
 
 
 def write(folder, evaluation=PERCEPTION):
-    write_run(folder, collect([evaluation], [], "2026-01-01T00:00:00+00:00"), [evaluation])
+    write_run(folder, collect([evaluation], [], "2026-01-01T00:00:00+00:00"))
     return folder
 
 

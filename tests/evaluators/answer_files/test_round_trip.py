@@ -97,7 +97,7 @@ def evaluated(task: str, release: Path, limit: int | None = None, **settings: An
 
 
 def write(folder: Path, result: TaskResult) -> Path:
-    write_run(folder, collect([result], [], "2026-11-21T10:00:00+00:00"), [result])
+    write_run(folder, collect([result], [], "2026-11-21T10:00:00+00:00"))
     return folder
 
 

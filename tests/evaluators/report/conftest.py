@@ -127,7 +127,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 
     def write(*evaluations: TaskResult, name: str = "run") -> Path:
         folder = tmp_path / name
-        write_run(folder, collect(evaluations, [], "2026-01-01T00:00:00+00:00"), evaluations)
+        write_run(folder, collect(evaluations, [], "2026-01-01T00:00:00+00:00"))
         return folder
 
     return write

@@ -20,7 +20,7 @@ from tests.growth import LARGE, SMALL, growth
 
 def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     failed = [FailedTask(task="q_bench/perception", dataset="llvisionqa", error="no data")]
-    write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"), [evaluation()])
+    write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"))
     raw = json.loads((tmp_path / "results.json").read_text())
     assert raw["schema"] == 1
     assert set(raw) == {"schema", "environment", "request", "tasks", "failed"}
@@ -41,7 +41,7 @@ def test_the_versions_of_all_dependencies_are_kept():
 
 
 def test_undefined_scores_become_null_in_standard_json(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
+    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"))
     text = (tmp_path / "results.json").read_text()
     assert "NaN" not in text and "Infinity" not in text
     assert json.loads(text)["tasks"][0]["scores"] == {"srcc": 0.5, "plcc": None, "srcc_ci95": [0.4, None]}
@@ -52,7 +52,7 @@ def edited(tmp_path):
     """Writes a run whose results file was then changed."""
 
     def write(change):
-        write_run(tmp_path, collect([evaluation()], [], "2026-01-01"), [evaluation()])
+        write_run(tmp_path, collect([evaluation()], [], "2026-01-01"))
         path = tmp_path / "results.json"
         raw = json.loads(path.read_text())
         path.write_text(change(raw) or json.dumps(raw))

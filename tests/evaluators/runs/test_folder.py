@@ -7,7 +7,7 @@ def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
     def write(**files):
         contents = {f"{name}.json": content for name, content in files.items()}
         found = evaluation(files=list(contents), contents=contents)
-        write_run(tmp_path / "run", collect([found], [], "2026-01-01"), [found])
+        write_run(tmp_path / "run", collect([found], [], "2026-01-01"))
 
     own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"
     write(answers=b"old", more=b"old")
