@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.image_groups import PromptRenderer, batches
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin, load_settings
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, is_downscaled
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Answer, OutputType, Request, Response
 
 if TYPE_CHECKING:
     import torch
@@ -102,7 +102,7 @@ class ClipZeroShotBackend(LocalBackend):
         inputs: Mapping[str, ImageInputs],
         prompts: Sequence[RenderedPrompt],
         batch_size: int,
-    ) -> list[dict[str, float]]:
+    ) -> list[Answer]:
         """The logits of each prompt's words; prompts with the same image share its features."""
         import torch
 
@@ -111,14 +111,12 @@ class ClipZeroShotBackend(LocalBackend):
             images = [inputs[key].tensors for key in keys]
             tensors = {name: torch.cat([image[name] for image in images]) for name in images[0]}
             features.update(zip(keys, self._normalized(self._model.get_image_features, tensors), strict=True))
-        return [
+        answers = []
+        for prompt in prompts:
+            image, asked = features[prompt.images[0]], words[prompt.request.words, prompt.request.optional_words]
             # Eq. 2's exponents, times 100.
-            {
-                word: float(_SCALE * (self._features[word] @ features[prompt.images[0]]))
-                for word in words[prompt.request.words, prompt.request.optional_words]
-            }
-            for prompt in prompts
-        ]
+            answers.append(Answer(logits={word: float(_SCALE * (self._features[word] @ image)) for word in asked}))
+        return answers
 
     def _encode_texts(self, words: tuple[str, ...], optional: tuple[str, ...]) -> list[str]:
         """Encode the texts of words; returns all words except optional ones with the same features as another word."""

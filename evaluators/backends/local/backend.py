@@ -15,11 +15,11 @@ from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.engine import Engine, Node, shared_prefixes
 from eyechart.evaluators.backends.local.loading import Origin, load_settings
-from eyechart.evaluators.backends.local.outputs import Job, Output
+from eyechart.evaluators.backends.local.outputs import Job
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.reader import UnsharableError
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
-from eyechart.evaluators.requests.types import OutputType, Request, Response
+from eyechart.evaluators.requests.types import Answer, OutputType, Request, Response
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -103,7 +103,7 @@ class TransformersBackend(LocalBackend):
                         prompts = [prompt for prompt in window.prompts if prompt.is_placed is is_placed]
                         yield from self._respond(window, prompts, partial(self._run, job))
 
-    def _run(self, job: Job, prompts: Sequence[RenderedPrompt], batch_size: int) -> list[Output]:
+    def _run(self, job: Job, prompts: Sequence[RenderedPrompt], batch_size: int) -> list[Answer]:
         """The output of prompts whose images are all placed, or none are; with prefix sharing where it is possible."""
         job = replace(job, prompts=prompts)
         if self._engine is not None and prompts[0].is_placed:
@@ -129,9 +129,9 @@ class TransformersBackend(LocalBackend):
         tokens = {str(token): token for token in range(0, self._model.config.get_text_config().vocab_size, 97)}
         probe = replace(job, prompts=first, output_type=OutputType.LOGITS, tokens=tokens)
         # Outside the `try`: an error here is not caused by prefix sharing.
-        expected: list[Any] = self._plain.run(probe, 1)
+        expected = self._plain.run(probe, 1)
         try:
-            outputs: list[Any] = engine.run(probe, shared_prefixes(first), 2)
+            outputs = engine.run(probe, shared_prefixes(first), 2)
         except UnsharableError:
             raise
         # Architectures differ in more ways than can be foreseen.
@@ -139,7 +139,8 @@ class TransformersBackend(LocalBackend):
             if should_reduce_batch_size(error):
                 raise
             raise UnsharableError(f"prefix sharing failed with {type(error).__name__}: {error}") from error
-        shared, plain = (np.array([list(logits.values()) for logits in way]) for way in (outputs, expected))
+        ways = ([list((answer.logits or {}).values()) for answer in way] for way in (outputs, expected))
+        shared, plain = map(np.array, ways)
         largest, apart = np.abs(plain).max(), np.abs(shared - plain).max()
         allowed = (1e-3 if self._model.dtype.itemsize >= 4 else 0.05) * max(1.0, largest)
         if np.isfinite(largest) and not apart <= allowed:

@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,8 +11,8 @@ from eyechart.datasets_scripts.common.errors import DataError, EyechartError, Us
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests, Preparer, PromptRenderer, model_failure
 from eyechart.evaluators.backends.local.loading import Origin
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
-from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
-from eyechart.metrics.scoring.reasoning import LENGTH, STOP, opens_reasoning
+from eyechart.evaluators.requests.types import Answer, Backend, Request, Response
+from eyechart.metrics.scoring.reasoning import opens_reasoning
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -70,13 +69,13 @@ class LocalBackend(Backend):
         self,
         window: PreparedRequests,
         prompts: Sequence[RenderedPrompt],
-        run: Callable[[Sequence[RenderedPrompt], int], Sequence[Any]],
+        run: Callable[[Sequence[RenderedPrompt], int], Sequence[Answer]],
     ) -> Iterator[Response]:
-        """Respond to the requests of prompts; `run` takes prompts and a batch size, and gives each prompt's output."""
+        """Respond to the requests of prompts; `run` takes prompts and a batch size, and gives each prompt's answer."""
 
-        def run_in_batches(prompts: Sequence[RenderedPrompt]) -> Sequence[Any]:
-            outputs, self._batch_size = fitting(partial(run, prompts), self._batch_size)
-            return outputs
+        def run_in_batches(prompts: Sequence[RenderedPrompt]) -> Sequence[Answer]:
+            answers, self._batch_size = fitting(partial(run, prompts), self._batch_size)
+            return answers
 
         # A request for losses has several prompts, one for each continuation.
         for _, results in groupby(each_alone(prompts, run_in_batches), key=lambda result: id(result[0].request)):
@@ -85,28 +84,27 @@ class LocalBackend(Backend):
 
 def _response(window: PreparedRequests, prompts: Sequence[RenderedPrompt], outputs: Sequence[Any]) -> Response:
     """The response to the request of these prompts: its text, logits or losses, or an error."""
-    prompt, output, request = prompts[0], outputs[0], prompts[0].request
+    prompt, answer, request = prompts[0], outputs[0], prompts[0].request
     if errors := [output for output in outputs if isinstance(output, DataError)]:
         return Response(request, error=errors[0])
+    losses = [loss for output in outputs for loss in output.losses or ()]
+    values = [loss.total for loss in losses] or [*(answer.logits or {}).values()]
+    if not all(map(math.isfinite, values)):
+        kind = "losses of the continuations" if losses else f"logits of {', '.join(answer.logits)}"
+        return Response(request, error=DataError(f"the model's {kind} are {values}"))
+    # If the prompt itself opens the reasoning, the reply has no opening tag.
+    is_open = answer.text is not None and opens_reasoning(prompt.text)
     # Unknown if the processor tiles several images differently from a single one, which was counted.
     reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
-    response = Response(
+    return Response(
         request,
+        text=f"<think>{answer.text}" if is_open else answer.text,
+        finish_reason=answer.finish_reason,
+        logits=answer.logits,
+        losses=tuple(losses) or None,
         rendered_prompt=prompt.text,
         images_downscaled=None if None in reduced else sum(map(bool, reduced)),
     )
-    if request.output_type is OutputType.TEXT:
-        # If the prompt itself opens the reasoning, the reply has no opening tag.
-        text = f"<think>{output.text}" if opens_reasoning(prompt.text) else output.text
-        return replace(response, text=text, finish_reason=LENGTH if output.is_cut else STOP)
-    if request.output_type is OutputType.LOSSES:
-        response, kind = replace(response, losses=tuple(outputs)), "losses of the continuations"
-        values = [loss.total for loss in outputs]
-    else:
-        response, kind, values = replace(response, logits=output), f"logits of {', '.join(output)}", [*output.values()]
-    if not all(map(math.isfinite, values)):
-        return Response(request, error=DataError(f"the model's {kind} are {values}"))
-    return response
 
 
 def fitting(run: Callable[[int], _Result], batch_size: int) -> tuple[_Result, int]:

@@ -12,17 +12,11 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.local.image_groups import batches
-from eyechart.evaluators.backends.local.outputs import (
-    GeneratedText,
-    Job,
-    Output,
-    TokenSampler,
-    end_tokens,
-    text_decoder,
-)
+from eyechart.evaluators.backends.local.outputs import Job, TokenSampler, end_tokens, text_decoder
 from eyechart.evaluators.backends.local.reader import Chunk, ImageFeatures, KVCache, Reader
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
-from eyechart.evaluators.requests.types import OutputType
+from eyechart.evaluators.requests.types import Answer, OutputType
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 # A shared prefix costs one more forward pass, which is not worth it for fewer tokens than this.
 _LEAST_SAVED = 32
@@ -112,7 +106,7 @@ class Engine:
         self.ends = end_tokens(model)
         self.decode = text_decoder(tokenizer)
 
-    def run(self, job: Job, root: Node, batch_size: int) -> list[Output]:
+    def run(self, job: Job, root: Node, batch_size: int) -> list[Answer]:
         """The output of each sequence; `root` is the tree of the prefixes that they share.
 
         Raises UnsharableError if the model turns out not to support prefix sharing.
@@ -132,7 +126,7 @@ class _Walk:
     batch_size: int
     positions: Sequence[torch.Tensor]
 
-    def continue_from(self, nodes: Sequence[Node], kv_cache: KVCache | None) -> Iterator[tuple[int, Output]]:
+    def continue_from(self, nodes: Sequence[Node], kv_cache: KVCache | None) -> Iterator[tuple[int, Answer]]:
         """Run all that continues these prefixes, which are the rows of the cache; None for the empty prefix."""
         leaves = [
             (row, self._chunk(index, node.end, len(self.job.prompts[index].ids)), index)
@@ -153,7 +147,7 @@ class _Walk:
 
     def _finish(
         self, kv_cache: KVCache | None, rows: Sequence[int], chunks: Sequence[Chunk], indices: Sequence[int]
-    ) -> Sequence[Output]:
+    ) -> Sequence[Answer]:
         """Run the rest of sequences, each continuing a row of the cache."""
         keep = max(self.job.prompts[index].needed_logits for index in indices)
         extended, logits = self._extend(kv_cache, rows, chunks, keep)
@@ -162,7 +156,10 @@ class _Walk:
         sampler = TokenSampler(self.job.sampling, [self.job.prompts[index] for index in indices])
         texts = self._generate(extended, logits[:, -1], chunks, sampler)
         most = self.job.max_new_tokens
-        return [GeneratedText(self.engine.decode(tokens), is_cut=len(tokens) == most) for tokens in texts]
+        return [
+            Answer(text=self.engine.decode(tokens), finish_reason=LENGTH if len(tokens) == most else STOP)
+            for tokens in texts
+        ]
 
     def _generate(
         self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk], sampler: TokenSampler

@@ -11,20 +11,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, TemperatureLo
 from eyechart.evaluators.backends.chat import Sampling
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
-from eyechart.evaluators.requests.types import Loss, OutputType
+from eyechart.evaluators.requests.types import Answer, Loss, OutputType
 from eyechart.metrics.scoring.reasoning import reasoning_marks
-
-
-@dataclass(frozen=True)
-class GeneratedText:
-    """A generated text; `is_cut` if it reached the maximum length before its end."""
-
-    text: str
-    is_cut: bool
-
-
-Output = GeneratedText | dict[str, float] | Loss
-"""The text of a sequence, the logits of words after it, or the loss of its continuation."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +26,13 @@ class Job:
     tokens: Mapping[str, int]
     sampling: Sampling | None = None
 
-    def scores(self, indices: Sequence[int], logits: torch.Tensor) -> list[Output]:
+    def scores(self, indices: Sequence[int], logits: torch.Tensor) -> list[Answer]:
         """Logits or losses of these sequences, whose last logits have the shape (sequences, kept, vocabulary)."""
         if self.output_type is OutputType.LOSSES:
-            return [_continuation_loss(self.prompts[index], row) for index, row in zip(indices, logits, strict=True)]
+            rows = zip(indices, logits, strict=True)
+            return [Answer(losses=(_continuation_loss(self.prompts[index], row),)) for index, row in rows]
         values = logits[:, -1, list(self.tokens.values())].float().tolist()
-        return [dict(zip(self.tokens, row, strict=True)) for row in values]
+        return [Answer(logits=dict(zip(self.tokens, row, strict=True))) for row in values]
 
 
 def _continuation_loss(prompt: RenderedPrompt, logits: torch.Tensor) -> Loss:

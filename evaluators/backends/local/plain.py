@@ -10,16 +10,10 @@ from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel, Pro
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.image_groups import batches
-from eyechart.evaluators.backends.local.outputs import (
-    GeneratedText,
-    Job,
-    Output,
-    TokenSampler,
-    end_tokens,
-    text_decoder,
-)
+from eyechart.evaluators.backends.local.outputs import Job, TokenSampler, end_tokens, text_decoder
 from eyechart.evaluators.backends.local.rendering import special_tokens_option
-from eyechart.evaluators.requests.types import OutputType
+from eyechart.evaluators.requests.types import Answer, OutputType
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 
 @dataclass
@@ -29,16 +23,16 @@ class PlainRunner:
     model: PreTrainedModel
     processor: ProcessorMixin
 
-    def run(self, job: Job, batch_size: int) -> list[Output]:
+    def run(self, job: Job, batch_size: int) -> list[Answer]:
         """The output of each sequence."""
-        outputs: dict[int, Output] = {}
+        outputs: dict[int, Answer] = {}
         by_length = sorted(range(len(job.prompts)), key=lambda index: len(job.prompts[index].ids))
         for indices in batches(by_length, batch_size):
             with torch.inference_mode():
                 outputs.update(zip(indices, self._outputs(job, indices), strict=True))
         return [outputs[index] for index in range(len(job.prompts))]
 
-    def _outputs(self, job: Job, indices: Sequence[int]) -> Sequence[Output]:
+    def _outputs(self, job: Job, indices: Sequence[int]) -> Sequence[Answer]:
         prompts = [job.prompts[index] for index in indices]
         shown = [[decode_image(job.window.sources[key]) for key in prompt.images] for prompt in prompts]
         inputs = self.processor(
@@ -59,18 +53,17 @@ class PlainRunner:
         logits = self.model(**inputs, logits_to_keep=max(prompt.needed_logits for prompt in prompts)).logits
         return job.scores(indices, logits)
 
-    def _generate(
-        self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler
-    ) -> list[GeneratedText]:
+    def _generate(self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler) -> list[Answer]:
         tokenizer, ends = self.processor.tokenizer, end_tokens(self.model)
         with _plain_greedy(self.model, tokenizer.pad_token_id):
             output = self.model.generate(
                 **inputs, max_new_tokens=max_new_tokens, logits_processor=[_SampledOnly(sampler)]
             )
-        decode = text_decoder(tokenizer)
+        decode, texts = text_decoder(tokenizer), output[:, inputs["input_ids"].shape[1] :].tolist()
+        cut = [len(tokens) == max_new_tokens and ends.isdisjoint(tokens) for tokens in texts]
         return [
-            GeneratedText(decode(tokens), is_cut=len(tokens) == max_new_tokens and ends.isdisjoint(tokens))
-            for tokens in output[:, inputs["input_ids"].shape[1] :].tolist()
+            Answer(text=decode(tokens), finish_reason=LENGTH if is_cut else STOP)
+            for tokens, is_cut in zip(texts, cut, strict=True)
         ]
 
 
