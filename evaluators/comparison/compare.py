@@ -160,10 +160,8 @@ def headline_of_all(key: TaskKey, runs: Sequence[Run]) -> ScoreSpec:
     return headline
 
 
-def comparable_items(
-    key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool
-) -> tuple[list[ItemScores], list[str]]:
-    """The item scores of one or two runs of a task, and the ids they share; raises `IncomparableError` with reasons."""
+def comparable_items(key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool) -> list[ItemScores]:
+    """The scores of the items that one or two runs of a task share; raises `IncomparableError` with reasons."""
     results = [run.tasks[key] for run in runs]
     unscored = [run.label for run, result in zip(runs, results, strict=True) if result.scores is None]
     if unscored:
@@ -180,8 +178,8 @@ def comparable_items(
     if changed := shared.changed:
         raise IncomparableError(f"labels of {len(changed)} items differ (first: '{changed[0]}'), so the data differ")
     if shared.share < 1:
-        items = [items_of(run, key, set(shared.ids)) for run in runs]
-    return items, shared.ids
+        return [items_of(run, key, set(shared.ids)) for run in runs]
+    return items
 
 
 def _compare_pair(
@@ -192,8 +190,7 @@ def _compare_pair(
     compared, refused = [], []
     for key in (key for key in keys if all(key in run.tasks for run in runs) and key.dataset != AVERAGE):
         try:
-            items, ids = comparable_items(key, runs, allowed, common=common)
-            tests += differences(key, items, ids, seed)
+            tests += differences(key, comparable_items(key, runs, allowed, common=common), seed)
             compared.append(key)
         except IncomparableError as error:
             refused.append(Refused(key.title, error.reasons, error.can_be_allowed))
@@ -235,7 +232,7 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     for test in tests:
         if test.note not in ("", FEW_TO_RESAMPLE):
             raise DataError(f"two runs cannot be tested: {test.note}")
-    n = len(shared_items([items_of(run, key) for run in runs], headline.key).ids)
+    n = len(shared_items([items_of(run, key) for run in runs], headline).ids)
     if any(test.n != n for test in tests):
         raise DataError("the runs have different items, so their scores cannot be ranked")
     p_values = np.full((len(runs), len(runs)), np.nan)

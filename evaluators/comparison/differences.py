@@ -1,25 +1,26 @@
-"""Paired tests of the item scores of two runs, Holm-adjusted over the pairs of runs for each score of each task."""
+"""Paired tests of two runs on a score: which test it has, by what the table of scores declares.
+
+A share of correct items has the tests of shares, and a PLCC has one that swaps the runs. All else is resampled: SRCC,
+sums of judged points, and correlations of images ranked from pairs.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eyechart.evaluators.comparison.item_scores import ItemScores, shared_clusters
+from eyechart.evaluators.comparison.item_scores import ItemId, ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.notes import Note, grouped, note
-from eyechart.metrics.score_spec import ScoreSpec, Unit
-from eyechart.metrics.scores import PAIRS, spec, specs_of
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.judging.rounds import bootstrap_difference, bootstrap_scores, summed_score
-from eyechart.metrics.scoring.pairs.scores import average_over_pools
+from eyechart.metrics.scoring.judging.rounds import bootstrap_scores, summed_score
+from eyechart.metrics.scoring.pairs.scores import resampled_mean
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.quality.scores import Correlations
 from eyechart.metrics.scoring.statistics.bootstrap import (
     RESAMPLES,
     bootstrap_plcc_columns,
@@ -32,18 +33,10 @@ from eyechart.metrics.scoring.statistics.paired_shares import paired_share_inter
 from eyechart.metrics.scoring.statistics.pearson import plcc_difference
 from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
 from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
-from eyechart.metrics.scoring.statistics.significance import (
-    PairedTest,
-    bootstrap_srcc_difference,
-    mcnemar,
-    paired_bootstrap,
-)
+from eyechart.metrics.scoring.statistics.significance import PairedTest, mcnemar, paired_bootstrap
 
 FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resample"
-_MCNEMAR = "McNemar, exact"
-_CORRELATIONS = {"spearman": srcc, "pearson": plcc}
-_RESAMPLED = {"spearman": bootstrap_srcc_columns, "pearson": bootstrap_plcc_columns}
-_RANKING_SCORES = tuple(score for score in specs_of(PAIRS) if score.correlation)
+_CORRELATIONS = {"spearman": (srcc, bootstrap_srcc_columns), "pearson": (plcc, bootstrap_plcc_columns)}
 
 
 @dataclass(frozen=True)
@@ -121,134 +114,127 @@ class Difference(ComparedScore):
         return replace(self, test=name, p_value=test.p_value, difference_ci95=ends, interval_kind=kind, note=reason)
 
 
-def differences(key: TaskKey, runs: Sequence[ItemScores], items: Sequence[str], seed: int) -> list[Difference]:
-    """Test every score of a task in two runs, on items that both have."""
-    scores = [score for score in runs[0].values if score in runs[1].values]
-    tested = [_difference(key, spec(score), runs, items, seed) for score in scores]
-    return [*tested, *_ranking_differences(key, runs, seed)]
+def differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) -> list[Difference]:
+    """Test every score of a task in two runs that have the same items."""
+    return [difference_in(score, key, runs, seed) for score in runs[0].values if score in runs[1].values]
 
 
-def _difference(
-    key: TaskKey, score: ScoreSpec, runs: Sequence[ItemScores], items: Sequence[str], seed: int
-) -> Difference:
-    values = [run.values[score.key] for run in runs]
-    shared = [item for item in items if all(item in of_run for of_run in values)]
-    a, b = ([of_run[item] for item in shared] for of_run in values)
-    clusters, rng = shared_clusters(runs, shared), part_generator(seed, "/".join((*key, score.key)))
+def difference_in(score: ScoreSpec, key: TaskKey, runs: Sequence[ItemScores], seed: int) -> Difference:
+    """Test one score of a task in two runs, on the items that have it in both."""
+    items, name = shared_items(runs, score).ids, "/".join((*key, score.key))
+    clusters = shared_clusters(runs, items)
     aside = ", all images together" if any(run.is_averaged for run in runs) else ""
-    result = Difference(*key, score.key, f"{score.label}{aside}", len(shared), units=clusters.n_clusters)
+    result = Difference(*key, score.key, f"{score.label}{aside}", len(items), units=clusters.n_clusters)
     try:
-        if score.correlation:
-            human = [runs[0].human[item] for item in shared]
-            correlation = _CORRELATIONS[score.correlation]
-            result = result.of(correlation(a, human), correlation(b, human))
-            if score.correlation == "pearson":
-                return result.tested("swaps", plcc_difference(a, b, human, rng), "swaps")
-            return result.tested("paired bootstrap", bootstrap_srcc_difference(a, b, human, rng))
-        if score.unit is Unit.POINTS:
-            columns, others = _judged_columns(a), _judged_columns(b)
-            scale = 1 / len(columns) if score.is_averaged else 1.0
-            result = result.of(scale * summed_score(columns), scale * summed_score(others))
-            test = bootstrap_difference(columns, others, rng, clusters=clusters)
-            return result.tested("paired bootstrap", test, scale=scale)
-        right, also_right = (np.array(column, dtype=bool) for column in (a, b))
-        images = [runs[0].images[item] for item in shared] if runs[0].images else []
-        # McNemar's test refuses no items, which have no share.
-        gap = score.high * mcnemar(right, also_right).difference
-        units = len({image for pair in images for image in pair}) if images else clusters.n_clusters
-        name = "dyadic" if images else "clustered" if units < len(shared) else _MCNEMAR
-        result = replace(
-            result.of(score.high * float(right.mean()), score.high * float(also_right.mean())),
-            difference=gap,
-            units=units,
-            test=name,
-            only_first=tuple(item for item, x, y in zip(shared, right, also_right, strict=True) if x and not y),
-            only_second=tuple(item for item, x, y in zip(shared, right, also_right, strict=True) if y and not x),
-        )
-        test, kind = share_test(right, also_right, images, clusters), f"student-{name}"
-        if name == _MCNEMAR:
-            interval = paired_share_interval(right, also_right, clusters)
-            kind, test = interval.kind, replace(test, interval=(interval.low, interval.high))
-        return result.tested(name, test, kind, score.high)
+        if score.is_percentage:
+            result = _with_shares(result, score, runs, items)
+            return result.tested(result.test, *share_test(score, runs, items, clusters), score.high)
+        if score.correlation == "pearson" and score.of:
+            human = [runs[0].human[item] for item in items]
+            a, b = (run.values_of(score, items) for run in runs)
+            result = result.of(plcc(a, human), plcc(b, human))
+            return result.tested("swaps", plcc_difference(a, b, human, part_generator(seed, name)), "swaps")
+        first, second = (resampled(score, run, items, clusters, seed, name) for run in runs)
+        result = result.of(first.score, second.score)
+        if score.of:
+            return result.tested("paired bootstrap", bootstrap_test(first, second))
+        over = "images" if first.units == len(items) else "pools"
+        return replace(result, units=first.units).tested(f"paired bootstrap over {over}", bootstrap_test(first, second))
     except ScoringError as error:
         return replace(result, note=str(error))
 
 
+def _with_shares(result: Difference, score: ScoreSpec, runs: Sequence[ItemScores], items: Sequence[str]) -> Difference:
+    """A difference with each run's share of correct items, and the items that only one of them has right."""
+    first, second = (np.array(run.values_of(score, items), dtype=bool) for run in runs)
+    # McNemar's test refuses no items, which have no share.
+    gap = score.high * mcnemar(first, second).difference
+    images = {image for pair in runs[0].images_of(items) for image in pair}
+    name = "dyadic" if images else "clustered" if result.units < len(items) else "McNemar, exact"
+    return replace(
+        result.of(score.high * float(first.mean()), score.high * float(second.mean())),
+        difference=gap,
+        units=len(images) or result.units,
+        test=name,
+        only_first=tuple(item for item, x, y in zip(items, first, second, strict=True) if x and not y),
+        only_second=tuple(item for item, x, y in zip(items, first, second, strict=True) if y and not x),
+    )
+
+
 def share_test(
-    a: NDArray[np.bool_], b: NDArray[np.bool_], images: Sequence[tuple[str, ...]], clusters: Clusters
-) -> PairedTest:
-    """The test of two shares of correct items; McNemar's, of items that share nothing, gives no interval.
+    score: ScoreSpec, runs: Sequence[ItemScores], items: Sequence[ItemId], clusters: Clusters
+) -> tuple[PairedTest, str]:
+    """The test of two runs' shares of correct items, as fractions, and the kind of its interval.
 
-    `images` has the two images of each pair, if items are pairs. Raises `ScoringError` for too few units.
+    Raises `ScoringError` for too few units.
     """
-    independent = mcnemar(a, b)
-    if images:
-        test = dyadic_mean_difference(a, b, *zip(*images, strict=True))
-    elif clusters.n_clusters < len(a):
-        test = clustered_mean_difference(a, b, clusters)
+    first, second = (np.array(run.values_of(score, items), dtype=bool) for run in runs)
+    independent = mcnemar(first, second)
+    if images := runs[0].images_of(items):
+        test, kind = dyadic_mean_difference(first, second, *zip(*images, strict=True)), "student-dyadic"
+    elif clusters.n_clusters < len(items):
+        test, kind = clustered_mean_difference(first, second, clusters), "student-clustered"
     else:
-        return independent
+        interval = paired_share_interval(first, second, clusters)
+        return replace(independent, interval=(interval.low, interval.high)), interval.kind
     # With few images, p can by chance be smaller than for independent items; that is not allowed.
-    return replace(test, p_value=max(test.p_value, independent.p_value))
+    return replace(test, p_value=max(test.p_value, independent.p_value)), kind
 
 
-def score_replicates(
-    score: ScoreSpec, run: ItemScores, items: Sequence[str], clusters: Clusters, rng: np.random.Generator
-) -> FloatArray:
-    """Bootstrap replicates of a run's score on some items, in clusters; equal generators give all runs equal draws."""
-    values = [run.values[score.key][item] for item in items]
+@dataclass(frozen=True)
+class Resampled:
+    """A run's score with its bootstrap replicates; equal seeds and names give all runs equal draws."""
+
+    score: float
+    replicates: FloatArray
+    """Shape (resamples,); nan if undefined."""
+    units: int
+    """Number of resampled units."""
+
+
+def bootstrap_test(first: Resampled, second: Resampled) -> PairedTest:
+    """The paired bootstrap test of two runs; raises `ScoringError` if no replicate is defined."""
+    replicates = first.replicates - second.replicates
+    return paired_bootstrap(first.score - second.score, replicates, min(first.units, second.units))
+
+
+def resampled(
+    score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], clusters: Clusters, seed: int, name: str
+) -> Resampled:
+    """A run's score of some items, other than a share; raises `ScoringError` if it is undefined."""
+    if not score.of:
+        return _of_ranking(score, run, items, seed, name)
     if score.correlation:
-        replicates: FloatArray = _RESAMPLED[score.correlation]([values], [run.human[item] for item in items], rng)[0]
-        return replicates
-    columns = _judged_columns(values)
-    total = bootstrap_scores(columns, RESAMPLES, rng, clusters)[0].sum(axis=1)
-    return total / (len(columns) if score.is_averaged else 1)
+        return _of_correlation(score, run, items, seed, name)
+    # The mean of an item is like a single round of a judge.
+    columns = [[[value] for value in column] for column in zip(*run.values_of(score, items), strict=True)]
+    replicates, units = bootstrap_scores(columns, RESAMPLES, part_generator(seed, name), clusters)
+    scale = 1 / len(columns) if score.is_averaged else 1.0
+    return Resampled(scale * summed_score(columns), scale * replicates.sum(axis=1), min(units))
 
 
-def _judged_columns(values: Sequence[tuple[float | None, ...]]) -> list[list[list[float | None]]]:
-    """Means of items as one round of a judge for each column."""
-    return [[[value] for value in column] for column in zip(*values, strict=True)]
+def _of_correlation(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:
+    correlation, replicates = _CORRELATIONS[score.correlation]
+    values, human = run.values_of(score, items), [run.human[item] for item in items]
+    of_resamples = replicates([values], human, part_generator(seed, name))[0]
+    return Resampled(correlation(values, human), of_resamples, len(items))
 
 
-def _ranking_differences(key: TaskKey, runs: Sequence[ItemScores], seed: int) -> Iterator[Difference]:
-    """Differences in correlations of images ranked from pairs, on the pools that both runs have."""
-    # A pool without a ranking counts as each run's setting says.
-    pools = [
-        pool
-        for pool, images in runs[0].ranked.items()
-        if all(images.keys() == run.ranked.get(pool, {}).keys() for run in runs)
-        and not any(
-            run.pooling.undefined_pools == "leave_out" and math.isnan(score)
-            for run in runs
-            for score, _ in run.ranked[pool].values()
-        )
-    ]
-    if not pools:
-        return
-    first, second = (_ranking_correlations(run, pools, "/".join(key), seed) for run in runs)
-    units, of = (first.n, "images") if first.units is None else (first.units, "pools")
-    for score, a, b in zip(_RANKING_SCORES, first.replicates, second.replicates, strict=True):
-        result = Difference(*key, score.key, score.label, first.n, units=units)
-        result = result.of(first.scores[score.key], second.scores[score.key])
-        try:
-            yield result.tested(f"paired bootstrap over {of}", paired_bootstrap(result.difference, a - b, units))
-        except ScoringError as error:
-            yield replace(result, note=str(error))
-
-
-def _ranking_correlations(run: ItemScores, pools: Sequence[str], name: str, seed: int) -> Correlations:
-    """The means over pools, with replicates on resamples that are the same for all runs."""
+def _of_ranking(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:
+    """The mean over pools of a correlation of images; a pool without one counts as the run's setting says."""
+    pools: dict[str, list[ItemId]] = {}
+    for item in items:
+        pools.setdefault(item[0], []).append(item)
     parts = []
-    for pool in pools:
-        scores, quality = zip(*(run.ranked[pool][image] for image in sorted(run.ranked[pool])), strict=True)
-        values, replicates = {}, np.full((2, RESAMPLES), np.nan)
-        for side, score in enumerate(_RANKING_SCORES):
-            values[score.key], rng = math.nan, part_generator(seed, f"{name}/{pool}")
-            with suppress(ScoringError):
-                replicates[side] = _RESAMPLED[score.correlation]([scores], quality, rng)[0]
-                values[score.key] = _CORRELATIONS[score.correlation](scores, quality)
-        parts.append(Correlations(values, (replicates[0], replicates[1]), len(scores), {}))
-    return average_over_pools(parts, replace(run.pooling, seed=seed))
+    for pool, images in pools.items():
+        try:
+            parts.append(_of_correlation(score, run, images, seed, f"{name}/{pool}"))
+        except ScoringError:
+            parts.append(Resampled(math.nan, np.full(RESAMPLES, math.nan), len(images)))
+    scores, replicates = [part.score for part in parts], [part.replicates for part in parts]
+    return Resampled(
+        *resampled_mean(scores, replicates, [part.units for part in parts], replace(run.pooling, seed=seed))
+    )
 
 
 def signed(key: str, value: float) -> str:

@@ -16,6 +16,9 @@ from eyechart.metrics.scores import IMAGE_SCORES, specs_in
 from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
+ItemId = Any
+"""The id of an item, or pool and id of an image that is ranked from pairs; the pool is "" if there are none."""
+
 
 class IncomparableError(DataError):
     """Runs of a task cannot be compared; `reasons` has all reasons."""
@@ -33,28 +36,35 @@ class ItemScores:
 
     labels: Mapping[str, str]
     """The label of each public item."""
-    values: Mapping[str, Mapping[str, Any]]
-    """By the score's key, then by item: whether the item is correct, a mean for each column, or the value that a
-    correlation is computed from. Items without a value are missing."""
-    human: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[ScoreSpec, Mapping[ItemId, Any]]
+    """By score, then by item: whether the item is correct, a mean for each column, or the value that a
+    correlation is computed from, nan for an image without a rank that counts. Items without a value are missing."""
+    human: Mapping[ItemId, float] = field(default_factory=dict)
     """The human judgement of each item that correlations use."""
     images: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The images of each item, if items can share one of several images."""
     clusters: Mapping[str, str | None] = field(default_factory=dict)
     """What each item shares with others, such as its image; None if that is not known."""
-    ranked: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
-    """For pairs: score and human quality of each image, by pool and image; nan if a pool has no ranking."""
     pooling: PairSettings = field(default_factory=PairSettings)
     """For pairs: how correlations are averaged over pools."""
     is_averaged: bool = False
     """Whether the results average the correlations of parts of the data."""
+
+    def values_of(self, score: ScoreSpec, items: Sequence[ItemId]) -> list[Any]:
+        """The values of some items, all of which have one."""
+        values = self.values[score]
+        return [values[item] for item in items]
+
+    def images_of(self, items: Sequence[ItemId]) -> list[tuple[str, ...]]:
+        """The images of some items; empty if items do not share them."""
+        return [self.images[item] for item in items] if self.images else []
 
 
 @dataclass(frozen=True)
 class SharedItems:
     """The items that several runs have in common."""
 
-    ids: list[str]
+    ids: list[ItemId]
     """In the order in which items are compared."""
     share: float
     """Their share of the items of the run that has the most; 1 if all runs have the same items."""
@@ -62,17 +72,17 @@ class SharedItems:
     """Those whose label differs, so that the runs are on different data."""
 
 
-def shared_items(runs: Sequence[ItemScores], key: str = "") -> SharedItems:
-    """The items that runs have in common; with the key of a score, only items that have it."""
-    items = [(run.values[key] if key else run.labels).keys() for run in runs]
+def shared_items(runs: Sequence[ItemScores], score: ScoreSpec | None = None) -> SharedItems:
+    """The items that runs have in common; with a score, only items that have it."""
+    items = [(run.values[score] if score else run.labels).keys() for run in runs]
     ids = sorted(set(items[0]).intersection(*items[1:]))
     labels, *others = (run.labels for run in runs)
     others = [other for other in others if other != labels]
-    changed = [id for id in ids if any(other[id] != labels[id] for other in others)]
+    changed = [id for id in ids if any(other.get(id) != labels.get(id) for other in others)]
     return SharedItems(ids, len(ids) / max(1, *map(len, items)), changed)
 
 
-def shared_clusters(runs: Sequence[ItemScores], items: Sequence[str]) -> Clusters:
+def shared_clusters(runs: Sequence[ItemScores], items: Sequence[ItemId]) -> Clusters:
     """The clusters of some items, from the first run that knows them."""
     names = [next((run.clusters[item] for run in runs if run.clusters.get(item)), None) for item in items]
     return Clusters.of(names or None, len(items))
@@ -105,34 +115,37 @@ def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     if not len(answers):
         raise DataError("no item has a public label")
     ids, scores, specs = answers.column("id"), result.scores or {}, specs_in(result.scores or {})
-    values = {spec.key: of_score for spec in specs if (of_score := _values(spec, result, answers))}
+    pooling = PairSettings(**{name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores})
+    ranked, quality = _ranked(answers, scores.get(IMAGE_SCORES, {}), pooling)
+    values = {
+        spec: of_score
+        for spec in specs
+        if (of_score := ranked if spec.correlation and not spec.of else _values(spec, result, answers))
+    }
     if not values:
         raise DataError("its scores cannot be computed from single items")
 
     def by_id(name: str, kind: type) -> dict[str, Any]:
         return dict(zip(ids, answers.column(name, kind), strict=True))
 
-    compared = [spec for spec in specs if spec.key in values]
-    against = next((spec.against for spec in compared if spec.against), "")
-    images = next((spec.images for spec in compared if spec.images), ())
+    against = next((spec.against for spec in values if spec.against), "")
+    images = next((spec.images for spec in values if spec.images), ())
     columns_of_images = [answers.column(name, str) for name in images]
     scored = set().union(*values.values())
-    pooling = {name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores}
     return ItemScores(
         {id: label for id, label in by_id("label", str).items() if id in scored},
         values,
-        human=by_id(against, float) if against else {},
+        human=by_id(against, float) if against else quality,
         images=dict(zip(ids, zip(*columns_of_images, strict=True), strict=True)) if images else {},
         clusters={} if against or images else by_id("cluster", str),
-        ranked=_ranked(answers, scores[IMAGE_SCORES]) if IMAGE_SCORES in scores else {},
-        pooling=PairSettings(**pooling),
+        pooling=pooling,
         is_averaged=bool(against) and scores.get("average_over") is not None,
     )
 
 
 def _values(spec: ScoreSpec, result: TaskResult, answers: Answers) -> dict[str, Any]:
     """The value of each item that has one; empty if runs are not compared on the score."""
-    kind = float if spec.correlation or spec.unit is Unit.POINTS else bool
+    kind = bool if spec.is_percentage else float
     columns = {name: answers.column(name, kind) for name in spec.of}
     # A judge's dimension in which no item has a score is in the scores nonetheless.
     used = [
@@ -148,18 +161,24 @@ def _values(spec: ScoreSpec, result: TaskResult, answers: Answers) -> dict[str, 
     return {id: value for id, value in zip(answers.column("id"), used[0], strict=True) if value is not None}
 
 
-def _ranked(answers: Answers, images: Mapping[str, Any]) -> dict[str, dict[str, tuple[float, float]]]:
-    """The images' scores in a result, by pool if there are pools, with their human quality."""
-    quality: dict[str, dict[str, float]] = {}
+def _ranked(
+    answers: Answers, images: Mapping[str, Any], pooling: PairSettings
+) -> tuple[dict[ItemId, float], dict[ItemId, float]]:
+    """The images' scores in a result, and their human quality; pools without a ranking count as the settings say."""
+    quality: dict[ItemId, float] = {}
     names = [answers.column(name, str) for name in ("pool", "first_id", "second_id")]
     qualities = [answers.column(name, float) for name in ("first_quality", "second_quality")]
     for pool, first, second, of_first, of_second in zip(*names, *qualities, strict=True):
         # Pairs may have winners instead of qualities.
         if of_first is not None:
-            quality.setdefault(pool or "", {}).update({first: of_first, second: of_second})
+            quality |= {(pool or "", first): of_first, (pool or "", second): of_second}
     by_pool = images if any(isinstance(value, Mapping) for value in images.values()) else {"": images}
-    return {
-        pool: {image: (math.nan if score is None else score, quality[pool][image]) for image, score in ranked.items()}
-        for pool, ranked in by_pool.items()
-        if ranked and pool in quality and ranked.keys() <= quality[pool].keys()
+    ranked = {
+        (pool, image): math.nan if score is None else score
+        for pool, scores in by_pool.items()
+        for image, score in scores.items()
+        if (pool, image) in quality
     }
+    if pooling.undefined_pools == "leave_out":
+        ranked = {image: score for image, score in ranked.items() if not math.isnan(score)}
+    return ranked, quality

@@ -9,14 +9,13 @@ import numpy as np
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.compare import PassedOver, chosen_keys, comparable_items, headline_of_all
-from eyechart.evaluators.comparison.differences import ComparedScore, differences, score_replicates
+from eyechart.evaluators.comparison.differences import ComparedScore, difference_in, resampled
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names
 from eyechart.evaluators.evaluation.options import Goal
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
-from eyechart.metrics.scoring.errors import UndefinedScoreError
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance, images_for_test
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import PairedDesign
@@ -75,19 +74,31 @@ def plan_runs(
 
 def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str]) -> Plan:
     """The plan for a task; a DataError says why it cannot be planned."""
-    headline, items, ids = _headline_items(key, runs, allowed)
+    headline = headline_of_all(key, runs)
+    try:
+        items = comparable_items(key, runs, allowed, common=True)
+    except IncomparableError as error:
+        advice = "; to plan anyway, use --allow SETTING" if error.can_be_allowed else ""
+        raise DataError(f"{error.reason}{advice}") from error
+    if any(headline not in run.values for run in items):
+        raise DataError("its headline score cannot be computed from single items")
+    ids = shared_items(items, headline).ids
+    if len(ids) < 2:
+        raise DataError(f"{len(ids)} of its items have a score; a plan needs at least 2")
     # Scores in percent are planned as fractions, as --difference is given.
     scale = headline.high if headline.unit is Unit.PERCENT else 1.0
     difference = goal.difference
     if difference is None:
-        tests = differences(key, items, ids, goal.seed)
-        difference = next(test.difference for test in tests if test.key == headline.key) / scale
+        difference = difference_in(headline, key, items, goal.seed).difference / scale
     if not math.isfinite(difference):
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
-    if headline.unit in (Unit.CORRELATION, Unit.POINTS):
-        units, design = _resampled_design(headline, items, ids, (goal.seed, "/".join(key)))
-    else:
-        units, design = _share_design(headline, items, ids, difference)
+    try:
+        if headline.is_percentage:
+            units, design = _share_design(headline, items, ids, difference)
+        else:
+            units, design = _resampled_design(headline, items, ids, goal.seed, "/".join(key))
+    except ScoringError as error:
+        raise DataError(str(error)) from error
     design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
     least = design.detectable(at, goal.power)
     return Plan(
@@ -105,32 +116,13 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
     )
 
 
-def _headline_items(
-    key: TaskKey, runs: Sequence[Run], allowed: Collection[str]
-) -> tuple[ScoreSpec, list[ItemScores], list[str]]:
-    """The headline score of a task, the item scores of each run, and the ids of the items on which all have it."""
-    headline = headline_of_all(key, runs)
-    try:
-        items, _ = comparable_items(key, runs, allowed, common=True)
-    except IncomparableError as error:
-        advice = "; to plan anyway, use --allow SETTING" if error.can_be_allowed else ""
-        raise DataError(f"{error.reason}{advice}") from error
-    if any(headline.key not in run.values for run in items):
-        raise DataError("its headline score cannot be computed from single items")
-    ids = shared_items(items, headline.key).ids
-    if len(ids) < 2:
-        raise DataError(f"{len(ids)} of its items have a score; a plan needs at least 2")
-    return headline, items, ids
-
-
 def _resampled_design(
-    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], seed: tuple[int, str]
+    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], seed: int, name: str
 ) -> tuple[int, PairedDesign]:
     """The number of units and the design of a correlation, or of a mean of points: its variance is the bootstrap's."""
     clusters = shared_clusters(runs, ids)
-    replicates = [score_replicates(score, run, ids, clusters, part_generator(*seed)) for run in runs]
-    deviations = replicates[0] - replicates[1] if len(runs) == 2 else replicates[0] * math.sqrt(2)
-    variance = float(np.nanvar(deviations))
+    first, *second = (resampled(score, run, ids, clusters, seed, name).replicates for run in runs)
+    variance = float(np.nanvar(first - second[0] if second else first * math.sqrt(2)))
     # Equal replicates have at most this variance, from rounding.
     if variance < 1e-20:
         raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
@@ -142,24 +134,21 @@ def _share_design(
     score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], difference: float
 ) -> tuple[int, PairedDesign]:
     """The number of units and the design of the difference of two shares, of items that may share images."""
-    n, correct = len(ids), [np.array([run.values[score.key][id] for id in ids], float) for run in runs]
+    n, correct = len(ids), [np.array(run.values_of(score, ids), float) for run in runs]
     # The spread of these values over images or clusters shows how alike the items of one are.
     values = correct[0] - correct[1] if len(runs) == 2 else correct[0]
-    variance, images, clusters = float(np.var(values)), runs[0].images, shared_clusters(runs, ids)
+    variance, clusters = float(np.var(values)), shared_clusters(runs, ids)
     independent = PairedDesign(n, n, variance, _discordant(correct, difference))
-    if not images and clusters.n_clusters == n:
+    if images := runs[0].images_of(ids):
+        pairs = images_for_test(*zip(*images, strict=True))
+        units, effective, most_alike = pairs.n_images, pairs.effective, 2 * n / pairs.effective
+        variance_of_mean = dyadic_variance(values, pairs.first, pairs.second)
+    elif (units := clusters.n_clusters) < n:
+        clusters.check_for_test()
+        variance_of_mean, freedom = clustered_variance(values, clusters.numbers)
+        effective, most_alike = freedom + 1, n / clusters.effective
+    else:
         return n, independent
-    try:
-        if images:
-            pairs = images_for_test(*zip(*(images[id] for id in ids), strict=True))
-            units, effective, most_alike = pairs.n_images, pairs.effective, 2 * n / pairs.effective
-            variance_of_mean = dyadic_variance(values, pairs.first, pairs.second)
-        else:
-            clusters.check_for_test()
-            variance_of_mean, freedom = clustered_variance(values, clusters.numbers)
-            units, effective, most_alike = clusters.n_clusters, freedom + 1, n / clusters.effective
-    except UndefinedScoreError as error:
-        raise DataError(str(error)) from None
     # If the values of all items are equal, they do not show how alike the items of one image are: at most entirely.
     effect = max(1.0, variance_of_mean / (variance / n)) if variance else most_alike
     return units, replace(independent, units=effective, design_effect=effect, least_units=3, is_clustered=True)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.evaluators.comparison.differences import score_replicates, share_test
+from eyechart.evaluators.comparison.differences import Resampled, bootstrap_test, resampled, share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.notes import Note, note
@@ -23,11 +23,9 @@ from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import NORMAL
 from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
 from eyechart.metrics.scoring.statistics.shares import Clusters
-from eyechart.metrics.scoring.statistics.significance import paired_bootstrap
 
 NEARLY_ALL = 0.99
 """The share of each entry's items that both must have for a paired test."""
@@ -60,9 +58,9 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)
     models: list[dict[tuple[str, int | str], list[str]]] = [{} for _ in rows]
-    replicates: dict[Any, FloatArray] = {}
+    samples: dict[Any, Resampled] = {}
     for i, j in combinations(range(len(rows)), 2):
-        pair = _Pair(rows[i].board.main.score, (i, j), (entries[i], entries[j]), known, replicates)
+        pair = _Pair(rows[i].board.main.score, (i, j), (entries[i], entries[j]), known, samples)
         p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
         undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
         for code_and_n in pair.notes():
@@ -71,7 +69,7 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     adjusted = np.where(undecided, 1.0, adjusted_pairs(p_values))
     notes = [[note(code, n=n, models=_listed(names)) for (code, n), names in noted.items()] for noted in models]
     for row, listed, parts in zip(rows, notes, entries, strict=True):
-        items = [(name, item) for name, scores in parts.items() for item in scores.values[row.board.main.score.key]]
+        items = [(name, item) for name, scores in parts.items() for item in scores.values[row.board.main.score]]
         if unknown := sum(item in parts[name].clusters and item not in known[name] for name, item in items):
             listed.append(note("images_unknown", n=unknown, of=len(items)))
     return PairedTests(adjusted, int(np.sum(~np.isnan(p_values))), notes)
@@ -79,14 +77,14 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
 
 def _parts(row: BoardRow) -> Parts:
     """A row's items: one part, or for an average one part for each database."""
-    result, run, key = row.result, row.entry.run, row.board.main.score.key
+    result, run, score = row.result, row.entry.run, row.board.main.score
     same = [name for name in run.tasks if (name.task, name.split) == (result.task, result.split)]
     keys = sorted(name for name in same if name.dataset != AVERAGE and result.dataset in (name.dataset, AVERAGE))
     try:
-        parts = {"/".join((*name[:3], key)): items_of(run, name) for name in keys}
+        parts = {"/".join((*name[:3], score.key)): items_of(run, name) for name in keys}
     except DataError:
         return {}
-    return parts if all(key in scores.values for scores in parts.values()) else {}
+    return parts if all(score in scores.values for scores in parts.values()) else {}
 
 
 @dataclass(frozen=True)
@@ -98,14 +96,14 @@ class _Pair:
     entries: tuple[Parts, Parts]
     known: Mapping[str, Mapping[str, str]]
     """The clusters of all entries, by part and item."""
-    replicates: dict[Any, FloatArray]
-    """Those of all pairs, so that each entry is resampled only once."""
+    resampled: dict[Any, Resampled]
+    """The scores of all pairs, so that each entry is resampled only once."""
 
     @cached_property
     def shared(self) -> dict[str, SharedItems]:
         first, second = self.entries
         parts = first if first.keys() == second.keys() else ()
-        return {name: shared_items((first[name], second[name]), self.score.key) for name in parts}
+        return {name: shared_items((first[name], second[name]), self.score) for name in parts}
 
     @cached_property
     def share(self) -> float:
@@ -149,23 +147,23 @@ class _Pair:
 
     def _share_test(self, grouping: Mapping[str, Clusters]) -> float:
         ((name, clusters),) = grouping.items()
-        ids, runs = self.shared[name].ids, [entry[name] for entry in self.entries]
-        first, second = (np.array([run.values[self.score.key][id] for id in ids], dtype=bool) for run in runs)
-        images = [runs[0].images[id] for id in ids] if runs[0].images else []
-        return share_test(first, second, images, clusters).p_value
+        test, _ = share_test(self.score, [entry[name] for entry in self.entries], self.shared[name].ids, clusters)
+        return test.p_value
 
     def _bootstrap(self, grouping: Mapping[str, Clusters]) -> float:
-        """From replicates of the difference in each part; the score is the mean over parts."""
-        gaps = [self._replicates(0, *part) - self._replicates(1, *part) for part in grouping.items()]
-        name, clusters = next(iter(grouping.items()))
-        return paired_bootstrap(0.0, np.mean(gaps, axis=0), len(self.shared[name].ids), clusters.n_clusters).p_value
+        return bootstrap_test(self._resampled(0, grouping), self._resampled(1, grouping)).p_value
 
-    def _replicates(self, side: int, name: str, clusters: Clusters) -> FloatArray:
-        ids, entry = self.shared[name].ids, self.entries[side]
-        key = (name, self.numbers[side], clusters.numbers.tobytes(), tuple(ids))
-        if key not in self.replicates:
-            self.replicates[key] = score_replicates(self.score, entry[name], ids, clusters, part_generator(0, name))
-        return self.replicates[key]
+    def _resampled(self, side: int, grouping: Mapping[str, Clusters]) -> Resampled:
+        """An entry's score and its replicates: the mean over parts."""
+        parts = []
+        for name, clusters in grouping.items():
+            ids = self.shared[name].ids
+            key = (name, self.numbers[side], clusters.numbers.tobytes(), tuple(ids))
+            if key not in self.resampled:
+                self.resampled[key] = resampled(self.score, self.entries[side][name], ids, clusters, 0, name)
+            parts.append(self.resampled[key])
+        replicates = np.mean([part.replicates for part in parts], axis=0)
+        return Resampled(float(np.mean([part.score for part in parts])), replicates, min(part.units for part in parts))
 
 
 def _listed(models: Sequence[str]) -> str:

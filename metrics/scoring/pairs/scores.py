@@ -201,14 +201,32 @@ def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], sett
 
 
 def average_over_pools(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
-    """Means over pools. Images are resampled within their pool; if a pool is small, complete pools are resampled."""
+    """Means over pools."""
     sizes, scores = [part.n for part in parts], [part.scores for part in parts]
-    means = pool_means(scores, sizes, settings)
+    (_, srcc, units), (_, plcc, _) = (
+        resampled_mean([part[name] for part in scores], [part.replicates[side] for part in parts], sizes, settings)
+        for side, name in enumerate(("srcc", "plcc"))
+    )
+    return Correlations(pool_means(scores, sizes, settings), (srcc, plcc), sum(sizes), {}, units=units)
+
+
+def resampled_mean(
+    scores: Sequence[float], replicates: Sequence[FloatArray], sizes: Sequence[int], settings: PairSettings
+) -> tuple[float, FloatArray, int]:
+    """The mean of a correlation over pools, its bootstrap replicates, and the number of resampled units.
+
+    Images are resampled within their pool; if a pool is small, complete pools are resampled.
+
+    Args:
+        scores: The correlation of each pool; nan if undefined.
+        replicates: Its bootstrap replicates over images in each pool.
+        sizes: Number of images of each pool.
+        settings: The weights of the pools, how undefined correlations count, and the bootstrap.
+    """
+    mean = pool_means([{"": score} for score in scores], sizes, settings)[""]
     if min(sizes) >= FEW_UNITS:
-        srcc, plcc = (mean_over_pools([part.replicates[side] for part in parts], sizes, settings) for side in (0, 1))
-        return Correlations(means, (srcc, plcc), sum(sizes), {})
-    srcc, plcc = (pool_replicates([part[name] for part in scores], sizes, settings) for name in ("srcc", "plcc"))
-    return Correlations(means, (srcc, plcc), sum(sizes), {}, units=len(parts))
+        return mean, mean_over_pools(replicates, sizes, settings), sum(sizes)
+    return mean, pool_replicates(scores, sizes, settings), len(scores)
 
 
 def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: PairSettings) -> FloatArray:
