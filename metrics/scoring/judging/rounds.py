@@ -16,11 +16,10 @@ from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_count
 from eyechart.metrics.scoring.judging.prompts import render
 from eyechart.metrics.scoring.judging.replies import Judge, ask_all, check_judge, parse_score
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_ratios
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_ratios
 from eyechart.metrics.scoring.statistics.intervals import Interval
 from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
-from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
 Rounds = Sequence[float | None]
 """Scores of one item in each round; None for a failed round."""
@@ -210,35 +209,3 @@ def score_interval(columns: Sequence[Sequence[Rounds]], limits: tuple[float, flo
         # The constant question would count as certain.
         return Interval(math.nan, math.nan, "constant-part", found.units)
     return found
-
-
-def bootstrap_difference(
-    first: Sequence[Sequence[Rounds]],
-    second: Sequence[Sequence[Rounds]],
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-    clusters: Clusters | None = None,
-) -> PairedTest:
-    """Paired bootstrap test of the difference of two models' summed scores; items are resampled.
-
-    Args:
-        first: For each of k questions to the judge, the first model's scores of the same n items in each round.
-        second: The same for the second model.
-        rng: Random generator.
-        resamples: Number of resamples.
-        clusters: Which items belong together and are resampled together; None if they are independent.
-
-    Raises:
-        InputError: There are no items.
-        UndefinedScoreError: All rounds of a question failed, or there are fewer than 3 clusters.
-
-    Examples:
-        >>> bootstrap_difference([[[2], [1, 1]]], [[[0], [0, 1]]], np.random.default_rng(0)).difference
-        1.25
-    """
-    if clusters is not None and clusters.n_clusters < min(3, len(first[0])):
-        raise UndefinedScoreError(f"a test over clusters needs at least 3 clusters; there are {clusters.n_clusters}")
-    replicates, units = bootstrap_scores([*first, *second], resamples, rng, clusters)
-    gaps = replicates[:, : len(first)].sum(axis=1) - replicates[:, len(first) :].sum(axis=1)
-    difference = summed_score(first) - summed_score(second)
-    return paired_bootstrap(difference, gaps, len(first[0]), min(units))

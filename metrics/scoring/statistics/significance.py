@@ -1,7 +1,7 @@
 """Paired tests of two models on the same items, and the Holm adjustment over several tasks.
 
-There is McNemar's test for correct and incorrect answers, and a paired bootstrap for SRCC and mean scores. The test of
-Pearson correlations is in `pearson`.
+There is McNemar's test for correct and incorrect answers, and a paired bootstrap for SRCC and mean scores, whose
+replicates are from `bootstrap` and `judging.rounds`. The test of Pearson correlations is in `pearson`.
 
 Sources: McNemar, Psychometrika, 1947; Holm, Scandinavian Journal of Statistics, 1979.
 """
@@ -16,8 +16,6 @@ from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
-from eyechart.metrics.scoring.quality.correlation import srcc
-from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_srcc_columns
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, percentile_interval, student
 
 
@@ -95,34 +93,6 @@ def _flags(argument: str, values: ArrayLike) -> NDArray[np.bool_]:
         row = int(np.argmin(allowed))
         raise InputError(f"{argument}[{row}] is {numbers[row]:g}; allowed: True and False")
     return numbers == 1
-
-
-def bootstrap_srcc_difference(
-    first: ArrayLike, second: ArrayLike, references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> PairedTest:
-    """Paired bootstrap test of the difference of two SRCCs, computed on the same resampled items.
-
-    Args:
-        first: Scores of the first model, shape (n,).
-        second: Scores of the second model, shape (n,).
-        references: Opinion scores, shape (n,).
-        rng: Random generator.
-        resamples: Number of resamples.
-
-    Raises:
-        InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: Fewer than 2 items, a constant input, or a constant input in every resample.
-
-    Examples:
-        >>> quality = np.arange(50.0)
-        >>> noise = np.random.default_rng(0).normal(size=(2, 50)) * [[5], [50]]
-        >>> found = bootstrap_srcc_difference(*(quality + noise), quality, np.random.default_rng(1))
-        >>> found.difference > 0.3, found.interval[0] > 0, found.p_value < 0.01
-        (True, True, True)
-    """
-    difference = srcc(first, references) - srcc(second, references)
-    replicates = bootstrap_srcc_columns([first, second], references, rng, resamples)
-    return paired_bootstrap(difference, replicates[0] - replicates[1], len(np.asarray(references)))
 
 
 def paired_bootstrap(difference: float, replicates: FloatArray, n: int, units: int | None = None) -> PairedTest:

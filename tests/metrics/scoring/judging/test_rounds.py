@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning, Undef
 from eyechart.metrics.scoring.judging.rounds import (
     JudgeSettings,
     ask_scores,
-    bootstrap_difference,
     bootstrap_scores,
     count_failed,
     is_scored,
@@ -21,6 +21,7 @@ from eyechart.metrics.scoring.judging.rounds import (
 )
 from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters
+from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
 
 SCALE = (0, 1, 2)
 # Q-Bench (arXiv:2309.14181), Table 3: P_0, P_1, P_2 in percent and the score, for completeness, precision and
@@ -174,6 +175,15 @@ def test_resamples_without_a_score_are_nan() -> None:
     assert np.isnan(found).any() and set(found[~np.isnan(found)]) == {2.0}
 
 
+def difference(first: Any, second: Any, clusters: Clusters | None = None, resamples: int = 1000) -> PairedTest:
+    """The paired bootstrap, with equal draws for both models."""
+    (replicates, units), (others, _) = (
+        bootstrap_scores(columns, resamples, np.random.default_rng(0), clusters) for columns in (first, second)
+    )
+    gaps = (replicates - others).sum(axis=1)
+    return paired_bootstrap(summed_score(first) - summed_score(second), gaps, len(first[0]), min(units))
+
+
 def test_differences_without_failed_rounds_against_the_t_test() -> None:
     """With 200 items both tests say the same; 10,000 resamples know a p-value to about 0.01."""
     rng = np.random.default_rng(9)
@@ -182,12 +192,12 @@ def test_differences_without_failed_rounds_against_the_t_test() -> None:
         moved = np.where(rng.random((200, 5)) < 0.5 + shift, first + 1, first - 1)
         second = np.clip(moved, 0, 2)
         one, other = ([scores.tolist()] for scores in (first, second))
-        found = bootstrap_difference(one, other, np.random.default_rng(0), resamples=10_000)
+        found = difference(one, other, resamples=10_000)
         expected = ttest_rel(first.mean(axis=1), second.mean(axis=1))
         assert found.difference == pytest.approx(np.mean(first) - np.mean(second))
         assert found.p_value == pytest.approx(expected.pvalue, abs=0.03)
         assert found.interval == pytest.approx(tuple(expected.confidence_interval()), abs=0.01)
-    same = bootstrap_difference(one, one, np.random.default_rng(0))
+    same = difference(one, one)
     assert (same.difference, same.p_value, same.n) == (0.0, 1.0, 200)
     assert all(map(math.isnan, same.interval)), "all resamples are equal, which says nothing of how sure that is"
 
@@ -196,28 +206,24 @@ def test_differences_of_images_with_several_texts() -> None:
     """Four equal texts of an image tell no more than one."""
     rng = np.random.default_rng(4)
     first, second = rng.integers(0, 3, (2, 50, 1))
-    alone = bootstrap_difference([first.tolist()], [second.tolist()], np.random.default_rng(0))
+    alone = difference([first.tolist()], [second.tolist()])
     one, other = ([np.repeat(scores, 4, axis=0).tolist()] for scores in (first, second))
     clusters = Clusters(np.repeat(np.arange(50), 4))
-    found = bootstrap_difference(one, other, np.random.default_rng(0), clusters=clusters)
+    found = difference(one, other, clusters)
     assert (found.difference, found.p_value, found.n) == (pytest.approx(alone.difference), alone.p_value, 200)
     assert found.interval == pytest.approx(alone.interval)
-    with pytest.raises(UndefinedScoreError, match="at least 3 clusters; there are 2"):
-        bootstrap_difference(one, other, np.random.default_rng(0), clusters=Clusters(np.arange(200) % 2))
 
 
 def test_failed_rounds_do_not_change_the_weight_of_an_image_in_a_difference() -> None:
     """(2 + 0) / 2 in the first model, (2 + 1) / 2 in the second."""
     first, second = [[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]]
-    found = bootstrap_difference([first], [second], np.random.default_rng(0))
+    found = difference([first], [second])
     assert (summed_score([first]), found.difference) == (1.0, -0.5)
     replicates, _ = bootstrap_scores([first], 50, np.random.default_rng(0))
     assert set(replicates[:, 0]) == {0.0, 1.0, 2.0}
     assert all(map(math.isnan, found.interval)), "two images are too few for an interval"
     with pytest.raises(UndefinedScoreError, match="no score in any round"):
-        bootstrap_difference([[[None]]], [[[1]]], np.random.default_rng(0))
-    with pytest.raises(InputError, match="empty"):
-        bootstrap_difference([[]], [[]], np.random.default_rng(0))
+        summed_score([[[None]]])
 
 
 @pytest.mark.parametrize(
