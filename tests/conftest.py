@@ -49,17 +49,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests on real servers, unless they are asked for, and let files with slow tests come first.
-
-    So of several processes none is left with a long file when all others end.
-    """
+    """Leave out tests on real servers, unless they are asked for; none of several processes ends with a slow file."""
     if "servers" not in config.getoption("markexpr"):
         left_out = [item for item in items if item.get_closest_marker("servers")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
     check_rows(items)
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")
