@@ -76,7 +76,7 @@ def test(limit: float) -> int:
     diff = _git("diff", "-U0")
     (path,) = re.findall(r"^--- a/(.*)", diff, re.MULTILINE)
     first, number = re.findall(r"^@@ -(\d+)(?:,(\d+))?", diff, re.MULTILINE)[0]
-    tests = _tests(path, range(int(first), int(first) + int(number or 1)), limit / 2)
+    tests = _tests(path, range(int(first), int(first) + max(1, int(number or 1))), limit / 2)
     end = time.monotonic() + limit
     code = _pytest(tests, end)
     if code == 4:  # The mutant changed the name of a test: a case of a table.
@@ -99,7 +99,7 @@ def _pytest(tests: list[str], end: float) -> int:
 
 
 def _tests(path: str, lines: range, limit: float) -> list[str]:
-    """The tests that ran one of the lines, the quickest files first, as many as fit into the seconds.
+    """The tests that ran one of the lines, the quickest files first, as many as begin within the seconds.
 
     Where no test ran them, or tests may need them without running them, all tests: first the files that ran any line of
     the module, then those nearest to its mirrored folder.
@@ -131,8 +131,8 @@ def _tests(path: str, lines: range, limit: float) -> list[str]:
         return *distance, totals[file], file, seconds[test]
 
     ordered = sorted(chosen or seconds, key=order)
-    sums = accumulate(seconds[test] for test in ordered)
-    return ["::".join(test) for test, total in zip(ordered, sums, strict=True) if total <= limit]
+    begins = accumulate((seconds[test] for test in ordered), initial=0.0)
+    return ["::".join(test) for test, begin in zip(ordered, begins, strict=False) if begin < limit]
 
 
 def _statement(path: str, lines: range) -> set[int]:
