@@ -16,12 +16,12 @@ from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, unconfirmed_names
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, Item
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.database_averages import mean_scores
-from eyechart.metrics.score_spec import ScoreSpec, value_at
-from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
+from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import FIT_PARAMETERS
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 TOLERANCE = 1e-6
@@ -30,14 +30,6 @@ NO_PREDICTIONS = f"no {PREDICTIONS_FILE}: scores not recomputed"
 JUDGED = "the judge's scores are used as stored"
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir", "image_dir")
 """Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
-_SHOWN = 5
-"""Discrepancies of a kind that are listed; further ones are only counted."""
-
-
-def result_scores(result: TaskResult) -> list[ScoreSpec]:
-    """The scores of the printed table, the headline first; empty if the result has no headline."""
-    first, specs = result.headline_spec(), specs_in(result.scores or {})
-    return [] if first is None else [first, *(spec for spec in specs if spec.in_table and spec != first)]
 
 
 def plain(name: str) -> str:
@@ -65,11 +57,8 @@ def refusals(result: TaskResult) -> Iterator[str]:
     elif not result.complete:
         yield f"incomplete: {' '.join(result.caveats) or 'the scores are based on fewer requests than planned'}"
     if names := unconfirmed_names(settings):
-        yield (
-            f"the server answered as {', '.join(map(brief, names))}, but {brief(value_at(settings, 'model.name'))} was "
-            "requested; if that is the same model, repeat the run with --model-arg served_name=NAME (stored replies "
-            "are reused)"
-        )
+        served, model = [brief(name)[1:-1] for name in names], brief(str(value_at(settings, "model.name")))[1:-1]
+        yield note("served", served=served, model=model).text
 
 
 @dataclass(frozen=True)
@@ -92,59 +81,55 @@ class Recomputing:
     data_dirs: Mapping[str, str] | None = None
     """Folders of releases by dataset; "" for all other datasets. Without a folder, the downloaded release is used, if
     there is one. None: predictions are not compared with any release."""
-    tasks: Mapping[str, Task] = field(default_factory=dict)
-    """The tasks of task files by name."""
     checks: dict[TaskKey, Check] = field(default_factory=dict)
     """The outcomes so far; averages need those of their databases."""
 
-    def check(self, key: TaskKey) -> Check:
-        """Recompute the scores of a result."""
+    def check(self, key: TaskKey, task: Task) -> Check:
+        """Recompute the scores of a result of a task."""
         if key not in self.checks:
-            self.checks[key] = self._average(key) if key.dataset == AVERAGE else self._single(key)
+            self.checks[key] = self._average(key, task) if key.dataset == AVERAGE else self._single(key, task)
         return self.checks[key]
 
-    def _single(self, key: TaskKey) -> Check:
+    def _single(self, key: TaskKey, task: Task) -> Check:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
             return Check(unchecked=NO_PREDICTIONS)
-        task = self.tasks.get(result.task) or get_task(result.task)
         items: list[Item] = []
         try:
             items = answers.items(item_type(task, result))
             expected = score_again(task, result, items)
             changed = _differences("scores", result.scores, expected.scores)
-            discrepancies = _first([*changed, *_item_differences(items, expected.items)])
+            discrepancies = first_few([*changed, *_item_differences(items, expected.items)])
         except DataError as error:
             discrepancies = (error.reason,)
         rows = None if self.data_dirs is None else _release_rows(task, result, self.data_dirs)
         if rows is not None:
-            discrepancies += _first(_release_differences(result, items, rows))
+            discrepancies += first_few(_release_differences(result, items, rows))
         unchecked = JUDGED if judge_of(result) not in ("", LEXICAL) else ""
         return Check(discrepancies, unchecked, rows is not None)
 
-    def _average(self, key: TaskKey) -> Check:
+    def _average(self, key: TaskKey, task: Task) -> Check:
         """Recompute an average from the results on its databases, which are checked too."""
-        keys = [key._replace(dataset=name) for name in get_task(key.task).data.run_on]
+        keys = [key._replace(dataset=name) for name in task.data.run_on]
         scores = {part.dataset: self.run.tasks[part].scores for part in keys if part in self.run.tasks}
         if missing := [part.dataset for part in keys if scores.get(part.dataset) is None]:
             return Check((f"the average needs databases without scores in this run: {', '.join(missing)}",))
-        checks = [self.check(part) for part in keys]
+        checks = [self.check(part, task) for part in keys]
         if wrong := [part.dataset for part, check in zip(keys, checks, strict=True) if check.discrepancies]:
             return Check((f"the averaged results differ from their predictions: {', '.join(wrong)}",))
         try:
             expected = mean_scores({name: of_part or {} for name, of_part in scores.items()})
         except KeyError as error:
             return Check((f"the averaged results lack {error}",))
-        discrepancies = _first(_differences("scores", self.run.tasks[key].scores, expected))
+        discrepancies = first_few(_differences("scores", self.run.tasks[key].scores, expected))
         unchecked = next((check.unchecked for check in checks if check.unchecked), "")
         return Check(discrepancies, unchecked, all(check.release for check in checks))
 
 
-def _first(differences: Iterable[str]) -> tuple[str, ...]:
-    """The first discrepancies, and the number of further ones."""
-    listed = list(differences)
-    more = [f"{len(listed) - _SHOWN:,} more of this kind"] if len(listed) > _SHOWN else []
-    return (*listed[:_SHOWN], *more)
+def first_few(texts: Iterable[str], most: int = 5) -> tuple[str, ...]:
+    """The first texts, and the number of further ones, such as "3 more"."""
+    first, others = (listed := list(texts))[:most], len(listed) - most
+    return (*first, f"{others:,} more") if others > 0 else tuple(first)
 
 
 def _item_differences(items: Sequence[Item], expected: Sequence[Item]) -> Iterator[str]:

@@ -25,14 +25,16 @@ def build(
     outcome_file: Annotated[Path | None, cli_option("Outcome file (default: <out>_outcome.json).", "--outcome")] = None,
 ) -> None:
     """Recompute the scores of all entries and write the Space. The exit code is 1 if an entry was rejected."""
+    from eyechart.evaluators.evaluation.data import without_progress_bars
     from eyechart.evaluators.runs.task_runs import parse_data_dirs
     from eyechart.hub_cards.leaderboard.boards import BOARDS, own_boards
     from eyechart.hub_cards.leaderboard.build import build as build_space
 
-    user_boards = own_boards(tasks or [])
-    folders = parse_data_dirs(data_dir or [], list(dict.fromkeys(board.dataset for board in (*BOARDS, *user_boards))))
-    with writing(f"the Space in '{out}'"):
-        outcome = build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, user_boards)
+    with without_progress_bars():
+        boards = own_boards(tasks or [])
+        folders = parse_data_dirs(data_dir or [], list(dict.fromkeys(board.dataset for board in (*BOARDS, *boards))))
+        with writing(f"the Space in '{out}'"):
+            outcome = build_space(entries, out, datetime.datetime.now(datetime.UTC), folders, boards)
     report: dict[str, Any] = {
         "rejected": list(map(asdict, outcome.rejected)),
         "replaced": list(map(asdict, outcome.replaced)),

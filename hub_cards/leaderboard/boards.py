@@ -16,13 +16,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.loading import options_in_force
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.comparison.settings import WITHOUT_EFFECT
-from eyechart.evaluators.evaluation.data import (
-    DataRequest,
-    load_data,
-    own_options,
-    undecoded_rows,
-    without_progress_bars,
-)
+from eyechart.evaluators.evaluation.data import DataRequest, load_data, own_options, undecoded_rows
 from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
@@ -32,8 +26,8 @@ from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, plain
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
-FREE = ("judge", *WITHOUT_EFFECT)
-"""Settings that do not change a board's scores, and the judge, which the board shows."""
+FREE = ("judge", "blind", *WITHOUT_EFFECT)
+"""Settings that do not change a board's scores, the judge, which the board shows, and what no board takes anyway."""
 LENGTHS = (32, 4096)
 """Accepted limits on reply tokens for tasks whose default is 32: the default, and one for reasoning models."""
 
@@ -77,12 +71,12 @@ class Board:
     split: str
     name: str
     """Unique; used in the page's address."""
+    items: int | None
+    """The number of items of the split; None if unknown, as for data of a task file that are not here."""
     parts: tuple[Column, ...] = ()
     """The columns for groups of its items."""
     file: str = ""
     """Name of the task file that defines the task; "" for eyechart's tasks."""
-    own_items: int | None = None
-    """The number of items of data that a task file names; None if the data are not here."""
 
     @property
     def benchmark(self) -> str:
@@ -127,15 +121,6 @@ class Board:
         return self.columns[0]
 
     @cached_property
-    def items(self) -> int | None:
-        """The number of items of the split; None if unknown."""
-        if self.own_items is not None:
-            return self.own_items
-        datasets = self.task.data.run_on if self.dataset == AVERAGE else (self.dataset,)
-        counts = [official_counts(name, self.task.data.config, self.split) for name in datasets]
-        return sum(count[0] for count in counts) if all(counts) else None
-
-    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """All columns; the first is the ranking score, the breakdowns are last."""
         first, without = headline_of(self.task), self.task.board.without
@@ -147,18 +132,17 @@ class Board:
     def settings(self) -> dict[str, tuple[Any, ...]]:
         """The required settings and the values that each may have; a dot separates nested names."""
         settings = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
-        data: dict[str, Any] = {"is_mini": False}
+        settings |= {
+            **dict.fromkeys(("sample", "as_published", "repeats", "model.sampling")),
+            **self.task.board.settings,
+        }
+        data = self.task.data
         if self.dataset == AVERAGE:
-            settings["databases"] = list(self.task.data.run_on)
+            settings["databases"] = list(data.run_on)
         else:
-            data["config"] = self.task.data.config
-            if self.task.data.path is not None:
-                options = own_options(self.task, self.split)
-            else:
-                options = options_in_force(self.dataset, self.task.data.config)
-            data |= {f"options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
-        settings |= {"limit": None, "sample": None, "as_published": None, **self.task.board.settings}
-        settings |= {f"data.{name}": value for name, value in data.items()}
+            options = own_options(self.task, self.split) if data.path else options_in_force(self.dataset, data.config)
+            settings["data.config"] = data.config
+            settings |= {f"data.options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
         allowed = {name: (value,) for name, value in json.loads(json.dumps(settings)).items()}
         return allowed | ({"max_new_tokens": LENGTHS} if settings.get("max_new_tokens") == LENGTHS[0] else {})
 
@@ -170,17 +154,19 @@ def _boards(task: Task) -> Iterator[Board]:
     splits = [split for split in task.data.splits if split not in private] or task.data.splits[:1]
     for split in splits:
         is_first = split == splits[0]
+        items = [next(iter(official_counts(name, task.data.config, split)), 0) for name in task.data.default_datasets]
         yield Board(
             task,
             title=f"{task.title}, average" if more else task.title if is_first else f"{task.title}, {split}",
             dataset=AVERAGE if more else first,
             split=split,
             name=task.name if is_first else f"{task.name}_{split}",
+            items=sum(items) if all(items) else None,
             parts=tuple(_parts(task)),
         )
-        for dataset in task.data.default_datasets if more else ():
+        for dataset, n in zip(task.data.default_datasets, items, strict=True) if more else ():
             title = f"{task.title}, {dataset_title(dataset)}"
-            yield Board(task, title=title, dataset=dataset, split=split, name=f"{task.name}/{dataset}")
+            yield Board(task, title=title, dataset=dataset, split=split, name=f"{task.name}/{dataset}", items=n or None)
 
 
 def _parts(task: Task) -> Iterator[Column]:
@@ -211,9 +197,9 @@ BOARDS: tuple[Board, ...] = tuple(board for task in TASKS for board in _boards(t
 
 
 def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOARDS) -> Board | None:
-    """The board for a task's results on a dataset: that of the split, else the task's first; None if there is none."""
-    boards = [board for board in among if (board.task.name, board.dataset) == (task, dataset)]
-    return next((board for board in boards if board.split == split), boards[0] if boards else None)
+    """The board for a task's results on a split of a dataset; None if there is none."""
+    boards = {(board.task.name, board.dataset, board.split): board for board in among}
+    return boards.get((task, dataset, split))
 
 
 def own_boards(files: Sequence[Path]) -> list[Board]:
@@ -236,12 +222,9 @@ def own_boards(files: Sequence[Path]) -> list[Board]:
 def _own_board(file: Path, task: Task) -> Board:
     split, rows = task.data.default_split, None
     if task.data.path is not None and Path(task.data.path).exists():
-        with without_progress_bars():
-            loaded = load_data(task, DataRequest(split=split, images="skip", skip_bad=True))
+        loaded = load_data(task, DataRequest(split=split, images="skip", skip_bad=True))
         split, rows = loaded.split, undecoded_rows(loaded.dataset)
-    if split is None and task.data.known_splits:
-        (split,) = task.data.known_splits
-    if split is None:
+    if (split := split or next(iter(task.data.known_splits or ()), None)) is None:
         raise UsageError(f"{file}: the split of {task.name} is unknown; name it with data: {{split: ...}}")
     parts = []
     for group in task.groups:
@@ -254,7 +237,7 @@ def _own_board(file: Path, task: Task) -> Board:
         dataset=task.data.datasets[0],
         split=split,
         name=task.name,
+        items=None if rows is None else len(rows),
         parts=tuple(parts),
         file=file.name,
-        own_items=None if rows is None else len(rows),
     )

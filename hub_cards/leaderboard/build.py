@@ -32,9 +32,8 @@ _CLOCKS = datetime.timedelta(days=1)
 """How far the clock of the submitter's machine may be ahead."""
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Characters that show nothing, although Unicode classifies them as letters, marks or symbols."""
-_OPTIONS = {"sample": "without --sample", "as_published": "without --as-published"}
-_REFUSED = ("data.is_mini", "limit", "blind")
-"""Settings that `refusals` checks."""
+_OPTIONS = {"as_published": "as-published", "model.sampling": "temperature", "repeats": "repeats", "sample": "sample"}
+"""Options that set a setting which must not be set."""
 
 
 @dataclass(frozen=True)
@@ -121,21 +120,21 @@ def _checked_results(
     started, tasks = started_at(entry.run.results.environment, now), entry.run.tasks
     if not tasks:
         raise DataError("no finished task in it")
-    recomputing = Recomputing(entry.run, data_dirs, {board.task.name: board.task for board in boards if board.file})
+    recomputing = Recomputing(entry.run, data_dirs)
     checked: list[BoardRow | Rejection] = []
     for key, result in tasks.items():
-        board = find_board(result.task, result.dataset, result.split, boards)
+        board = find_board(*key, boards)
         if board is None:
-            known = ", ".join(board.dataset for board in boards if board.task.name == result.task)
+            known = ", ".join(f"{board.dataset} ({board.split})" for board in boards if board.task.name == result.task)
             reasons = [
-                f"no board for the task {result.task!a:.80} on the dataset {result.dataset!a:.80}; "
+                f"no board for the task {key.task!a:.80} on the dataset {key.dataset!a:.80} ({key.split!a:.80}); "
                 + (f"it has boards for {known}" if known else "a task file with it is named with --tasks FILE")
             ]
         else:
             refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
             reasons = list(dict.fromkeys([*misfits(board, result), *refused]))
             # Recomputing takes a while, so it comes last.
-            check = Check() if reasons else recomputing.check(key)
+            check = Check() if reasons else recomputing.check(key, board.task)
             reasons += check.discrepancies
             if not reasons:
                 checked.append(BoardRow(board, result, entry, started, check))
@@ -167,8 +166,6 @@ def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> 
 def misfits(board: Board, result: TaskResult) -> list[str]:
     """Every reason why the board of a result's task and dataset does not accept it; empty if it does."""
     reasons = [*_name_misfits("model", result.model), *refusals(result), *_setting_misfits(board, result)]
-    if result.split != board.split:
-        reasons.append(f"split is {brief(result.split)}; this board requires '{board.split}'")
     judge = judge_of(result)
     if board.judged and judge in ("", LEXICAL):
         reasons.append(f"the judge is {brief(judge or None)}; this board requires a judge model on a server")
@@ -221,16 +218,10 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
         value = value_at(result.settings, name)
         # In Python True == 1; in a result they differ.
         fits = any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in allowed)
-        if name not in _REFUSED and not fits:
+        if not fits:
             required = " or ".join(map(repr, allowed))
-            advice = _OPTIONS.get(name, "with the default settings")
+            advice = f"without --{_OPTIONS[name]}" if name in _OPTIONS else "with the default settings"
             yield f"settings.{name} is {brief(value)}; this board requires {required}: repeat the run {advice}"
-    sampling = value_at(result.settings, "model.sampling")
-    if sampling is not None or result.settings.get("repeats") is not None:
-        yield (
-            f"settings.model.sampling is {brief(sampling)}; this board requires greedy decoding without repeats: "
-            "repeat the run without --temperature and --repeats"
-        )
     given = value_at(result.settings, "data.options") or {}
     known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
     if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:

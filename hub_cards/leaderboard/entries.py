@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,24 +142,21 @@ def _check_unpacked_size(path: Path) -> None:
     """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size."""
     from pyarrow import ArrowException, parquet
 
-    unpacked = 0
     try:
-        with parquet.ParquetFile(path) as file:
-            leaves = [file.schema.column(index) for index in range(len(file.schema))]
-            # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
-            stated = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
+        metadata = parquet.read_metadata(path)
+        leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
         if any(leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" for leaf in leaves):
             raise BadResultsError("a column has fixed-length texts; expected strings", path=path)
+        # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
+        stated = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
         # The stated sizes may be wrong, and count a shared text only once; here shared texts stay packed.
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(4096, use_threads=False) if stated <= MAX_UNPACKED_BYTES else ():
-                unpacked += sum(map(_size, batch.columns))
-                if unpacked > MAX_UNPACKED_BYTES:
-                    break
+            sizes = (sum(map(_size, batch.columns)) for batch in file.iter_batches(4096, use_threads=False))
+            is_too_large = any(size > MAX_UNPACKED_BYTES for size in chain([stated], accumulate(sizes)))
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
-    if max(stated, unpacked) > MAX_UNPACKED_BYTES:
+    if is_too_large:
         raise BadResultsError(f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry", path=path)
 
 

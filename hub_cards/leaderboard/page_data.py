@@ -109,15 +109,15 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     by_judge: dict[str, list[BoardRow]] = {}
     for row in rows:
         by_judge.setdefault(row.judge, []).append(row)
-    ranked: list[tuple[int, float, str, dict[str, Any]]] = []
+    shown: list[dict[str, Any]] = []
     for same in by_judge.values():
-        scores, tests = [board.main.of(row.result.scores or {}) for row in same], paired_tests(same)
-        ranks = ranks_of([value for value, *_ in scores], board.main.score, tests.p_values)
-        for row, (score, *_), rank, notes in zip(same, scores, ranks, tests.notes, strict=True):
-            shown = {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n}
-            shown |= {"tags": _tags(row, notes), "notes": [each.text for each in notes]}
-            ranked.append((rank, -(score or 0), row.result.model, _without_blanks(shown)))
-    return [shown for *_, shown in sorted(ranked, key=lambda entry: entry[:3])]
+        tests = paired_tests(same)
+        ranks = ranks_of([board.main.of(row.result.scores or {})[0] for row in same], board.main.score, tests.p_values)
+        for row, rank, notes in zip(same, ranks, tests.notes, strict=True):
+            ranking = {"rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n}
+            findings = {"tags": _tags(row, notes), "notes": [each.text for each in notes]}
+            shown.append(_without_blanks({**_row(row), **ranking, **findings}))
+    return sorted(shown, key=lambda row: (row["rank"], -(row["values"][0][0] or 0), row["model"]))
 
 
 def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatArray | None = None) -> list[int]:
@@ -238,25 +238,23 @@ def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
 
 def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]]) -> dict[str, Any]:
     """The page's first view: all models on the first board of each benchmark, or on another board of it."""
-    benchmarks: dict[str, list[Board]] = {}
-    # Only scores with a known best value can be put on one scale.
-    for board in boards:
-        if board.main.score.higher_is_better and math.isfinite(board.main.score.high):
-            benchmarks.setdefault(board.benchmark, []).append(board)
-    # The newest row of the first board that has the model.
+    first: dict[str, Board] = {}
     models: dict[str, dict[str, BoardRow]] = {}
-    for benchmark, its_boards in benchmarks.items():
-        for row in (row for board in reversed(its_boards) for row in by_board[board.name]):
-            models.setdefault(row.result.model, {})[benchmark] = row
-    shown = {benchmark for cells in models.values() for benchmark in cells}
-    first = {name: its[0] for name, its in benchmarks.items() if name in shown or not models}
-    used = {row.board.name: row.board for cells in models.values() for row in cells.values()}
+    for board in boards:
+        # Only scores with a known best value can be put on one scale.
+        if board.main.score.higher_is_better and math.isfinite(board.main.score.high):
+            first.setdefault(board.benchmark, board)
+            # The newest row counts, which is the last one.
+            for row in reversed(by_board[board.name]):
+                models.setdefault(row.result.model, {}).setdefault(board.benchmark, row)
+    shown = {benchmark for rows in models.values() for benchmark in rows} or first.keys()
+    first = {benchmark: board for benchmark, board in first.items() if benchmark in shown}
+    used = {row.board.name: row.board for rows in models.values() for row in rows.values()}
+    others = [board for board in used.values() if board is not first[board.benchmark]]
     return {
         "columns": [_overview_column(board, by_board[board.name]) for board in first.values()],
-        "others": {
-            name: _overview_column(board, by_board[name]) for name, board in used.items() if board not in first.values()
-        },
-        "rows": [_overview_row(model, first, cells) for model, cells in sorted(models.items())],
+        "others": {board.name: _overview_column(board, by_board[board.name]) for board in others},
+        "rows": [_overview_row(model, first, rows) for model, rows in sorted(models.items())],
     }
 
 
@@ -267,13 +265,12 @@ def _overview_column(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
 
 
 def _overview_row(model: str, first: Mapping[str, Board], rows: Mapping[str, BoardRow]) -> dict[str, Any]:
-    cells: list[list[Any] | None] = []
-    for benchmark, board in first.items():
-        row = rows.get(benchmark)
-        other = [row.board.name] if row is not None and row.board is not board else []
-        cells.append(None if row is None else [*_score(row.board.main, row), *other])
+    cells: dict[str, list[Any] | None] = dict.fromkeys(first)
     # Entries may contradict each other about a model; for each fact, the newest entry that has it counts.
-    about: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for row in sorted(rows.values(), key=lambda row: row.started):
-        about |= {name: value for name, value in _facets(row).items() if value is not None or name not in about}
-    return _without_blanks({"model": model, "cells": cells, **about})
+        board = row.board
+        # A cell names its board if that is not the column's.
+        cells[board.benchmark] = _score(board.main, row) + ([] if board is first[board.benchmark] else [board.name])
+        facts |= {name: value for name, value in _facets(row).items() if value is not None}
+    return _without_blanks({"model": model, "cells": list(cells.values()), **facts})

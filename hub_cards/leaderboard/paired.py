@@ -17,9 +17,10 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.comparison.differences import Resampled, bootstrap_test, resampled, share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
+from eyechart.hub_cards.recomputing import first_few
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
@@ -29,8 +30,6 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 
 NEARLY_ALL = 0.99
 """The share of each entry's items that both must have for a paired test."""
-_NAMED = 3
-"""Models that a note names; further models are only counted."""
 Parts = dict[str, ItemScores]
 """An entry's items on each dataset, by the name that seeds the bootstrap as in `compare`; empty without predictions."""
 
@@ -53,26 +52,30 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
     entries = [_parts(row) for row in rows]
     # Entries that name no clusters, such as images, have those of the first entry that does.
     known: dict[str, dict[str, str]] = {}
-    for name, scores in (part for parts in entries for part in parts.items()):
-        known[name] = {item: cluster for item, cluster in scores.clusters.items() if cluster} | known.get(name, {})
+    for name, scores in (part for parts in reversed(entries) for part in parts.items()):
+        known.setdefault(name, {}).update((item, cluster) for item, cluster in scores.clusters.items() if cluster)
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)
-    models: list[dict[tuple[str, int | str], list[str]]] = [{} for _ in rows]
+    # By code and number, the other models.
+    findings: list[list[tuple[tuple[str, int | str], str]]] = [[] for _ in rows]
     samples: dict[Any, Resampled] = {}
     for i, j in combinations(range(len(rows)), 2):
         pair = _Pair(rows[i].board.main.score, (i, j), (entries[i], entries[j]), known, samples)
         p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
         undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
-        for code_and_n in pair.notes():
-            models[i].setdefault(code_and_n, []).append(rows[j].result.model)
-            models[j].setdefault(code_and_n, []).append(rows[i].result.model)
-    adjusted = np.where(undecided, 1.0, adjusted_pairs(p_values))
-    notes = [[note(code, n=n, models=_listed(names)) for (code, n), names in noted.items()] for noted in models]
-    for row, listed, parts in zip(rows, notes, entries, strict=True):
+        for finding in pair.findings():
+            findings[i].append((finding, rows[j].result.model))
+            findings[j].append((finding, rows[i].result.model))
+    notes = [
+        [note(code, n=n, models=", ".join(first_few(models, 3))) for (code, n), models in grouped(of_row).items()]
+        for of_row in findings
+    ]
+    for row, of_row, parts in zip(rows, notes, entries, strict=True):
         items = [(name, item) for name, scores in parts.items() for item in scores.values[row.board.main.score]]
         if unknown := sum(item in parts[name].clusters and item not in known[name] for name, item in items):
-            listed.append(note("images_unknown", n=unknown, of=len(items)))
-    return PairedTests(adjusted, int(np.sum(~np.isnan(p_values))), notes)
+            of_row.append(note("images_unknown", n=unknown, of=len(items)))
+    p_holm = np.where(undecided, 1.0, adjusted_pairs(p_values))
+    return PairedTests(p_holm, int(np.sum(~np.isnan(p_values))), notes)
 
 
 def _parts(row: BoardRow) -> Parts:
@@ -126,7 +129,7 @@ class _Pair:
         agree = all(np.array_equal(first[name].numbers, second[name].numbers) for name in first)
         return [first] if agree else [first, second]
 
-    def notes(self) -> Iterator[tuple[str, int | str]]:
+    def findings(self) -> Iterator[tuple[str, int | str]]:
         """How the items differ: codes of notes, and the share or number of items."""
         if not all(self.entries):
             return
@@ -139,19 +142,17 @@ class _Pair:
 
     def p_value(self) -> float:
         """The p-value of the difference, the larger one of both groupings; nan if there are too few items."""
-        test = self._share_test if self.score.is_percentage else self._bootstrap
         try:
-            return max(map(test, self.groupings))
+            return max(map(self._p_value, self.groupings))
         except ScoringError:
             return math.nan
 
-    def _share_test(self, grouping: Mapping[str, Clusters]) -> float:
+    def _p_value(self, grouping: Mapping[str, Clusters]) -> float:
+        if not self.score.is_percentage:
+            return bootstrap_test(self._resampled(0, grouping), self._resampled(1, grouping)).p_value
         ((name, clusters),) = grouping.items()
         test, _ = share_test(self.score, [entry[name] for entry in self.entries], self.shared[name].ids, clusters)
         return test.p_value
-
-    def _bootstrap(self, grouping: Mapping[str, Clusters]) -> float:
-        return bootstrap_test(self._resampled(0, grouping), self._resampled(1, grouping)).p_value
 
     def _resampled(self, side: int, grouping: Mapping[str, Clusters]) -> Resampled:
         """An entry's score and its replicates: the mean over parts."""
@@ -164,11 +165,6 @@ class _Pair:
             parts.append(self.resampled[key])
         replicates = np.mean([part.replicates for part in parts], axis=0)
         return Resampled(float(np.mean([part.score for part in parts])), replicates, min(part.units for part in parts))
-
-
-def _listed(models: Sequence[str]) -> str:
-    more = len(models) - _NAMED
-    return ", ".join(models[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _unpaired(first: BoardRow, second: BoardRow) -> float:

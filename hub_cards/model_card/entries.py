@@ -5,7 +5,7 @@ is written only on request, as Hugging Face must first list "eyechart" (`package
 https://github.com/huggingface/huggingface.js) and the repository.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
@@ -16,14 +16,17 @@ from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE
 from eyechart.evaluators.tasks import TASKS, get_task, known_task
 from eyechart.hub_cards.model_card.selection import Published, pretty_name
-from eyechart.hub_cards.recomputing import judge_of, result_scores
+from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import value_at
+from eyechart.metrics.scores import specs_in
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 OURS = " (eyechart)"
 """The suffix of the task names in our entries, by which a later publication finds and replaces them."""
+_SETTING_NOTES = ("as_published", "sampled", "repeats")
+"""Notes about settings by which results on the same leaderboard differ."""
 
 
 def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
@@ -34,6 +37,7 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for entry in published:
         result, scores, (repo, revision) = entry.result, entry.result.scores or {}, entry.data_on_hub
+        headline = result.headline_spec()
         if result.dataset == AVERAGE or SAMPLE in result.settings:
             continue
         rows = [
@@ -52,8 +56,8 @@ def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
                 source_url=entry.consent.source,
                 source_name=entry.consent.source and "eyechart",
             )
-            for spec in result_scores(result)
-            if spec.has_interval and not spec.part_of and is_number(spec.value(scores))
+            for spec in sorted(specs_in(scores), key=lambda spec: spec != headline)
+            if spec.in_table and spec.has_interval and not spec.part_of and is_number(spec.value(scores))
         ]
         # One result at a time: the library merges tasks on the same data.
         entries += eval_results_to_model_index("", rows)[0]["results"]
@@ -66,15 +70,16 @@ def hub_entries(published: Sequence[Published]) -> "list[EvalResultEntry]":
 
     entries = []
     for entry in published:
-        if missing_reason(entry):
-            continue
         result, (repo, revision), source = entry.result, entry.data_on_hub, entry.consent.source
-        scores, headline = result.scores or {}, result_scores(result)[0]
+        scores, headline = result.scores or {}, result.headline_spec()
+        if headline is None or missing_reason(entry):
+            continue
         low, high = headline.bounds(scores) or (None, None)
         notes = [
             f"{headline.label}, {result.split}, n = {headline.n(scores)}",
             f"95 % interval {low:.4g} to {high:.4g}" if is_number(low) and is_number(high) else "",
             *setting_words(entry),
+            *(each.text.rstrip(".") for each in result.notes if each.code in _SETTING_NOTES),
             f"eyechart {value_at(entry.environment, 'packages.eyechart')}",
         ]
         entries.append(
@@ -104,20 +109,16 @@ def missing_reason(entry: Published) -> str:
     if result.dataset not in entry.consent.data_repos:
         export = f"eyechart export {result.dataset} --benchmark --push-to-hub OWNER/NAME"
         return f"pass --dataset-repo {result.dataset}=OWNER/NAME, a repository made with `{export}`"
-    headline = result_scores(result)[0].value(result.scores or {})
-    return "" if is_number(headline) else "the headline score is undefined"
+    headline = result.headline_spec()
+    is_defined = headline is not None and is_number(headline.value(result.scores or {}))
+    return "" if is_defined else "the headline score is undefined"
 
 
 def setting_words(entry: Published) -> Iterator[str]:
-    """The settings by which results on the same leaderboard differ."""
+    """Further settings by which results on the same leaderboard differ."""
     settings, task = entry.result.settings, known_task(entry.result.task)
     if prompt := settings.get("prompt_id"):
         yield f"prompt {prompt}"
-    if settings.get("as_published") is not None:
-        yield "run as published"
-    if isinstance(sampling := value_at(settings, "model.sampling"), Mapping):
-        first = f", first of {settings['repeats']} repeats" if settings.get("repeats") else ""
-        yield f"sampled at temperature {sampling.get('temperature')}, top_p {sampling.get('top_p')}{first}"
     if judge := judge_of(entry.result):
         yield f"judge {judge}"
     if entry.left_out:

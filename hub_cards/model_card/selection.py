@@ -13,14 +13,7 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.results.finished_runs import (
-    GIVEN,
-    OFFICIAL,
-    official_items,
-    read_runs,
-    result_title,
-    scored_items,
-)
+from eyechart.evaluators.results.finished_runs import GIVEN, OFFICIAL, official_items, read_runs, scored_items
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.hub_cards.recomputing import Recomputing, judge_of, plain, refusals
@@ -49,15 +42,12 @@ class Consent:
 class Published:
     """One result to publish."""
 
+    title: str
+    """Its task and data."""
     result: TaskResult
     environment: dict[str, Any]
     """The time, machine and package versions of the run."""
     consent: Consent
-
-    @property
-    def title(self) -> str:
-        """Its task and data."""
-        return result_title(self.result.task, self.result.dataset, self.result.split)
 
     @property
     def own_data(self) -> str:
@@ -105,16 +95,15 @@ def select(
         for key, result in recomputing.run.tasks.items():
             if key.task not in tasks or (consent.data_name and key.dataset == AVERAGE):
                 continue
-            entry = Published(result, recomputing.run.results.environment, consent)
-            if entry.title in chosen:
-                raise UsageError(f"{entry.title} is in the runs twice; name only one run with it")
-            chosen[entry.title] = entry
+            if key.title in chosen:
+                raise UsageError(f"{key.title} is in the runs twice; name only one run with it")
+            entry = chosen[key.title] = Published(key.title, result, recomputing.run.results.environment, consent)
             # Its scores are recomputed if nothing else speaks against it.
             reasons = [*_why_not(entry)]
-            if not reasons and known_task(key.task) is not None:
-                reasons += recomputing.check(key).discrepancies
+            if not reasons and (task := known_task(key.task)) is not None:
+                reasons += recomputing.check(key, task).discrepancies
             if reasons:
-                refused[entry.title] = reasons
+                refused[key.title] = reasons
     models = list(dict.fromkeys(entry.result.model for entry in chosen.values()))
     if len(models) != 1:
         raise UsageError(f"a repository has one model, but these runs have results of {', '.join(models) or 'none'}")

@@ -19,7 +19,7 @@ from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.types import OutputType
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
-from eyechart.evaluators.tasks import TASKS
+from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing
 from tests.evaluators.finished_runs import write
@@ -78,7 +78,7 @@ def checks(run: Path, data_dirs: dict[str, str] | None = None, task: str = "") -
     (read,) = read_runs([run])
     recomputing = Recomputing(read, data_dirs)
     keys = [key for key in read.tasks if task in ("", key.task)]
-    return {f"{key.task} {key.dataset}": recomputing.check(key) for key in keys}
+    return {f"{key.task} {key.dataset}": recomputing.check(key, get_task(key.task)) for key in keys}
 
 
 def changed(run: Path, to: Path, results: Change | None = None, rows: Change | None = None) -> Path:
@@ -131,7 +131,7 @@ def test_all_items_of_the_release_that_have_no_prediction_are_counted(six_tasks:
     folders = {name: str(mini.release(name)) for _, name in WHOLE}
     lost = changed(six_tasks, tmp_path / "lost", rows=lambda rows: rows.__delitem__(slice(9)))
     (check,) = checks(lost, folders, WHOLE[0][0]).values()
-    assert check.discrepancies[-1] == "4 more of this kind"
+    assert check.discrepancies[-1] == "4 more"
 
 
 def test_without_predictions_nothing_is_computed(six_tasks: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
         names = board.settings["databases"][0]
         databases = {name: result_on(board_named(f"{board.name}/{name}"), model, score)["scores"] for name in names}
         scores |= mean_scores(databases)
-    settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "rows": board.items}}
+    settings: dict[str, Any] = {"seed": 0, "data": {"source": OFFICIAL, "is_mini": False, "rows": board.items}}
     for name, allowed in board.settings.items():
         put(settings, tuple(name.split(".")), allowed[0])
     if board.judged:

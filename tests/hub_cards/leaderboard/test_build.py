@@ -221,7 +221,7 @@ def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(space:
         space.hand_in(name, *results)
     rejected = {rejection.dataset: rejection.reasons[0] for rejection in space.build().rejected}
     assert set(rejected) == {PERCEPTION.dataset, QUALITY[1].dataset, AVERAGE}
-    assert "the server answered as 'other.gguf', but 'org/doubtful' was requested" in rejected[PERCEPTION.dataset]
+    assert "The server answered as 'other.gguf', but 'org/doubtful' was requested" in rejected[PERCEPTION.dataset]
     assert [row["model"] for row in space.rows(AVERAGES)] == ["org/confirmed"]
 
 

@@ -204,12 +204,12 @@ def test_a_sample_is_in_the_cards_table_alone(publish: Publish) -> None:
     assert "LLVisionQA (Q-Bench), sample of 300 from 1,495 (dev) | accuracy | 75.00 %" in done.card.text
 
 
-def with_model(repeats: int | None = None, **model: Any) -> Any:
-    return evaluated(settings={"model": {"name": MODEL, **model}, **({"repeats": repeats} if repeats else {})})
+def with_model(**model: Any) -> Any:
+    return evaluated(settings={"model": {"name": MODEL, **model}})
 
 
 SERVED = {"backend": "openai", "served": ["else.gguf"]}
-SAMPLING = {"temperature": 0.7, "top_p": 0.9, "seed": 0}
+SAMPLED = [note("sampled", sampling={"temperature": 0.7, "top_p": 0.9, "seed": 0}), note("repeats", repeats=5)]
 CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
 
 
@@ -218,7 +218,7 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
     [
         (with_model(backend="predictions_file"), "are precomputed: eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
-        (with_model(5, decoding="sampling", sampling=SAMPLING), "at temperature 0.7, top_p 0.9, first of 5 repeats;"),
+        (evaluated(notes=SAMPLED), "default is greedy decoding; The scores are from the first of 5 repeats; mean"),
         (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "items left out: 1"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
@@ -309,7 +309,7 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
         # One database of 2AFC, and a file of a version whose number of questions is not known.
         (one_database(), "the result is on 180 items, but two_afc (test) has 5,148. Run"),
         (mmbench("en_v11", data={"source": "/data"}), "the data are from a folder, and the number of"),
-        (with_model(**SERVED, served_name=None), f"the server answered as 'else.gguf', but '{MODEL}' was requested"),
+        (with_model(**SERVED, served_name=None), f"The server answered as 'else.gguf', but '{MODEL}' was requested"),
         (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
 )
