@@ -160,7 +160,6 @@ def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VAL
 
 
 def _json_or_text(text: str) -> Any:
-    """A value that is not JSON is text."""
     try:
         value = json.loads(text)
         # Only what can be sent and written again, so without infinities and unpaired surrogates.

@@ -25,14 +25,10 @@ if TYPE_CHECKING:
     from eyechart.evaluators.runs.run import ModelRun
     from eyechart.evaluators.runs.task_runs import TaskRun
 
-_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as in shells."""
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|afs|9p|ceph|lustre|gpfs|beegfs\w*|pvfs\d?|orangefs|glusterfs"
     r"|fuse\.(?:sshfs|glusterfs|s3fs|gcsfuse|rclone|ceph|davfs2?|juicefs|mount-s3|curlftpfs)"
 )
-_LEAST_ROOM = 4096
-"""Bytes that a disk must have free."""
 
 
 def announce(model: str) -> None:
@@ -63,7 +59,8 @@ def run_models(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", options
         if options.no_store:
             again = "--no-store keeps no answers: the same command asks for all of them again."
         print_line(console(stderr=True), f"\neyechart: interrupted.{results} {again}", "yellow")
-        raise typer.Exit(_INTERRUPTED) from error
+        # As in shells.
+        raise typer.Exit(130) from error
     raise typer.Exit(0 if is_done else 1)
 
 
@@ -136,7 +133,7 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         # An existing folder may still refuse files: disk full, no permission, mounted read-only.
         with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            file.write(bytes(_LEAST_ROOM))
+            file.write(bytes(4096))
 
 
 def _open_store() -> "ResponseStore":

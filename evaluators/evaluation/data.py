@@ -21,8 +21,6 @@ from eyechart.evaluators.tasks.task import Task
 
 __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]
 
-_MADE = ("id", "first_id", "second_id")
-"""Columns that are added to own data if they are missing."""
 _DEFAULT = DataRequest()
 
 
@@ -168,7 +166,8 @@ def _full_path(given: str | Path) -> str:
 def _load_own(task: Task, request: DataRequest) -> LoadedData:
     _, split = task.choose_data(request.dataset, request.split, in_folder=request.data_dir is not None)
     data, path = task.data, _full_path(request.data_dir or task.data.path or "")
-    needed = (*task.protocol.columns, *task.groups, task.cluster)
+    # Ids are added if they are missing.
+    needed = {*task.protocol.columns, *task.groups, task.cluster} - {"", "id", "first_id", "second_id"}
     rows = load_own(
         path,
         task.protocol.kind,
@@ -176,7 +175,7 @@ def _load_own(task: Task, request: DataRequest) -> LoadedData:
         image_dir=data.images,
         config=data.config,
         split=split,
-        needs=[name for name in needed if name and name not in _MADE],
+        needs=sorted(needed),
         needed_by=task.name,
         skip_missing=request.skip_missing,
         skip_bad=request.skip_bad,

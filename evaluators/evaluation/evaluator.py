@@ -28,7 +28,7 @@ from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.waves import Progress
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.results.finished_runs import GIVEN, result_title
+from eyechart.evaluators.results.finished_runs import GIVEN, TaskKey
 from eyechart.evaluators.results.items import MAIN, Item
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
@@ -182,8 +182,8 @@ class Evaluator(evaluate.Evaluator):
         is_synthetic = None if loaded.source == GIVEN else loaded.is_mini
         computed = {**scores, "is_mini": is_synthetic, **self._compute_time_perf(0.0, seconds, count)}
         computed |= {} if limit is None else {"limit": limit}
-        data = f"{result.split}, synthetic" if is_synthetic else result.split
-        return ComputedScores(computed, result_title(result.task, result.dataset, data))
+        split = f"{result.split}, synthetic" if is_synthetic else result.split
+        return ComputedScores(computed, TaskKey(result.task, result.dataset, split).title)
 
     def prepare_pipeline(
         self,

@@ -16,13 +16,6 @@ from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_re
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
-_FEW = 0.01
-"""Up to this share of cut-off replies there is no note."""
-_WIDE = 0.1
-"""Width of the interval of a PLCC above which a few images may decide what it means."""
-_MANY = 0.1
-"""From this share of replies without an option there is a note."""
-
 
 def result_notes(
     task: Task,
@@ -78,11 +71,11 @@ def _setting_notes(protocol: Protocol, result: TaskResult) -> Iterator[Note]:
 
 
 def _cut_notes(responses: Sequence[Response], protocol: Protocol, backend: Backend) -> Iterator[Note]:
-    """How many replies were cut off, unless there are few; none may be if the protocol needs complete texts."""
+    """How many replies were cut off, if over 1 % were; none may be if the protocol needs complete texts."""
     # A reply that was limited to one token is not cut off.
     replies = [reply for reply in responses if reply.text is not None and reply.request.max_new_tokens > 1]
     cut = [reply for reply in replies if reply.finish_reason in (LENGTH, REASONING)]
-    if len(cut) <= (0 if protocol.needs_whole_texts else _FEW * len(replies)):
+    if len(cut) <= (0 if protocol.needs_whole_texts else 0.01 * len(replies)):
         return
     longest = max(reply.request.max_new_tokens for reply in cut)
     written = max(reply.usage.get("completion_tokens", 0) for reply in cut)
@@ -121,16 +114,10 @@ def judge_notes(by_repeat: Sequence[TaskResult], judge: Mapping[str, Any]) -> It
         )
 
 
-def is_judge_useless(scores: Mapping[str, Any]) -> bool:
-    """Whether a judge was asked and gave no usable reply in any round."""
-    counts = judge_counts(scores)
-    return 0 < counts.rounds == counts.failed
-
-
 def score_notes(scores: Mapping[str, Any]) -> Iterator[Note]:
-    """Notes about scores: many replies that could not be parsed, and a few images that decide a correlation."""
+    """Notes about scores: 10 % or more of the replies could not be parsed; a few images decide a correlation."""
     unparsed, total = unparsed_replies(scores)
-    if "extraction" in scores and unparsed and unparsed >= _MANY * total:
+    if "extraction" in scores and unparsed and unparsed >= 0.1 * total:
         specs = specs_in(scores)
         are_pairs = any(spec.correlation and spec.images for spec in specs)
         yield note("unparsed", unparsed=unparsed, of=total, cut=cut_replies(scores), pairs=are_pairs)
@@ -140,7 +127,7 @@ def score_notes(scores: Mapping[str, Any]) -> Iterator[Note]:
         kinds = [part.get(INTERVALS, {}).get(spec.key, {}).get("kind") for part in (scores, *parts)]
         # An average is decided by a few images if one of its parts is.
         few = kinds[0] == "jackknife-few" or (kinds[0] == "mean" and "jackknife-few" in kinds)
-        if high - low > _WIDE and few:
+        if high - low > 0.1 and few:
             yield note("few_decide")
 
 

@@ -43,7 +43,8 @@ def evaluate_rows(
         raise DataError("no rows to evaluate", path=loaded.source)
 
     start = time.perf_counter()
-    answers = ask_rows(initial, backend, _with_clusters(rows, task), options.repeats, progress)
+    rows = [{**row, CLUSTER: _cluster(row, task)} for row in rows]
+    answers = ask_rows(initial, backend, rows, options.repeats, progress)
     asked = time.perf_counter()
     protocol = answers.protocol
     try:
@@ -234,17 +235,12 @@ def usable_rows(
     return list(usable.values()), unusable
 
 
-def _with_clusters(rows: Sequence[Row], task: Task) -> list[Row]:
-    """The rows with the key `CLUSTER`: the task's column, or a digest of the images; None if that is not known."""
+def _cluster(row: Row, task: Task) -> str | None:
+    """What rows may share: the value of the task's column, or a digest of the images; None if that is not known."""
     if not task.protocol.shares_images:
-        return list(rows)
-    column = task.cluster
-    if column:
-        return [{**row, CLUSTER: None if row[column] in (None, "") else str(row[column])} for row in rows]
-    return [{**row, CLUSTER: _images_digest(row)} for row in rows]
-
-
-def _images_digest(row: Row) -> str | None:
+        return None
+    if task.cluster:
+        return None if row[task.cluster] in (None, "") else str(row[task.cluster])
     sources = row["images"] if "images" in row else [row.get("image")]
     if not sources or None in sources:
         return None

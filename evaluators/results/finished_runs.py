@@ -38,11 +38,6 @@ _DATED = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{4,6})")
 """Suffix of a dated version: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
 
 
-def result_title(task: str, dataset: str, split: str) -> str:
-    """Task, dataset and split of a result; data with the task's own name, as of a task file, are not named again."""
-    return f"{task} ({split})" if dataset == task else f"{task} on {dataset} ({split})"
-
-
 class TaskKey(NamedTuple):
     """Identifies a result within a run; the results of runs with the same key are compared."""
 
@@ -52,8 +47,9 @@ class TaskKey(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The key for display."""
-        return result_title(*self)
+        """The key for display; data with the task's own name, as of a task file, are not named again."""
+        data = "" if self.dataset == self.task else f" on {self.dataset}"
+        return f"{self.task}{data} ({self.split})"
 
     def file_name(self, what: str) -> str:
         """Name of a file about this result, without extension; untrusted texts cannot add a folder to it."""

@@ -19,8 +19,6 @@ MAIN = "main"
 """The first pass over a row."""
 RESULT_COLUMNS = ("task", "dataset", "split", "model")
 """Columns of the file that say which result an item belongs to."""
-_ALIASES = {"pass_name": "pass"}
-"""Columns with another name than their field."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,8 @@ class Item:
     @classmethod
     @cache
     def columns(cls) -> dict[str, str]:
-        """The field of each column."""
-        return {_ALIASES.get(part.name, part.name): part.name for part in fields(cls)}
+        """The field of each column; `pass` cannot name a field."""
+        return {"pass" if part.name == "pass_name" else part.name: part.name for part in fields(cls)}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:

@@ -204,12 +204,10 @@ def read_results(path: str | Path) -> Results:
         results = Results.model_validate(to_jsonable_python(raw, inf_nan_mode="null"))
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
-    keys: set[tuple[str, str, str]] = set()
+    keys = [(task.task, task.dataset, task.split) for task in results.tasks]
     for number, task in enumerate(results.tasks):
-        key = (task.task, task.dataset, task.split)
-        if key in keys:
+        if keys[number] in keys[:number]:
             raise _bad(file, f"tasks[{number}] repeats the task, dataset and split of an earlier result")
-        keys.add(key)
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:
             raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")

@@ -12,8 +12,6 @@ from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import PLAIN
 
-_MOST_UNPARSED = 0.2
-"""Above this share of replies that could not be parsed, a run has no verdict."""
 COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
 _Result = TypeVar("_Result", TaskResult, TaskKey)
 ScoreRow = tuple[str, ...]
@@ -63,11 +61,11 @@ def is_above_chance(result: TaskResult) -> bool | None:
 
 
 def unparsed_note(result: TaskResult) -> Note | None:
-    """That too many replies could not be parsed for the scores to describe the model; None if they do."""
+    """That over 20 % of the replies could not be parsed, so the scores do not describe the model; None if they do."""
     # Scores of ratings count only replies with a number; the diagnostics, which nobody recomputes, count all of them.
     scores = result.diagnostics if are_ratings(result.scores or {}, result.diagnostics) else result.scores or {}
     count, total = unparsed_replies(scores)
-    if count <= _MOST_UNPARSED * total:
+    if count <= 0.2 * total:
         return None
     return note("mostly_unparsed", unparsed=count, of=total, are_texts=are_texts(scores))
 
@@ -94,45 +92,19 @@ def interval_notes(
 
     Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
-    pairs = [(name, pair) for name, scores in results for pair in _kinds_of_scores(scores)]
-    pairs += [(name, pair) for name, parts in groups for pair in _kinds_of_groups(parts)]
-    return _notes_of_kinds(pairs)
+    named = [*((name, {"": scores}) for name, scores in results), *groups]
+    texts = grouped((kind, f"{name and f'{name}: '}{text}") for name, parts in named for kind, text in _kinds(parts))
+    return [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
 
 
 def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
     """The same about headline scores alone, without the scores that never have an interval."""
-    pairs = []
+    shown = []
     for name, result in results:
         scores, spec = result.scores or {}, result.headline_spec()
-        if spec is not None and not spec.no_interval and (kind := _kind(spec, scores)):
-            pairs.append((name, (kind, f"{spec.label}{_units(spec, scores)}")))
-    return _notes_of_kinds(pairs)
-
-
-def _kinds_of_scores(scores: Scores) -> Iterator[tuple[_Kind, str]]:
-    """Each kind of interval, with the scores that have it and the number of its units."""
-    kinds = [(spec, kind) for spec in _shown_specs(scores) if (kind := _kind(spec, scores))]
-    for (kind, units), labels in grouped(((kind, _units(spec, scores)), spec.label) for spec, kind in kinds).items():
-        yield kind, f"{' / '.join(labels)}{units}"
-
-
-def _kinds_of_groups(parts: Mapping[str, Scores]) -> Iterator[tuple[_Kind, str]]:
-    """Each kind of interval, with the scores that have it and the groups in which they do."""
-    shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=True)]
-    all_groups = grouped((spec.label, group) for spec, group in shown)
-    kinds = [((kind, spec.label), group) for spec, group in shown if (kind := _kind(spec, parts[group]))]
-    labels = grouped(
-        ((kind, "all groups" if names == all_groups[label] and len(names) > 1 else ", ".join(names)), label)
-        for (kind, label), names in grouped(kinds).items()
-    )
-    for (kind, where), of_kind in labels.items():
-        yield kind, f"{' / '.join(of_kind)} in {where}"
-
-
-def _notes_of_kinds(pairs: Iterable[tuple[str, tuple[_Kind, str]]]) -> list[Note]:
-    """A note for each kind, with the scores of each named result that have it."""
-    texts = grouped((kind, f"{name}: {text}" if name else text) for name, (kind, text) in pairs)
-    return [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
+        kinds = {key: kind for key, kind in scores.get(INTERVALS, {}).items() if spec and key == spec.key}
+        shown.append((name, {**scores, INTERVALS: kinds}))
+    return [each for each in interval_notes(shown) if each.code == "interval"]
 
 
 def plain_interval_note(
@@ -167,6 +139,24 @@ def _kind(spec: ScoreSpec, scores: Scores) -> _Kind | None:
         return "no_interval", spec.no_interval
     kind = _about(spec, scores).get("kind")
     return None if kind is None or kind in PLAIN or math.isnan(spec.value(scores)) else ("interval", kind)
+
+
+def _kinds(parts: Mapping[str, Scores]) -> Iterator[tuple[_Kind, str]]:
+    """Kinds of intervals of groups, or of all items under the name "", each with the scores that have it, and where."""
+    shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=bool(group))]
+    all_groups = grouped((spec.label, group) for spec, group in shown)
+    of_label = grouped(
+        ((kind, spec.label, "" if group else _units(spec, parts[group])), group)
+        for spec, group in shown
+        if (kind := _kind(spec, parts[group]))
+    )
+    alike = []
+    for (kind, label, units), names in of_label.items():
+        is_everywhere = len(names) > 1 and names == all_groups[label]
+        where = units if names == [""] else f" in {'all groups' if is_everywhere else ', '.join(names)}"
+        alike.append(((kind, where), label))
+    for (kind, where), labels in grouped(alike).items():
+        yield kind, f"{' / '.join(labels)}{where}"
 
 
 def _units(spec: ScoreSpec, scores: Scores) -> str:

@@ -10,13 +10,11 @@ from rich.table import Table
 
 from eyechart.evaluators.requests.values import printable
 
-_PLAIN_WIDTH = 140
-
 
 def console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """A console. If the output is not a terminal, lines are not folded to the default of 80 columns."""
+    """A console. If the output is not a terminal, it has 140 columns, not the default of 80."""
     terminal = Console(stderr=stderr, quiet=quiet)
-    return terminal if terminal.is_terminal else Console(stderr=stderr, quiet=quiet, width=_PLAIN_WIDTH)
+    return terminal if terminal.is_terminal else Console(stderr=stderr, quiet=quiet, width=140)
 
 
 def say(text: str) -> None:

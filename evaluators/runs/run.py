@@ -18,7 +18,6 @@ from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
-from eyechart.evaluators.evaluation.findings import is_judge_useless
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.store import ResponseStore
@@ -122,11 +121,14 @@ def execute(
     print_screen(screen, results, failed)
     print_line(screen, f"Results: {folder}")
     has_report = not is_main or _write_report(folder, screen, messages)
-    useless = [result for result in finished if is_judge_useless(result.scores or {})]
-    for result in useless:
-        text = " ".join(note.text for note in result.notes if note.code.startswith("judge_"))
-        print_line(messages, f"eyechart: {result.task} on {result.dataset}: {text}", "red")
-    return not failed and not useless and has_report
+    is_judged = True
+    for result in finished:
+        notes = {note.code: note for note in result.notes if note.code.startswith("judge_")}
+        if (failure := notes.get("judge_failed")) and failure.values["failed"] == failure.values["rounds"]:
+            is_judged = False
+            text = " ".join(note.text for note in notes.values())
+            print_line(messages, f"eyechart: {result.task} on {result.dataset}: {text}", "red")
+    return not failed and is_judged and has_report
 
 
 def _run_task(

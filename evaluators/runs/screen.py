@@ -23,10 +23,6 @@ _COLUMNS = ("task", "score", "value", "95 % CI", "chance", "paper\nbest", "n")
 _MOST_PARTS = 15
 """Most lines below the score of a single task."""
 _MOST_NOTES = 5
-"""Most lines of notes."""
-_SECONDS = 60
-"""Seconds between two lines of progress where there is no terminal."""
-_MARKS = "¹²³⁴⁵"
 
 
 class RunProgress(Progress):
@@ -73,7 +69,7 @@ class RunProgress(Progress):
         self._expected[self._index] = max(total, self._expected[self._index] or 0)
         arrived, expected, now = sum(self._done), self.total, self.get_time()
         self.update(self._line, description=self._name, completed=arrived, total=expected, left="left")
-        if self.disable and now - self._printed >= _SECONDS:
+        if self.disable and now - self._printed >= 60:
             self._printed = now
             minutes = round((now - self._started) * (expected - arrived) / arrived / 60)
             left = f"about {minutes:,} min left" if minutes else "less than a minute left"
@@ -150,7 +146,7 @@ def _shown_notes(results: Sequence[TaskResult], tasks: set[str], width: int) -> 
     """The lines of the notes that fit on the screen, and the marks of those that are not about all tasks, by task."""
     lines: list[str] = []
     marks: dict[str, str] = {}
-    unused = iter(_MARKS)
+    unused = iter("¹²³⁴⁵")
     notes = notes_of(results)
     for number, (text, about) in enumerate(notes.items()):
         mark = next(unused) if tasks != set(about) and len(tasks) > 1 else ""

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_BLIND
-from eyechart.evaluators.results.finished_runs import all_notes, asked_items, extent, result_title
+from eyechart.evaluators.results.finished_runs import TaskKey, all_notes, asked_items, extent
 from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.results.score_rows import (
@@ -39,7 +39,7 @@ def score_table(results: Sequence[TaskResult]) -> Table:
     for result in results:
         is_mini = result.settings["data"]["is_mini"]
         about = (result.split, "synthetic" if is_mini else "", extent([result]))
-        add_heading(table, result_title(result.task, result.dataset, ", ".join(filter(None, about))))
+        add_heading(table, TaskKey(result.task, result.dataset, ", ".join(filter(None, about))).title)
         if result.scores is None:
             add_scores(table, "no score, see below", "", "", "", f"{asked_items(result):,}")
         parts = [row for name, part in _parts(result).items() for row in score_rows(part, name)]

@@ -16,11 +16,10 @@ from eyechart.evaluators.evaluation.loop import check_repeats, protocol_for, usa
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_values
+from eyechart.evaluators.results.notes import grouped
 from eyechart.evaluators.tasks import find_tasks, split_names
 from eyechart.evaluators.tasks.task import Task, judge_needed, published_data_options
 
-_UNPACKED = 2
-"""A download and what is unpacked from it need about this many times the space of the download."""
 _EVERYTHING, _DEFAULTS = DataRequest(), RunOptions()
 
 
@@ -64,7 +63,7 @@ def make_task_runs(
         if len(matching) > 1:
             matching = [t for t in matching if not datasets or {*datasets} & {*t.data.datasets}] or matching
             matching = [t for t in matching if request.split in (None, *t.data.splits)] or matching
-        tasks += [task for task in matching if not any(task is other for other in tasks)]
+        tasks += [task for task in matching if task not in tasks]
     known = tuple(dict.fromkeys(name for task in tasks for name in task.data.datasets))
     for name in datasets:
         if name not in known:
@@ -179,8 +178,7 @@ def check_inputs(task_runs: Sequence[TaskRun]) -> None:
     Raises UsageError if all are wrong names or settings, otherwise DataError. What this prepares is cached for the run.
     No image is decoded; of a release that is not downloaded yet, only the disk space is checked.
     """
-    tasks: dict[str, list[str]] = {}
-    is_usage = True
+    problems: list[tuple[EyechartError, str]] = []
     to_download: dict[str, float] = {}
     with without_progress_bars():
         for task_run in task_runs:
@@ -193,15 +191,15 @@ def check_inputs(task_runs: Sequence[TaskRun]) -> None:
                     protocol = protocol_for(task, task_run.options, loaded)
                     usable_rows(task, protocol, loaded.dataset, 1, needs_images=task_run.data.images == "load")
             except EyechartError as error:
-                is_usage &= isinstance(error, UsageError)
-                tasks.setdefault(error.explain(), []).append(f"{task_run.task.name} on {task_run.dataset}")
+                problems.append((error, f"{task_run.task.name} on {task_run.dataset}"))
+    tasks = grouped((error.explain(), name) for error, name in problems)
     lines = [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
     if full := _why_no_room(to_download):
-        is_usage = False
         lines.append(full)
     if len(lines) > 1:
         lines = [f"{len(lines)} problems with the data; nothing was run:", *(f"- {line}" for line in lines)]
     if lines:
+        is_usage = not full and all(isinstance(error, UsageError) for error, _ in problems)
         raise (UsageError if is_usage else DataError)("\n".join(lines))
 
 
@@ -227,7 +225,8 @@ def _why_no_room(to_download: dict[str, float]) -> str:
     from datasets import config
 
     folder = os.path.expanduser(config.HF_DATASETS_CACHE)
-    needed = _UNPACKED * sum(to_download.values())
+    # A download and what is unpacked from it need about twice the space of the download.
+    needed = 2 * sum(to_download.values())
     if needed and needed > (free := shutil.disk_usage(folder).free / 1e9):
         return (
             f"the download of {', '.join(to_download)} needs about {needed:.1f} GB of disk space with the unpacked "

@@ -23,10 +23,7 @@ from eyechart.evaluators.tasks.prompts import VLMEVALKIT, prompt_function, templ
 from eyechart.evaluators.tasks.task import Task, TaskData
 
 _LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "winner", "description")
-"""Columns that contain labels."""
 TASK_FILES = (".yaml", ".yml", ".py")
-"""Suffixes of task files."""
-_MAX_BYTES = 10_000_000
 
 
 class _Data(BaseModel):
@@ -209,7 +206,7 @@ def _refuse(problem: str, node: Any) -> None:
 
 def _read_yaml(path: Path) -> Any:
     try:
-        with open_regular(path, _MAX_BYTES) as file:
+        with open_regular(path, 10_000_000) as file:
             return yaml.load(file.read().decode("utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the task file cannot be read: {error}") from error
