@@ -207,7 +207,7 @@ def _caveats(result: TaskResult) -> Iterator[str]:
 
 
 def _interval_notes(result: TaskResult) -> Iterator[str]:
-    notes = interval_notes([("", result.scores or {})])
+    notes = [each for each in interval_notes([("", result.scores or {})]) if each.code != "plain_intervals"]
     if "repeats" in result.diagnostics:
         notes.append(note("interval_of_spread", tasks=[]))
     yield from (note.text for note in notes)

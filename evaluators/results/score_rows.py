@@ -16,6 +16,7 @@ COLUMNS = ("score", "value", "95 % interval", "chance level", "n")
 _Result = TypeVar("_Result", TaskResult, TaskKey)
 ScoreRow = tuple[str, ...]
 Scores = Mapping[str, Any]
+_PLAIN = "plain_intervals"
 _Kind = tuple[str, str]
 """Code of the note about an interval, and the kind of interval or the reason for none."""
 
@@ -88,13 +89,15 @@ def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[ScoreRow
 def interval_notes(
     results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]] = ()
 ) -> list[Note]:
-    """A note for each kind of 95 % interval other than plain ones, and for each reason why a score has none.
+    """A note for each kind of 95 % interval, the plain ones in one, and for each reason why a score has none.
 
     Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
     named = [*((name, {"": scores}) for name, scores in results), *groups]
     texts = grouped((kind, f"{name and f'{name}: '}{text}") for name, parts in named for kind, text in _kinds(parts))
-    return [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
+    plain = [kind for kind in PLAIN if texts.pop((_PLAIN, kind), None)]
+    notes = [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
+    return [*notes, *([note(_PLAIN, kinds=plain)] if plain else [])]
 
 
 def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
@@ -105,17 +108,6 @@ def headline_intervals(results: Iterable[tuple[str, TaskResult]]) -> list[Note]:
         kinds = {key: kind for key, kind in scores.get(INTERVALS, {}).items() if spec and key == spec.key}
         shown.append((name, {**scores, INTERVALS: kinds}))
     return [each for each in interval_notes(shown) if each.code == "interval"]
-
-
-def plain_interval_note(
-    results: Iterable[tuple[str, Scores]], groups: Iterable[tuple[str, Mapping[str, Scores]]]
-) -> Note | None:
-    """How the intervals that `interval_notes` does not mention were computed; None if it mentions all."""
-    parts = [(scores, False) for _, scores in results]
-    parts += [(scores, True) for _, of_groups in groups for scores in of_groups.values()]
-    kinds = {_about(spec, scores).get("kind") for scores, is_group in parts for spec in _shown_specs(scores, is_group)}
-    plain = [kind for kind in PLAIN if kind in kinds]
-    return note("plain_intervals", kinds=plain) if plain else None
 
 
 def _shown_specs(scores: Scores, is_group: bool = False) -> Iterator[ScoreSpec]:
@@ -134,11 +126,13 @@ def _about(spec: ScoreSpec, scores: Scores) -> Mapping[str, Any]:
 
 
 def _kind(spec: ScoreSpec, scores: Scores) -> _Kind | None:
-    """A score's kind of interval or why it has none; None for plain intervals."""
+    """A score's kind of interval or why it has none; None if neither is known."""
     if spec.no_interval:
         return "no_interval", spec.no_interval
     kind = _about(spec, scores).get("kind")
-    return None if kind is None or kind in PLAIN or math.isnan(spec.value(scores)) else ("interval", kind)
+    if kind is None or math.isnan(spec.value(scores)):
+        return None
+    return _PLAIN if kind in PLAIN else "interval", kind
 
 
 def _kinds(parts: Mapping[str, Scores]) -> Iterator[tuple[_Kind, str]]:

@@ -107,7 +107,7 @@ def execute(
                 brief = known.explain() if known else f"{type(error).__name__}: {error}"
                 failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
                 details = brief if known else traceback.format_exc()
-                print_line(messages, f"eyechart: {task_run.task.name} on {task_run.dataset} failed: {details}", "red")
+                print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
                 write_run(folder, collect(results, failed, started, run.request))

@@ -10,14 +10,7 @@ from eyechart.evaluators.protocols.choice.circular_eval import GRADES, WITHOUT_B
 from eyechart.evaluators.results.finished_runs import TaskKey, all_notes, asked_items, extent
 from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.results.score_rows import (
-    COLUMNS,
-    headline_row,
-    interval_notes,
-    plain_interval_note,
-    repeat_rows,
-    score_rows,
-)
+from eyechart.evaluators.results.score_rows import COLUMNS, headline_row, interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.runs.console import add_heading, add_scores, print_notes, scores_table
 
 _ASKED_FOR = (WITHOUT_BLIND, GRADES)
@@ -72,12 +65,12 @@ def interval_lines(results: Sequence[TaskResult]) -> list[str]:
     scored = [result for result in results if result.scores is not None]
     overall = [(result.task, result.scores or {}) for result in scored]
     groups = [(result.task, {**_asked_for(result), **_groups(result)}) for result in scored]
-    notes = [*interval_notes(overall, groups), plain_interval_note(overall, groups)]
+    notes = interval_notes(overall, groups)
     if repeated := [result.task for result in results if "repeats" in result.diagnostics]:
         notes.append(note("interval_of_spread", tasks=repeated))
     if averaged := [result.task for result in results if result.diagnostics.get("averages")]:
         notes.append(note("interval_of_averages", tasks=averaged))
-    return [each.text for each in notes if each]
+    return [each.text for each in notes]
 
 
 def _rows(result: TaskResult) -> _Rows:

@@ -2,9 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError, unknown_name
@@ -39,6 +41,11 @@ class TaskRun:
         return str(self.data.dataset)
 
     @property
+    def title(self) -> str:
+        """The task and its dataset, for messages."""
+        return f"{self.task.name} on {self.dataset}"
+
+    @property
     def is_official(self) -> bool:
         """Whether it runs on the official release, which is downloaded if possible."""
         return self.data.data_dir is None and not self.data.is_mini and self.task.data.path is None
@@ -68,7 +75,7 @@ def make_task_runs(
     for name in datasets:
         if name not in known:
             raise unknown_name("dataset", name, known)
-    folders = parse_data_dirs(data_dirs, known)
+    folders, settings = parse_data_dirs(data_dirs, known), _settings_by_task(tasks, options.settings)
     task_runs: list[TaskRun] = []
     for task in tasks:
         with_folder = [name for name in task.data.datasets if name in folders]
@@ -78,7 +85,7 @@ def make_task_runs(
             dataset, split = task.choose_data(name, request.split, in_folder=folder is not None)
             is_mini = request.is_mini and folder is None and task.data.path is None
             data = replace(request, dataset=dataset, split=split, data_dir=folder, is_mini=is_mini)
-            task_runs.append(TaskRun(task, data))
+            task_runs.append(TaskRun(task, data, replace(options, settings=settings[task.name])))
     chosen = sorted({task_run.dataset for task_run in task_runs})
     if "" in folders and len(chosen) > 1:
         missing = "" if Path(folders[""]).exists() else "does not exist, and "
@@ -88,18 +95,19 @@ def make_task_runs(
         )
     if request.options and len(chosen) > 1:
         raise UsageError(f"--data-arg is for one dataset, but the run has several: {', '.join(chosen)}")
-    checked = [_checked(task_run, task_runs) for task_run in _distribute_settings(task_runs, options)]
+    for title, count in Counter(task_run.title for task_run in task_runs).items():
+        if count > 1:
+            raise UsageError(f"{title} is listed several times; a run can contain it only once")
+    checked = list(map(_checked, task_runs))
     # Tasks that precede one in their `after`, whose answers they give away, run last.
     names = [task_run.task.name for task_run in task_runs]
     late = [task_run for index, task_run in enumerate(checked) if {*task_run.task.after} & {*names[index:]}]
     return [*(task_run for task_run in checked if task_run not in late), *late]
 
 
-def _checked(task_run: TaskRun, task_runs: Sequence[TaskRun]) -> TaskRun:
+def _checked(task_run: TaskRun) -> TaskRun:
     """Check one task's options, and add the paper's options of its data for a run as published."""
     task, options = task_run.task, task_run.data.options
-    if sum((other.task.name, other.dataset) == (task.name, task_run.dataset) for other in task_runs) > 1:
-        raise UsageError(f"{task.name} on {task_run.dataset} is listed several times; a run can contain it only once")
     if task.data.path is None:
         options_in_force(task_run.dataset, task.data.config, options)
     elif options:
@@ -130,27 +138,24 @@ def parse_data_dirs(values: Sequence[str], names: Sequence[str], kind: str = "da
     return folders
 
 
-def _distribute_settings(task_runs: Sequence[TaskRun], options: RunOptions) -> list[TaskRun]:
-    """Pass each setting to the tasks on which it has an effect; one without any effect goes to all, which refuse it."""
-    fields = {task_run.task.name: setting_fields(type(task_run.task.protocol)) for task_run in task_runs}
+def _settings_by_task(tasks: Sequence[Task], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings that have an effect on each task; one without any effect goes to all, which refuse it."""
+    fields = {task.name: setting_fields(type(task.protocol)) for task in tasks}
     known = sorted({name for names in fields.values() for name in names})
-    if options.settings.get("blind") and (others := [name for name in fields if "blind" not in fields[name]]):
+    if settings.get("blind") and (others := [name for name in fields if "blind" not in fields[name]]):
         raise UsageError(f"blind is only for multiple choice; leave out {', '.join(others)}")
-    for name in options.settings:
+    for name in settings:
         if name not in known:
             raise unknown_name("setting", name, known, f"of {', '.join(fields)}")
-    accepted = []
-    for task_run in task_runs:
-        task = task_run.task
-        settings = {name: value for name, value in options.settings.items() if name in fields[task.name]}
-        accepted.append((task_run, settings, {*with_values(task.protocol, settings, task.name).unused_settings()}))
-    used = {name for _, settings, unused in accepted for name in settings.keys() - unused}
-    return [
-        replace(
-            task_run, options=replace(options, settings={n: settings[n] for n in settings if n not in used & unused})
-        )
-        for task_run, settings, unused in accepted
-    ]
+    accepted, unused = {}, {}
+    for task in tasks:
+        accepted[task.name] = {name: value for name, value in settings.items() if name in fields[task.name]}
+        unused[task.name] = with_values(task.protocol, accepted[task.name], task.name).unused_settings()
+    useful = {name for task, given in accepted.items() for name in given if name not in unused[task]}
+    return {
+        task: {name: value for name, value in given.items() if name not in unused[task] or name not in useful}
+        for task, given in accepted.items()
+    }
 
 
 def check_judging(task_runs: Sequence[TaskRun], is_judged: bool) -> None:
@@ -191,7 +196,7 @@ def check_inputs(task_runs: Sequence[TaskRun]) -> None:
                     protocol = protocol_for(task, task_run.options, loaded)
                     usable_rows(task, protocol, loaded.dataset, 1, needs_images=task_run.data.images == "load")
             except EyechartError as error:
-                problems.append((error, f"{task_run.task.name} on {task_run.dataset}"))
+                problems.append((error, task_run.title))
     tasks = grouped((error.explain(), name) for error, name in problems)
     lines = [f"{', '.join(names)}: {text}" for text, names in tasks.items()]
     if full := _why_no_room(to_download):
