@@ -152,6 +152,15 @@ def unknown_name(
     return UsageError(f"unknown {kind} {given!r}{where and f' {where}'}; {hint}{rest}".rstrip())
 
 
+def check_ranges(options: object, **ranges: float | tuple[float, float]) -> None:
+    """Raise `UsageError` for a field, unless None, outside of its range: least and greatest value (if missing, 1e9)."""
+    for name, limits in ranges.items():
+        low, high = limits if isinstance(limits, tuple) else (limits, 1e9)
+        value = getattr(options, name)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"{name}={value} is not allowed; expected a number from {low:g} to {high:g}.")
+
+
 def missing_column(name: str, found: Iterable[str], why: str = "") -> str:
     """The message for a missing column.
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError, check_ranges
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, check_ranges, read_key
+from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
 from eyechart.evaluators.backends.processes import ALONE, Processes
 from eyechart.evaluators.judging.replies import Conversation, failure, reply_keys
 from eyechart.evaluators.requests.store import ResponseStore

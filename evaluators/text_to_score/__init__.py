@@ -10,7 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import check_ranges
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,5 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""
-        for name, low, high in (
-            *(("epochs", 1, math.inf), ("batch_size", 1, math.inf), ("max_length", 3, math.inf), ("seed", 0, math.inf)),
-            *(("learning_rate", 1e-12, math.inf), ("warmup", 0, 0.99), ("weight_decay", 0, math.inf)),
-        ):
-            if not low <= (value := getattr(self, name)) <= high:
-                raise UsageError(f"{name}={value!r} is not allowed; expected a number from {low} to {high}.")
+        check_ranges(self, epochs=1, batch_size=1, max_length=3, seed=0)
+        check_ranges(self, learning_rate=(1e-12, math.inf), warmup=(0, 0.99), weight_decay=0)

@@ -1,10 +1,10 @@
 """A regressor from descriptions to scores: trained with transformers' `Trainer`, applied, saved, cross-validated."""
 
-import dataclasses
 import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -44,14 +44,13 @@ class Record(BaseModel):
     versions: dict[str, str]
 
 
+@dataclass(frozen=True)
 class TextToScore:
-    """Predicts a score from a description; `train` and `TextToScore.load` make it."""
+    """Predicts a score from a description with a sequence classifier of one output; `train` and `load` make it."""
 
-    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", record: Record) -> None:
-        """Keep a sequence classifier with one output, its tokenizer, and how to scale its output."""
-        self._model = model
-        self._tokenizer = tokenizer
-        self.record = record
+    model: "PreTrainedModel"
+    tokenizer: "PreTrainedTokenizerBase"
+    record: Record
 
     @classmethod
     def load(cls, folder: str | Path, *, cpu_only: bool = False) -> "TextToScore":
@@ -71,8 +70,8 @@ class TextToScore:
     def save(self, folder: str | Path) -> None:
         """Write weights (safetensors), tokenizer and `text_to_score.json`, which comes last, to an empty folder."""
         target = _make_empty_folder(folder)
-        self._model.save_pretrained(target)
-        self._tokenizer.save_pretrained(target)
+        self.model.save_pretrained(target)
+        self.tokenizer.save_pretrained(target)
         write_whole(target / RECORD_FILE, self.record.model_dump_json(by_alias=True, indent=2) + "\n")
 
     def predict(self, texts: Sequence[str], *, batch_size: int = 32) -> FloatArray:
@@ -81,8 +80,8 @@ class TextToScore:
 
         max_length = int(self.record.settings["max_length"])
         _check_texts("texts", texts)
-        _warn_of_truncation(self._tokenizer, texts, max_length)
-        pipe = TextClassificationPipeline(model=self._model, tokenizer=self._tokenizer, device=self._model.device)
+        _warn_of_truncation(self.tokenizer, texts, max_length)
+        pipe = TextClassificationPipeline(model=self.model, tokenizer=self.tokenizer, device=self.model.device)
         options = {"truncation": True, "max_length": max_length, "function_to_apply": "none"}
         results = pipe((text for text in texts), batch_size=batch_size, **options)
         # tqdm is silent where the output is not a terminal.
@@ -120,7 +119,7 @@ def train(
     record = Record(
         mean=mean,
         standard_deviation=deviation,
-        settings=dataclasses.asdict(settings),
+        settings=asdict(settings),
         base_model={"name": settings.model, "architecture": type(model).__name__, "fingerprint": fingerprint},
         versions=package_versions(),
     )
@@ -175,7 +174,7 @@ def cross_validate(
         seed=settings.seed,
     )
     assert correlations is not None, "only the first process of several gets the scores, and this is the only one"
-    used = {**dataclasses.asdict(settings), "folds": folds, "images": len(set(image_ids))}
+    used = {**asdict(settings), "folds": folds, "images": len(set(image_ids))}
     return CrossValidation(correlations, predictions, fold_of, used)
 
 

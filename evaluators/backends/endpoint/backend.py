@@ -24,7 +24,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import Prefill, find_prefill
+from eyechart.evaluators.backends.endpoint.prefill import NO_PREFILL, Prefill, find_prefill
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class OpenAIBackend(Backend):
         try:
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
-            prefill = None
+            prefill = NO_PREFILL
             if request.prefill or request.continuations:
                 # One request finds out how the server continues a reply, while the others wait.
                 async with lock:
@@ -130,10 +130,9 @@ class OpenAIBackend(Backend):
             fields = {} if sampling is None else sampling.fields(request.repeat)
             completion = await question.ask(max_tokens=request.max_new_tokens, **fields)
             (choice,) = completion.choices
-            text = choice.text if prefill is None else prefill.rest(choice.text, request.prefill)
             return question.respond(
                 completion,
-                text=text.strip(),
+                text=prefill.rest(choice.text, request.prefill).strip(),
                 reasoning=choice.reasoning or None,
                 finish_reason=completion.finish_reason,
             )
@@ -158,19 +157,19 @@ class OpenAIBackend(Backend):
 
 @dataclass(frozen=True)
 class _Question:
-    """A request in the form in which it is sent to a server; `prefill` is None without a prefilled reply."""
+    """A request in the form in which it is sent to a server."""
 
     client: ChatClient
     request: Request
     messages: Messages
-    prefill: Prefill | None
+    prefill: Prefill
 
     async def ask(
         self, more: str = "", *, max_tokens: int, top_logprobs: int | None = None, **extra: Any
     ) -> Completion:
         """Ask for the reply after the prefill and `more`."""
         messages, head = self.messages, self.request.prefill + more
-        if self.prefill is not None and head:
+        if head:
             messages, extra = self.prefill.messages(messages, head), {**self.prefill.extra, **extra}
         return await self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
 
@@ -187,7 +186,7 @@ class _Question:
 
     def respond(self, *completions: Completion, **answer: Any) -> Response:
         """The response, with what is known only from the server's answers."""
-        prefill = {} if self.prefill is None else {"prefill": self.prefill.name}
+        prefill = {"prefill": self.prefill.name} if self.prefill.name else {}
         usage = sum((Counter(completion.usage.model_dump()) for completion in completions), Counter[str]())
         return Response(
             self.request, **answer, usage=dict(usage), response_metadata={**completions[-1].metadata, **prefill}

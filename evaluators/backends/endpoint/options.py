@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import UsageError, check_ranges
 from eyechart.evaluators.backends.chat import ChatOptions
 
 DEFAULT_CONCURRENCY = 8
@@ -27,14 +27,6 @@ def read_key(variable: str = "OPENAI_API_KEY") -> str:
         # The package's own error would show the key.
         raise UsageError(f"the environment variable {variable} contains characters that a key cannot have.")
     return key
-
-
-def check_ranges(options: object, **least: float) -> None:
-    """Raise `UsageError` for a value below the least that is allowed, or above a billion; None is allowed."""
-    for name, minimum in least.items():
-        value = getattr(options, name)
-        if value is not None and not minimum <= value <= 1e9:
-            raise UsageError(f"{name}={value} is not allowed; expected {minimum} to 1e9.")
 
 
 @dataclass(frozen=True)

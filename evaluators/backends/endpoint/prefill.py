@@ -33,6 +33,8 @@ class Prefill:
         return text.lstrip().removeprefix(head) if self.is_repeated else text
 
 
+NO_PREFILL = Prefill("", {})
+"""For requests without the beginning of a reply."""
 _FIELDS = Prefill("continue_final_message", {"continue_final_message": True, "add_generation_prompt": False})
 _LAST_MESSAGE = Prefill("last assistant message", {})
 _BY_OWNER = {

@@ -34,9 +34,9 @@ def test_a_saved_regressor_has_the_same_weights_bit_for_bit_and_gives_the_same_p
 ):
     regressor.save(tmp_path / "saved")
     loaded = TextToScore.load(tmp_path / "saved", cpu_only=True)
-    saved = regressor._model.state_dict()
-    assert loaded._model.state_dict().keys() == saved.keys()
-    assert all(torch.equal(values, saved[name]) for name, values in loaded._model.state_dict().items())
+    saved = regressor.model.state_dict()
+    assert loaded.model.state_dict().keys() == saved.keys()
+    assert all(torch.equal(values, saved[name]) for name, values in loaded.model.state_dict().items())
     # Kernels may round otherwise where weights lie elsewhere in memory.
     np.testing.assert_allclose(loaded.predict(descriptions[0]), regressor.predict(descriptions[0]), rtol=1e-4)
     assert loaded.record == regressor.record
@@ -122,7 +122,7 @@ def test_other_families_and_number_formats_are_trained_in_float32(descriptions, 
     loaded = TextToScore.load(tmp_path / "saved", cpu_only=True)
     np.testing.assert_allclose(loaded.predict(descriptions[0]), regressor.predict(descriptions[0]), rtol=1e-4)
     assert loaded.record.base_model["architecture"] == "RobertaForSequenceClassification"
-    assert {str(values.dtype) for values in loaded._model.parameters()} == {"torch.float32"}
+    assert {str(values.dtype) for values in loaded.model.parameters()} == {"torch.float32"}
 
 
 def test_a_training_that_diverges_says_so(descriptions, settings):
